@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 package import TokenModel
 
-/// An event on its way to whoever is told. However often it is sent, its id is the same.
+/// An event to send to the webhook. Its ID stays the same however often it is sent.
 package struct Alert: Equatable, Sendable {
     package let id: AlertID
     package let event: RefreshEvent
@@ -11,17 +11,17 @@ package struct Alert: Equatable, Sendable {
         self.event = event
     }
 
-    /// What is posted: a JSON object.
+    /// The JSON object that is posted.
     ///
-    /// - Parameter replica: who says so.
+    /// - Parameter replica: the name of the sending process.
     func body(replica: String) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Text and nothing else: it always encodes.
+        // It holds only strings, so it always encodes.
         return (try? encoder.encode(Content(self, replica: replica))).map { Array($0) } ?? []
     }
 
-    /// Every member is always there; the account is `null` for what concerns all of a provider's.
+    /// Every member is always present. The account is `null` for an event that concerns a whole provider.
     private struct Content: Encodable {
         private enum Key: String, CodingKey { case id, event, time, provider, account, reason, replica }
 
@@ -46,7 +46,7 @@ package struct Alert: Equatable, Sendable {
     }
 }
 
-/// Tells alerts apart, so that one that is sent twice can be taken once.
+/// Identifies an alert, so that a receiver can drop a duplicate.
 package struct AlertID: RandomIdentifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }

@@ -4,14 +4,14 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import TokenModel
 
-/// Posts alerts, and says of each whether it was taken. Follows no redirect and reads no answer's body.
+/// Posts alerts, and reports for each whether it was taken. Follows no redirect and reads no response body.
 struct AlertClient: Sendable {
     /// How a request ended.
     enum Ending: Sendable {
         case taken
-        /// By the answer's status, which is not of class 2xx.
+        /// The response's status, which is not 2xx.
         case refused(Int)
-        /// Without an answer, by one word.
+        /// There was no response; why, in one word.
         case failed(String)
     }
 
@@ -52,17 +52,18 @@ struct AlertClient: Sendable {
 
     private static let timeouts: [HTTPClientError] = [.deadlineExceeded, .connectTimeout, .readTimeout, .writeTimeout]
 
-    /// Must be called once, at the end.
+    /// Call it once, at the end.
     func shutDown() async {
-        // Throws only when it was shut down before.
+        // Throws only if it was shut down before.
         try? await self.client.shutdown()
     }
 }
 
-/// Proves to a receiver who has posted what, and when: the value of `Martlet-Signature`, such as `t=1763683200,v1=5257a8…`.
+/// Proves to a receiver who has posted what, and when. It is the value of `Martlet-Signature`, such as
+/// `t=1763683200,v1=5257a8…`.
 ///
-/// `v1` is the HMAC-SHA256 (RFC 2104), under the shared secret and in hexadecimal digits, of the seconds since 1970 in
-/// decimal, a full stop, and the body. A receiver that refuses old times can't be told the same twice by a stranger.
+/// `v1` is the HMAC-SHA256 (RFC 2104), in hexadecimal digits and with the shared secret as key, of the seconds since
+/// 1970 in decimal, a full stop, and the body. A receiver that refuses old times is protected against a replay.
 enum AlertSignature {
     static let header = "Martlet-Signature"
 

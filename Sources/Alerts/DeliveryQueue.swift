@@ -1,23 +1,23 @@
 package import TokenModel
 
-/// Decides what is delivered when: one at a time, each again until it was taken or is too old, with a pause after each
-/// failure that doubles with those in a row.
+/// Decides what is delivered when. It delivers one item at a time, and each again until it is taken or too old. After
+/// each failure it pauses; the pause doubles with each failure in a row.
 ///
-///     add ──▶ waiting ──next──▶ under way ──delivered──▶ gone
-///                ▲   └─too old─▶ gone         │
-///                └──────────failed────────────┘
+///     add ──▶ waiting ──next──▶ in progress ──delivered──▶ gone
+///                ▲   └─too old─▶ gone    │
+///                └────────failed─────────┘
 ///
-/// What failed goes behind the others, so that one that a receiver never takes does not hold them up. What goes in comes
-/// out in exactly one place: ``next(now:)`` as too old, ``delivered()``, ``failed(jitter:now:)`` once in a hurry, or
-/// ``clear()``.
+/// A failed item goes behind the others, so that an item that a receiver never takes does not hold them up. Each item
+/// leaves in exactly one place: ``next(now:)`` if it is too old, ``delivered()``, ``failed(jitter:now:)`` after
+/// ``hurry()``, or ``clear()``.
 package struct DeliveryQueue<Item: Sendable>: Sendable {
-    /// What is to be done now.
+    /// What to do now.
     package enum Step: Sendable {
-        /// Deliver it, and say what came of it.
+        /// Deliver the item, and report the result.
         case send(Item)
-        /// Come again then.
+        /// Ask again at that time.
         case rest(until: BootInstant)
-        /// There is nothing.
+        /// There is nothing to do.
         case idle
     }
 
@@ -37,7 +37,7 @@ package struct DeliveryQueue<Item: Sendable>: Sendable {
         self.pace = pace
     }
 
-    /// How many wait or are under way.
+    /// The number of items that wait or are in progress.
     package var count: Int { self.waiting.count + (self.current == nil ? 0 : 1) }
 
     /// Puts an item behind the others.
@@ -49,9 +49,9 @@ package struct DeliveryQueue<Item: Sendable>: Sendable {
         return true
     }
 
-    /// What to do now, when nothing is under way.
+    /// What to do now, if no item is in progress.
     ///
-    /// - Returns: also how many were given up, since they are too old.
+    /// - Returns: also how many items were given up because they are too old.
     package mutating func next(now: BootInstant) -> (step: Step, expired: Int) {
         let (before, longestAge) = (self.waiting.count, self.pace.longestAge)
         self.waiting.removeAll { $0.since.duration(to: now) >= longestAge }
@@ -63,9 +63,9 @@ package struct DeliveryQueue<Item: Sendable>: Sendable {
         return (.send(entry.item), expired)
     }
 
-    /// The one under way was taken.
+    /// The item in progress was taken.
     ///
-    /// - Returns: whether that ends a row of failures.
+    /// - Returns: whether that ends a series of failures.
     package mutating func delivered() -> Bool {
         let hadFailed = self.failures > 0
         self.current = nil
@@ -74,10 +74,10 @@ package struct DeliveryQueue<Item: Sendable>: Sendable {
         return hadFailed
     }
 
-    /// The one under way was not taken, or nobody knows.
+    /// The item in progress was not taken, or that is unknown.
     ///
-    /// - Parameter jitter: drawn evenly from 0 to 1.
-    /// - Returns: whether it begins a row of failures, and whether the item is given up.
+    /// - Parameter jitter: uniformly random from 0 to 1.
+    /// - Returns: whether this begins a series of failures, and whether the item is given up.
     package mutating func failed(jitter: Double, now: BootInstant) -> (isFirst: Bool, isGivenUp: Bool) {
         let isFirst = self.failures == 0
         self.failures = min(self.failures + 1, 32)
@@ -89,37 +89,37 @@ package struct DeliveryQueue<Item: Sendable>: Sendable {
         return (isFirst, isGivenUp)
     }
 
-    /// Ends the pause: the receiver may be another.
+    /// Ends the pause: the receiver may have changed.
     package mutating func tryAgain() {
         self.restsUntil = .distantPast
     }
 
-    /// From now on nothing is waited for, and each item has one more try.
+    /// From now on there are no pauses, and each item has one more try.
     package mutating func hurry() {
         self.isHurried = true
     }
 
-    /// Gives up all that wait.
+    /// Gives up all waiting items.
     ///
-    /// - Returns: how many those were.
+    /// - Returns: how many there were.
     package mutating func clear() -> Int {
         defer { self.waiting = [] }
         return self.waiting.count
     }
 }
 
-/// How much a webhook may take upon itself.
+/// The limits of a webhook.
 package struct WebhookPace: Sendable {
-    /// Alerts that wait, at the most; one for which there is no room is dropped.
+    /// The most alerts that wait. An alert beyond that is dropped.
     package var room: Int
-    /// An alert that could not be delivered for so long is dropped.
+    /// An alert that could not be delivered for this long is dropped.
     package var longestAge: Duration
-    /// Of one request, from its beginning to the head of its answer.
+    /// For one request, from its start to the head of the response.
     package var timeout: Duration
-    /// After the first failure in a row; it doubles up to the longest.
+    /// The pause after the first failure in a row. It doubles up to ``longestPause``.
     package var firstPause: Duration
     package var longestPause: Duration
-    /// For what is left when the process ends.
+    /// The time for the remaining alerts when the process ends.
     package var grace: Duration
 
     package init(

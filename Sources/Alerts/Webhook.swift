@@ -3,17 +3,17 @@ package import NIOCore
 internal import Synchronization
 package import TokenModel
 
-/// Tells events to whoever the configuration names, by a signed POST for each, until it is taken.
+/// Reports events to the configured receiver: one signed POST for each event, again until it is taken.
 ///
-/// ``post(_:)`` never waits: what happens here can hold up no refresh. ``run()`` must run for anything to be sent; it ends
-/// after ``stop()``, which gives what is left a last try.
+/// ``post(_:)`` never waits, so nothing here can hold up a refresh. ``run()`` must run for anything to be sent. It ends
+/// after ``stop()``, which gives each remaining alert one last try.
 package final class Webhook: Sendable {
     private struct State {
         var queue: DeliveryQueue<Alert>
         var target: WebhookTarget?
         var counts = WebhookCounts()
         var isOverflowing = false
-        /// Set by a stop.
+        /// Set by ``stop()``.
         var endsBy: BootInstant?
     }
 
@@ -27,9 +27,9 @@ package final class Webhook: Sendable {
     private let wake: AsyncStream<Void>.Continuation
 
     /// - Parameters:
-    ///   - target: `nil`: events are dropped.
+    ///   - target: if `nil`, events are dropped.
     ///   - replica: this process's name, for the receiver.
-    ///   - group: where its connections live.
+    ///   - group: runs the connections.
     package init(
         _ target: WebhookTarget?,
         replica: String,
@@ -49,7 +49,7 @@ package final class Webhook: Sendable {
 
     package var counts: WebhookCounts { self.state.withLock { $0.counts } }
 
-    /// Takes an event to be told.
+    /// Queues an event to be sent.
     package func post(_ event: RefreshEvent) {
         let now = self.now().boot
         let isFirstDropped: Bool = self.state.withLock { state in
@@ -68,7 +68,7 @@ package final class Webhook: Sendable {
         self.wake.yield()
     }
 
-    /// Tells another from now on; `nil`: nobody, and what waits is dropped.
+    /// Sends to another target from now on. `nil` sends to none, and drops the waiting alerts.
     package func reload(_ target: WebhookTarget?) {
         self.state.withLock { state in
             guard state.target != target else { return }
@@ -79,7 +79,7 @@ package final class Webhook: Sendable {
         self.wake.yield()
     }
 
-    /// Ends ``run()`` when all was told, or when the time for that is over.
+    /// Ends ``run()`` once all alerts are sent, or after ``WebhookPace/grace``.
     package func stop() {
         let endsBy = self.now().boot.advanced(by: self.pace.grace)
         self.state.withLock { state in
@@ -89,7 +89,7 @@ package final class Webhook: Sendable {
         self.wake.yield()
     }
 
-    /// Sends what is posted. Call it once.
+    /// Sends the posted events. Call it once.
     package func run() async {
         let client = AlertClient(on: self.group)
         await withDiscardingTaskGroup { timers in
@@ -118,7 +118,7 @@ package final class Webhook: Sendable {
         await client.shutDown()
     }
 
-    /// - Returns: when to come again, if there is something left, and whether this is the end.
+    /// - Returns: when to call it again, if an alert waits for a pause to end, and whether this is the end.
     private func sendDue(by client: AlertClient) async -> (rest: BootInstant?, isOver: Bool) {
         while !Task.isCancelled {
             let now = self.now().boot
@@ -193,21 +193,21 @@ package final class Webhook: Sendable {
     }
 }
 
-/// What became of alerts so far.
+/// The outcomes of alerts so far.
 package struct WebhookCounts: Equatable, Sendable {
     package var delivered: UInt64 = 0
-    /// Tries without success; the alert is tried again.
+    /// Failed tries. The alert is tried again.
     package var failed: UInt64 = 0
-    /// Alerts that nobody was told.
+    /// Alerts that were never delivered.
     package var dropped: UInt64 = 0
 
     package init() {}
 }
 
-/// Where alerts are posted, and what signs them.
+/// Where alerts are posted, and the secret that signs them.
 package struct WebhookTarget: Equatable, Sendable {
     package let url: String
-    /// What messages name it by: a path may be what lets in.
+    /// The name for log messages. They leave out the path, which may contain a secret.
     package let host: String
     package let secret: Secret
 

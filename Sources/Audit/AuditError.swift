@@ -1,18 +1,18 @@
 package import TokenStorage
 
-/// Why nothing could be recorded. Equal when the codes are equal.
+/// Why nothing could be recorded. Two errors are equal when their codes are equal.
 package struct AuditError: Error, Sendable {
     /// What went wrong, for programs.
     package enum Code: String, Sendable {
-        /// The log is where tokens are kept, and that is out of reach or can't be written.
+        /// The audit log is in the token store, which can't be reached or written.
         case unavailable = "audit_unavailable"
     }
 
     package let code: Code
-    /// For the operator: what failed, on what, what would help.
+    /// For the operator: what failed, on what, and what would help.
     package let message: String
 
-    /// Nothing was changed, since that could not be recorded.
+    /// Nothing was changed, because the change could not be recorded.
     package init(_ cause: StoreError) {
         self.code = .unavailable
         self.message = "nothing was changed, because it could not be put into the audit log: \(cause.message)"

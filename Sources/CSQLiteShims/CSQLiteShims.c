@@ -9,6 +9,6 @@ int martlet_forbid_checkpoint_on_close(struct sqlite3 *connection) {
 
 int64_t martlet_file_system(const char *path) {
     struct statfs system;
-    // The type of f_type differs between platforms; 32 bits of it count.
+    // The type of f_type differs between platforms. Its low 32 bits are the number.
     return statfs(path, &system) == 0 ? (int64_t)(uint32_t)system.f_type : -1;
 }

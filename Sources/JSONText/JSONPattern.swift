@@ -1,15 +1,15 @@
-/// What a JSON text must hold: of an object only what is named here, of all else exactly this.
+/// A required JSON value. An object may have members besides those named here; any other value must be equal.
 package indirect enum JSONPattern: Hashable, Sendable {
     case null
     case flag(Bool)
     case number(Double)
     case text(String)
-    /// Members by name, in any order; others may stand beside them.
+    /// Required members by name, in any order. Other members are allowed.
     case object([String: JSONPattern])
 }
 
 extension JSONPattern {
-    /// Whether `bytes` are one JSON text (RFC 8259) that holds this. What is malformed holds nothing.
+    /// Whether `bytes` are one JSON text (RFC 8259) that matches this pattern. Malformed text never matches.
     package func matches(_ bytes: Span<UInt8>) -> Bool {
         var scanner = JSONScanner(at: 0)
         do throws(JSONScanFault) {
@@ -51,7 +51,7 @@ extension JSONPattern {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
-    /// Of a name that comes twice the last counts, as most readers take it.
+    /// If a name occurs twice, the last occurrence counts, as in most JSON readers.
     private static func holds(
         _ members: [String: JSONPattern],
         _ bytes: Span<UInt8>,

@@ -37,7 +37,8 @@ extension JSONScanner {
         }
     }
 
-    /// The scalar of one `\uXXXX`, or of two that are a surrogate pair; half a pair is malformed.
+    /// Reads the scalar of one `\uXXXX` escape, or of two escapes that form a surrogate pair. Half a pair is
+    /// malformed.
     private mutating func scalar(_ bytes: Span<UInt8>) throws(JSONScanFault) -> Unicode.Scalar {
         let first = try self.unit(bytes)
         if let scalar = Unicode.Scalar(first) { return scalar }

@@ -1,16 +1,16 @@
-/// Walks through JSON text (RFC 8259) byte by byte; strict, bounded in depth, and never beyond the end.
+/// Reads JSON text (RFC 8259) byte by byte. It is strict, limits the nesting depth, and never reads past the end.
 ///
-/// It holds only the position: the bytes are lent to each call, because they may be secret.
+/// The scanner stores only the position. Each call borrows the bytes, because they may be secret.
 package struct JSONScanner: Sendable {
-    /// Deeper than any honest answer, and shallow enough for recursion.
+    /// The maximum nesting depth. No genuine response is nested deeper, and the limit keeps the recursion safe.
     package static let deepest = 16
 
     package private(set) var position: Int
 
-    /// Begins at an offset, behind a byte order mark for instance.
+    /// Starts at an offset, such as the one after a byte order mark.
     package init(at position: Int) { self.position = position }
 
-    /// Steps over white space.
+    /// Skips white space.
     package mutating func skipSpace(_ bytes: Span<UInt8>) {
         while self.position < bytes.count {
             switch bytes[self.position] {
@@ -20,34 +20,34 @@ package struct JSONScanner: Sendable {
         }
     }
 
-    /// The byte that comes next.
+    /// The next byte; `nil` at the end.
     package func peek(_ bytes: Span<UInt8>) -> UInt8? {
         self.position < bytes.count ? bytes[self.position] : nil
     }
 
-    /// Steps over `byte` when it comes next.
+    /// Consumes the next byte if it is `byte`.
     package mutating func take(_ byte: UInt8, _ bytes: Span<UInt8>) -> Bool {
         guard self.peek(bytes) == byte else { return false }
         self.position += 1
         return true
     }
 
-    /// Steps over `byte`, which must come next.
+    /// Consumes the next byte, which must be `byte`.
     package mutating func expect(_ byte: UInt8, _ bytes: Span<UInt8>) throws(JSONScanFault) {
         guard self.take(byte, bytes) else { throw self.fault(bytes) }
     }
 
-    /// Steps over `word`, which must come next.
+    /// Consumes the next bytes, which must be `word`.
     package mutating func expect(_ word: StaticString, _ bytes: Span<UInt8>) throws(JSONScanFault) {
         for byte in word.description.utf8 { try self.expect(byte, bytes) }
     }
 
-    /// What is wrong here: too little of it, or something that is not JSON.
+    /// The fault at the current position: the text ends here, or this byte is not valid JSON.
     package func fault(_ bytes: Span<UInt8>) -> JSONScanFault {
         self.position >= bytes.count ? .incomplete : .malformed
     }
 
-    /// Steps over one value of any kind. `depth` is how many objects and arrays stand around it.
+    /// Skips one value of any kind. `depth` is the number of objects and arrays around it.
     package mutating func skipValue(_ bytes: Span<UInt8>, depth: Int) throws(JSONScanFault) {
         switch self.peek(bytes) {
         case UInt8(ascii: "\""): _ = try self.string(bytes)
@@ -90,13 +90,13 @@ package struct JSONScanner: Sendable {
         try self.expect(UInt8(ascii: "]"), bytes)
     }
 
-    /// Reads a number (§6). One beyond what a `Double` holds comes back infinite.
+    /// Reads a number (§6). A number outside the range of `Double` is returned as infinity.
     package mutating func number(_ bytes: Span<UInt8>) throws(JSONScanFault) -> Double {
         guard let number = Double(try self.numberText(bytes)) else { throw .malformed }
         return number
     }
 
-    /// Reads a number (§6) as it is written.
+    /// Reads a number (§6) and returns its text.
     package mutating func numberText(_ bytes: Span<UInt8>) throws(JSONScanFault) -> String {
         let start = self.position
         _ = self.take(UInt8(ascii: "-"), bytes)
@@ -111,7 +111,7 @@ package struct JSONScanner: Sendable {
         return text
     }
 
-    /// A byte that was taken and is at fault: the position is to name it.
+    /// Moves back to the byte that was just consumed, so that the position names the faulty byte.
     mutating func stepBack() { self.position -= 1 }
 
     private mutating func digits(_ bytes: Span<UInt8>) throws(JSONScanFault) {
@@ -121,11 +121,11 @@ package struct JSONScanner: Sendable {
     }
 }
 
-/// Why bytes are not the JSON text that is taken here.
+/// Why bytes are not accepted as JSON text.
 package enum JSONScanFault: Error, Equatable, Sendable {
     case malformed
-    /// It ends in the middle.
+    /// The text ends before the value is complete.
     case incomplete
-    /// Objects and arrays stand in each other more than ``JSONScanner/deepest`` times.
+    /// Objects and arrays are nested deeper than ``JSONScanner/deepest``.
     case tooDeep
 }

@@ -1,9 +1,9 @@
 internal import TokenStorage
 
 extension Collection where Element: Sendable {
-    /// Reads something of each element, at most 16 at a time, and hands over what was found as it comes, in no order.
+    /// Calls `read` for each element, at most 16 at a time, and hands each result to `found` as it comes, in no order.
     ///
-    /// - Throws: what one of the reads has thrown; after that no other begins.
+    /// - Throws: the first error of a read. No further read begins after it.
     func readEach<Found: Sendable>(
         _ read: @escaping @Sendable (Element) async throws(StoreError) -> Found,
         found take: (Element, Found) -> Void

@@ -1,38 +1,40 @@
 package import TokenModel
 internal import TokenStorage
 
-/// The kill log as this process has fenced itself by it: folded, with the kills that stand in it, and the orders that do
-/// not yet.
+/// The kill log by which this process has fenced itself: folded into epochs, with the kills in the log and the pending
+/// kills.
 package struct FencedLog: Sendable {
-    /// A kill that stands in the log.
+    /// A kill that is in the log.
     package struct Kill: Sendable {
         package let epoch: Epoch
         package let entry: KillEntry
-        /// Its scope was killed already.
+        /// Its scope was already killed.
         package let wasKilled: Bool
         package var watch: KillWatch?
         package var draining = 0
         package var isEnded = false
     }
 
-    /// As this process has fenced itself.
+    /// The kills that this process has fenced itself against.
     package private(set) var epochs = KillEpochs()
-    /// What ``epochs`` is folded from.
+    /// The log that ``epochs`` is folded from.
     package private(set) var contents = KillLogContents()
     package private(set) var kills: [Kill] = []
-    /// Kills that may not stand in the log yet.
+    /// Kills that may not be in the log yet.
     package private(set) var pendingKills: [PendingKill] = []
-    /// The grant that the last import into each account began, of those that the log tells of.
+    /// For each account, the grant that its last import began, as far as the log reports imports.
     package private(set) var imports: [AccountID: GrantID] = [:]
     /// Kills that were complete at the start.
     package var ended: Set<Epoch> = []
 
-    /// Whether entries may be lost, and another may come to have the number: then it is noted which they were.
+    /// Whether the store may lose entries, so that another entry may get the same number. Then the IDs of the entries
+    /// are noted.
     private let notesEntries: Bool
 
     package init(notesEntries: Bool = false) { self.notesEntries = notesEntries }
 
-    /// What this process is to fence itself by: its orders, and what `contents` has behind the entries it goes by.
+    /// The epochs that this process is to fence itself by: its pending kills, and the entries of `contents` that it has
+    /// not applied yet.
     package func fencing(by contents: KillLogContents) -> KillEpochs {
         var epochs = self.epochs
         let entries = contents.numbered(behind: epochs.last)
@@ -42,15 +44,15 @@ package struct FencedLog: Sendable {
         }
         let ids = Set(entries.map(\.entry.id))
         let left = self.pendingKills.filter { !ids.contains($0.entry.id) }
-        // Of several orders the one that cuts goes.
+        // Of several pending kills of a scope, the one that aborts requests wins.
         epochs.setPending(Dictionary(left.map { ($0.entry.scope, $0.entry.streams) }) { $0 == .abort ? $0 : $1 })
         return epochs
     }
 
-    /// It is, and has left `draining` requests to end. In one step: at any time a kill is found, be it as an order or as one
-    /// that stands.
+    /// Records that this process is fenced by `epochs`, and that `draining` requests were left to finish. A kill
+    /// changes from pending to present in one step, so that a lookup finds it at any time.
     ///
-    /// - Returns: the kills that are new, and the orders that these were.
+    /// - Returns: the new kills, and the pending kills that became those.
     package mutating func fenced(
         by contents: KillLogContents,
         _ epochs: KillEpochs,
@@ -85,12 +87,13 @@ package struct FencedLog: Sendable {
         return (kills, taken)
     }
 
-    /// How far the log can be folded, where that is worth it: up to before the first kill that is not complete, and as far as
-    /// every replica has read.
+    /// The number up to which the log can be folded, if that is worth the writes. It ends before the first kill that is
+    /// not complete, and at the last entry that every replica has read.
     ///
     /// - Parameters:
-    ///   - read: how far each has.
-    ///   - fewest: so many entries are worth the writes, if they are a tenth of what a snapshot holds, too.
+    ///   - read: the last entry that each replica has read.
+    ///   - fewest: the number of entries that is worth the writes, provided it is also a tenth of what the snapshot
+    ///     holds.
     package func foldableUpTo(read: [Epoch], fewest: Int = 1_000) -> Epoch? {
         let pending = self.kills.first { !$0.isEnded }?.epoch.rawValue
         let contents = self.contents
@@ -100,12 +103,12 @@ package struct FencedLog: Sendable {
         return count >= UInt64(max(fewest, kept / 10)) ? last : nil
     }
 
-    /// The log in the store is folded up to `epoch`.
+    /// The log in the store was folded up to `epoch`.
     package mutating func fold(upTo epoch: Epoch) {
         self.contents = self.contents.folded(upTo: min(epoch, self.contents.last))
     }
 
-    /// Mostly one of the last is asked for.
+    /// Searches from the end, since most lookups are for one of the last kills.
     package func kill(_ epoch: Epoch) -> Kill? { self.kills.last { $0.epoch == epoch } }
 
     package func kill(_ id: KillID) -> Kill? { self.kills.last { $0.entry.id == id } }
@@ -117,7 +120,7 @@ package struct FencedLog: Sendable {
         change(&self.kills[index])
     }
 
-    /// A kill that is to be written to the log holds from the next fence on.
+    /// Adds a kill that is to be written to the log. It holds from the next fence on.
     ///
     /// - Returns: whether it is new.
     package mutating func pendingKill(_ pendingKill: PendingKill) -> Bool {
@@ -127,12 +130,12 @@ package struct FencedLog: Sendable {
         return true
     }
 
-    /// Whether an entry is in the log, as this process has read it.
+    /// Whether the log, as this process has read it, has the entry.
     package func stands(_ id: KillID) -> Bool { self.contents.contains(id) }
 
     package mutating func withdraw(_ id: KillID) { self.pendingKills.removeAll { $0.entry.id == id } }
 
-    /// - Returns: whether it waits still.
+    /// - Returns: whether the kill is still pending.
     @discardableResult
     package mutating func note(pendingKill id: KillID, _ change: (inout PendingKill) -> Void) -> Bool {
         guard let index = self.pendingKills.firstIndex(where: { $0.entry.id == id }) else { return false }

@@ -2,31 +2,31 @@ package import TokenModel
 package import TokenStorage
 
 extension KillMachine {
-    /// What the shell has to do next for a poll.
+    /// The next step of a poll, for the shell to perform. Each leads to the event after the arrow.
     package enum PollAction: Equatable {
         /// → ``didReadReplica(_:sealsAnew:)``
         case readReplica(ReplicaID)
         /// Compare-and-set → ``didWriteReplica(_:)``
         case writeReplica(ReplicaRecord, ReplicaID, as: Version, expecting: Version?)
-        /// All entries behind, or the whole log → ``didReadLog(_:)``
+        /// Read all entries behind that number, or the whole log → ``didReadLog(_:)``
         case readLog(behind: Epoch)
-        /// Put the entry at that number, if nothing is there → ``didPlace(_:)``
+        /// Place the entry at that number, if the number is free → ``didPlace(_:)``
         case place(KillEntry, at: Epoch)
-        /// Fence this process by the log, of which something is new (``FencedLog/fencing(by:)``) → ``didFence()``
+        /// Fence this process by the log, which has new entries (``FencedLog/fencing(by:)``) → ``didFence()``
         case fence(KillLogContents)
-        /// The poll is over; `nil`: there is a lease.
+        /// The poll is over; `nil`: it succeeded.
         case end(StoreError?)
     }
 
-    /// What came of a write of one's own record.
+    /// The result of a write of our own record.
     package enum ReplicaWrite: Sendable {
         case stands(Version)
-        /// Another write came before, by whomever.
+        /// Another write came first, by any process.
         case conflict(ReplicaVault.Entry?)
         case failed(StoreError)
     }
 
-    /// Something worth a line in the log.
+    /// An event worth a log entry.
     package enum Notice: Equatable, Sendable {
         case removedFromList
         case restored(count: Int)
@@ -35,26 +35,27 @@ extension KillMachine {
         case waiting(StoreError.Code)
     }
 
-    /// What the shell has to do next to find out whether a kill is complete. Several may wait for one kill at once.
+    /// The next step towards finding out whether a kill is complete. Several tasks may wait for one kill at once.
     package enum WaitAction: Equatable {
-        /// Find the version of the kill's entry, then list all replicas, those left out whose process has ended for certain →
-        /// ``didList(_:behind:for:at:)``
+        /// Find the version of the kill's entry, then list all replicas except those whose process has ended for
+        /// certain → ``didList(_:behind:for:at:)``
         case list(KillID)
-        /// Read these → ``saw(_:_:for:at:)`` of each, then ``wait(for:)``
+        /// Read these records → ``saw(_:_:for:at:)`` for each, then ``wait(for:)``
         case read([ReplicaID])
-        /// Expel these, each at its version → ``saw(_:_:for:at:)`` or ``expelled(_:for:)`` of each, then ``wait(for:)``
+        /// Expel these replicas, each at its version → ``saw(_:_:for:at:)`` or ``expelled(_:for:)`` for each, then
+        /// ``wait(for:)``
         case expel([ReplicaVault.Entry])
-        /// Read the kill's entry: a store that has lost it may have another's there, or the same as another version →
-        /// ``entryWasRewritten(_:)``; else the kill is complete
+        /// Read the kill's entry. A store that has lost it may have another entry there, or the same entry as another
+        /// version → ``entryWasRewritten(_:)``. Otherwise the kill is complete.
         case check(KillID, Version)
-        /// Find out whether another replica has said that it is complete; else pause.
+        /// Find out whether another replica has recorded that the kill is complete; if not, pause.
         case lookForEnd
         case nothing
     }
 }
 
 extension StoreError {
-    /// The log goes another way than the one this process went by.
+    /// The log in the store has diverged from the one that this process has applied.
     static let foreignLog = StoreError(
         .outdated,
         "the kill log in the store is not the one this replica went by: the store was put back, and others have written to it "

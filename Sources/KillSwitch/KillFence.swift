@@ -1,16 +1,18 @@
 package import TokenModel
 
-/// What a kill stops within this process: whoever holds tokens in memory, or is about to get some.
+/// The part of this process that a kill stops: everything that holds tokens in memory or is about to get some.
 package protocol KillFence: Sendable {
-    /// Takes up `epochs`: from its return on nothing with a token that is dead by them is written, and what waits for
-    /// one has been told. Requests under way with such tokens are cut, but for those that ``KillEpochs/mayEnd(with:of:at:)``.
+    /// Applies `epochs`. After it returns, no request with a token that `epochs` kills is written, and requests that
+    /// wait for such a token have been told. Requests in progress with such tokens are aborted, except those that
+    /// ``KillEpochs/mayEnd(with:of:at:)`` allows to finish.
     ///
-    /// - Returns: how many requests with dead tokens were left to end.
+    /// - Returns: how many requests with dead tokens were left to finish.
     func fence(_ epochs: KillEpochs) async -> Int
 
-    /// An account has other tokens by an import: what is kept of it in memory is read anew.
+    /// An import has replaced the account's tokens: what memory holds of the account is read again.
     func replaced(_ account: AccountID) async
 
-    /// Tokens may be put into requests until `instant`. Each call replaces the one before; before the first none may.
+    /// Tokens may be put into requests until `instant`. Each call replaces the one before. Before the first call no
+    /// token may be used.
     func setLeaseDeadline(_ instant: BootInstant)
 }

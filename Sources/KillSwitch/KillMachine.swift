@@ -1,36 +1,38 @@
 package import TokenModel
 package import TokenStorage
 
-/// The way of a kill at one replica: what it fences itself against, whether it holds a lease, and whom a kill waits for.
+/// Decides how a kill proceeds at one replica: what it fences itself against, whether it holds a lease, and which
+/// replicas a kill waits for.
 ///
-///     raise     order ──▶ fence ──▶ append to the log ──▶ poll                  (``FencedLog``)
-///               a store that does not take it: the order stays, and each poll tries again
+///     raise     pending kill ──▶ fence ──▶ append to the log ──▶ poll           (``FencedLog``)
+///               the store refuses the append: the kill stays pending, and each poll tries again
 ///
-///     poll      look at one's own record ──gone, expelled──▶ no lease ──▶ join ─┐        (on one host)
-///                 │ there                                                      │
+///     poll      read our own record ──gone or expelled──▶ no lease ──▶ join ───┐        (on one host)
+///                 │ present                                                    │
 ///                 ▼                                                            │
 ///               read the log ◀─────────────────────────────────────────────────┘
-///                 │ ▲ └──lacks what is known──▶ write that back, and read all of it
-///                 │ └──orders that wait are appended──┘
+///                 │ ▲ └──known entries are missing──▶ write them back, and read the whole log
+///                 │ └──pending kills are appended──┘
 ///                 ▼
-///               fence ──▶ say so in one's own record ──▶ lease, from when the poll began
+///               fence ──▶ acknowledge in our own record ──▶ lease, counted from the start of the poll
 ///
-///     wait      see that the entry stands, then list all replicas ──▶ read who is pending … ──▶ is the entry still there?
-///                 ──▶ write that it is complete
+///     wait      see that the entry exists, then list all replicas ──▶ read the pending … ──▶ is the entry still there?
+///                 ──▶ write that the kill is complete
 ///
-/// What it keeps to:
-/// - A replica is listed before the read of the log that gives it its first lease: a kill that has not listed it stood
-///   before that read.
-/// - On a store that several hosts reach a read may be stale, so there the lease is a *heartbeat*: it exists once a write
-///   of the replica's own record stands, with the epoch that it goes by. A kill that was not read leaves that epoch
-///   behind, and the kill waits. Nor does silence prove anything there: a replica has lapsed only when it was expelled by
-///   a compare-and-set on the very version that was watched.
-/// - On one host a read is a lease, so that a full disk stops nobody.
-/// - Nothing that this replica goes by falls: what the store lacks is written back, and a log that goes another way ends
-///   the lease.
-/// - Every poll event leads to exactly one action; every action but ``PollAction/end(_:)`` to exactly one event.
+/// Invariants:
+/// - A replica is listed before the read of the log that gives it its first lease. A kill that did not list the replica
+///   was in the log before that read.
+/// - On a store that several hosts reach, a read may be stale. So the lease there is a *heartbeat*: it exists once a
+///   write of the replica's own record, with the epoch that the replica has applied, succeeds. If the replica has not
+///   read a kill, its epoch is lower than the kill's, and the kill waits. Silence proves nothing there either: a
+///   replica has lapsed only when a compare-and-set on the very version that was watched has expelled it.
+/// - On one host a read renews the lease, so that a full disk stops no replica.
+/// - What this replica has applied never shrinks. Entries that the store lacks are written back, and a log that has
+///   diverged ends the lease.
+/// - Every poll event leads to exactly one action, and every action except ``PollAction/end(_:)`` leads to exactly one
+///   event.
 ///
-/// The shell (``KillSwitch``) performs; no clock, store or lock is touched here.
+/// The shell (``KillSwitch``) performs the actions. This type touches no clock, store or lock.
 package struct KillMachine: ~Copyable, Sendable {
     private enum Poll {
         case idle
@@ -44,31 +46,31 @@ package struct KillMachine: ~Copyable, Sendable {
         case acknowledging
     }
 
-    /// Which process this is, and its name for people.
+    /// The identity of this process, and its display name.
     private let incarnation: IncarnationID
     private let name: String
     package let lease: Duration
     private let guarantees: StoreGuarantees
-    /// Whether a lease has to be written.
+    /// Whether the lease requires a write.
     private var hasHeartbeat: Bool { self.guarantees.reach == .network }
 
-    /// What this process goes by.
+    /// The log as this process has applied it.
     package var log: FencedLog
-    /// Tokens are put into requests until then.
+    /// Tokens are put into requests until this instant.
     package private(set) var leaseUntil = BootInstant.distantPast
-    /// As this replica is listed.
+    /// This replica's record, as it is listed.
     package private(set) var replica: ReplicaVault.Entry?
     private var notices: [Notice] = []
 
     private var poll = Poll.idle
-    /// Whether the poll is to bring a lease.
+    /// Whether the poll is to renew the lease.
     private var isRenewal = true
     private var startedAt = BootInstant.distantPast
     private var wall = WallTime(millisecondsSince1970: 0)
-    /// Under which this replica is listed, or about to be.
+    /// The ID under which this replica is listed, or is about to be.
     private var membership: ReplicaID
     private var nextMembership: ReplicaID
-    /// At the start, the log as it was read already, which this process does not go by yet.
+    /// At the start, the log that was read already but that this process has not applied yet.
     private var ahead: KillLogContents?
     private var rereads = 0
     private var raised: Set<KillID> = []
@@ -86,7 +88,7 @@ package struct KillMachine: ~Copyable, Sendable {
         self.nextMembership = .random()
     }
 
-    /// What happened since this was asked last.
+    /// The events since the last call.
     package mutating func takeNotices() -> [Notice] {
         defer { self.notices = [] }
         return self.notices
@@ -94,7 +96,7 @@ package struct KillMachine: ~Copyable, Sendable {
 
     // MARK: - Poll
 
-    /// Begins a poll. There is one at a time. At the start `known` is the log as far as it was read already.
+    /// Begins a poll. Only one poll runs at a time. At the start, `known` is the part of the log that was read already.
     package mutating func beginPoll(_ now: Moment, known: KillLogContents? = nil) -> PollAction {
         (self.isRenewal, self.startedAt, self.wall) = (true, now.boot, now.wall)
         self.nextMembership = .random()
@@ -106,19 +108,19 @@ package struct KillMachine: ~Copyable, Sendable {
         return .readReplica(replica.id)
     }
 
-    /// Begins a poll that is to find out what is new in the log and no more: it brings no lease. What is known is looked for
-    /// all the same: by a log that goes another way nothing may be stamped.
+    /// Begins a poll that only finds out what is new in the log. It brings no lease. It still looks for the known
+    /// entries: no token may be stamped with an epoch of a log that has diverged.
     package mutating func beginRead() -> PollAction {
         self.isRenewal = false
         (self.ahead, self.rereads, self.sealsAnew, self.rewrites, self.raised) = (nil, 0, false, 0, [])
         return self.readLog()
     }
 
-    /// This replica's own record was read.
+    /// The read of this replica's own record has ended.
     ///
     /// - Parameters:
-    ///   - found: `nil` where it has gone.
-    ///   - sealsAnew: it is sealed under another key than this process writes under.
+    ///   - found: `nil` where the record is gone.
+    ///   - sealsAnew: the record is sealed under another key than the one this process writes with.
     package mutating func didReadReplica(
         _ found: Result<ReplicaVault.Entry?, StoreError>,
         sealsAnew: Bool = false
@@ -134,7 +136,7 @@ package struct KillMachine: ~Copyable, Sendable {
         }
     }
 
-    /// This replica's own record was written, or not.
+    /// The write of this replica's own record has succeeded or failed.
     package mutating func didWriteReplica(_ result: ReplicaWrite) -> PollAction {
         switch (self.poll, result) {
         case (.joining, .stands(let version)), (.acknowledging, .stands(let version)):
@@ -144,7 +146,7 @@ package struct KillMachine: ~Copyable, Sendable {
         case (.joining, .conflict(let entry)), (.acknowledging, .conflict(let entry)):
             let isOwn = entry?.record.incarnation == self.incarnation
             guard let entry, isOwn, !entry.record.isExpelled else { return self.joinAnew() }
-            // By a write whose answer was lost, or the store has lost one.
+            // Either the response to our own write was lost, or the store has lost a write.
             return self.joinAgain(over: entry)
         case (.acknowledging, .failed(let error)) where !self.hasHeartbeat:
             let isBehind = self.replica.map { $0.record.acknowledged < self.log.epochs.last } ?? true
@@ -155,14 +157,14 @@ package struct KillMachine: ~Copyable, Sendable {
         }
     }
 
-    /// The log was read to its end.
+    /// The read of the log has ended.
     package mutating func didReadLog(_ result: Result<KillLog.Reading, StoreError>) -> PollAction {
         switch (self.poll, result) {
         case (.reading, .failure(let error)), (.comparing, .failure(let error)): return self.end(error)
         case (.reading, .success(.whole(let read))), (.comparing, .success(.whole(let read))): return self.compare(read)
         case (.reading, .success(.tail(let read))):
             let anchors = self.anchors
-            // Perhaps it is only a stale read, or a snapshot is there: what stands there already is not written again.
+            // The read may only be stale, or a snapshot may exist. The whole log shows which entries are missing.
             guard !anchors.isEmpty, read.count >= anchors.count else { return self.readWholeLog() }
             guard zip(read, anchors).allSatisfy({ $0.standsFor($1.entry) }) else { return self.endForeign() }
             var known = self.ahead ?? self.log.contents
@@ -177,7 +179,7 @@ package struct KillMachine: ~Copyable, Sendable {
         return .readLog(behind: .start)
     }
 
-    /// Holds all of the log against what this process goes by.
+    /// Compares the whole log with what this process has applied.
     private mutating func compare(_ read: KillLogContents) -> PollAction {
         let known = self.log.contents
         guard known.agrees(with: read) else { return self.endForeign() }
@@ -187,7 +189,7 @@ package struct KillMachine: ~Copyable, Sendable {
         return self.restore(from: read.last.next, written: 0)
     }
 
-    /// An entry was to be put into the log.
+    /// The attempt to place an entry in the log has ended.
     package mutating func didPlace(_ result: Result<KillLog.Placement, StoreError>) -> PollAction {
         switch (self.poll, result) {
         case (.restoring(let next, let written), .success(let placement)):
@@ -196,15 +198,16 @@ package struct KillMachine: ~Copyable, Sendable {
         case (.restoring, .failure(let error)): return self.end(error)
         case (.raising(let read, let pendingKill), .success(let placement)):
             if placement == .taken {
-                // Somebody was faster: again behind what that one has written; at the next poll where reads don't show it.
+                // Another writer was faster. Read the log and try again behind its entry, or at the next poll if reads
+                // do not show that entry.
                 self.rereads += 1
                 return self.rereads <= Self.mostRewrites ? self.readLog() : self.fence(by: read)
             }
             self.raised.insert(pendingKill.entry.id)
-            // Had what is known been lost before that write, the entry would stand behind a gap that others may fill.
+            // If known entries were lost before that write, the entry is behind a gap that others may fill.
             return self.readLog()
         case (.raising(let read, let pendingKill), .failure(let error)):
-            // That the log could be read is worth a lease.
+            // The log could be read, so the poll still renews the lease.
             self.log.note(pendingKill: pendingKill.entry.id) { $0.cause = error.code }
             self.notices.append(.waiting(error.code))
             return self.fence(by: read)
@@ -212,7 +215,7 @@ package struct KillMachine: ~Copyable, Sendable {
         }
     }
 
-    /// This process goes by what was read.
+    /// This process has fenced itself by the log that was read.
     package mutating func didFence() -> PollAction {
         guard case .fencing = self.poll else { return self.poison() }
         return self.acknowledge()
@@ -223,8 +226,8 @@ package struct KillMachine: ~Copyable, Sendable {
         return .writeReplica(self.record, self.membership, as: self.guarantees.version(behind: nil), expecting: nil)
     }
 
-    /// What stands there may have come too late for a kill to list it, or be from before a loss: so it is written once more,
-    /// and the log is read behind that, before there is a lease.
+    /// The present record may have been written too late for a kill to list it, or may be from before a loss. So this
+    /// replica writes it once more, and reads the log after that, before it takes a lease.
     private mutating func joinAgain(over entry: ReplicaVault.Entry) -> PollAction {
         let known = max(self.replica?.version ?? entry.version, entry.version)
         self.replica = entry
@@ -235,7 +238,8 @@ package struct KillMachine: ~Copyable, Sendable {
         return .writeReplica(self.record, self.membership, as: version, expecting: entry.version)
     }
 
-    /// Nobody waits for this replica any more: no lease before it is listed anew, and has read the log after that.
+    /// No kill waits for this replica any more. It takes no lease until it is listed again and has read the log after
+    /// that.
     private mutating func joinAnew() -> PollAction {
         self.leaseUntil = .distantPast
         self.replica = nil
@@ -251,8 +255,9 @@ package struct KillMachine: ~Copyable, Sendable {
         return .readLog(behind: self.anchors.first.map { Epoch($0.epoch.rawValue - 1) } ?? .start)
     }
 
-    /// What is known of the log's end, to be found again: where the last entry stands, all before it do. Where a second failover
-    /// comes while what a first has lost is written back, one of these may be missing, and the last stands all the same.
+    /// The last known entries, which a read must find again. If the last entry is in the store, all entries before it
+    /// are. If a second failover happens while the losses of the first are written back, one of these may be missing
+    /// although the last is there.
     private var anchors: [NumberedKillEntry] {
         (self.ahead ?? self.log.contents).lastEntries(self.guarantees.failover == .losesSuffix ? 8 : 1)
     }
@@ -260,14 +265,15 @@ package struct KillMachine: ~Copyable, Sendable {
     private mutating func restore(from epoch: Epoch, written: Int) -> PollAction {
         guard epoch <= self.log.contents.last else {
             if written > 0 { self.notices.append(.restored(count: written)) }
-            // All of it again: more may have been lost meanwhile, and left a gap in front of what was written since.
+            // Read the whole log again. More entries may have been lost meanwhile, which leaves a gap before the
+            // entries just written.
             return self.readWholeLog()
         }
         self.poll = .restoring(next: epoch, written: written)
         return .place(self.log.contents[epoch] ?? .filler(at: epoch), at: epoch)
     }
 
-    /// Writes the first order that waits behind the log as it was just read.
+    /// Writes the first pending kill that the store has not taken behind the log as it was just read.
     private mutating func raise(behind read: KillLogContents) -> PollAction {
         self.ahead = nil
         guard self.isRenewal else { return self.fence(by: read) }
@@ -284,9 +290,9 @@ package struct KillMachine: ~Copyable, Sendable {
         return read.last > self.log.contents.last ? .fence(read) : self.didFence()
     }
 
-    /// Says how far this process is fenced, where there is something to say.
+    /// Writes to our own record how far this process is fenced, if that is news.
     private mutating func acknowledge() -> PollAction {
-        // Before it has joined it only reads.
+        // A process that has not joined yet only reads.
         guard let replica = self.replica else { return self.isRenewal ? self.poison() : self.end(nil) }
         let isHeartbeat = self.hasHeartbeat && self.isRenewal
         guard isHeartbeat || self.sealsAnew || replica.record.acknowledged < self.log.epochs.last else {
@@ -319,14 +325,15 @@ package struct KillMachine: ~Copyable, Sendable {
     private mutating func end(_ error: StoreError?) -> PollAction {
         self.poll = .idle
         self.ahead = nil
-        // Others may have waited for it until then and no longer.
+        // Count from the start of the poll: other replicas may wait for this one no longer than that.
         if error == nil, self.isRenewal { self.leaseUntil = self.startedAt.advanced(by: self.lease - self.slack) }
         return .end(error)
     }
 
-    /// How much sooner than its lease this replica stops, by its own clock. Those who wait count by theirs. On one host that
-    /// is the same clock. Between hosts both may be slewed, by up to 8 % each way: this one counts as if by the slower, the
-    /// others wait for longer than its lease (``ReplicaRecord/silence(on:)``).
+    /// How much sooner than its lease this replica stops, by its own clock. The replicas that wait count by their own
+    /// clocks. On one host that is the same clock. Between hosts both clocks may be slewed, by up to 8 % each way. So
+    /// this replica counts as if its clock were the slower one, and the others wait longer than the lease
+    /// (``ReplicaRecord/silence(on:)``).
     private var slack: Duration { self.hasHeartbeat ? self.lease * 12 / 100 : self.lease / 100 }
 
     private mutating func poison() -> PollAction {
@@ -335,7 +342,9 @@ package struct KillMachine: ~Copyable, Sendable {
         return self.end(StoreError(.unreachable, "a poll ended by a fault in Martlet"))
     }
 
-    /// Nobody needs to wait for this replica from now on. What it gives is to be removed.
+    /// Ends this replica's membership: no kill needs to wait for it from now on.
+    ///
+    /// - Returns: the replica whose record is to be removed.
     package mutating func leave() -> ReplicaID? {
         self.leaseUntil = .distantPast
         return self.replica.take()?.id
@@ -343,18 +352,18 @@ package struct KillMachine: ~Copyable, Sendable {
 
     // MARK: - Wait
 
-    /// One look at all who are waited for.
+    /// Begins one look at all replicas that the kill waits for.
     package func beginWait(for epoch: Epoch) -> WaitAction {
         guard let kill = self.log.kill(epoch), !kill.isEnded else { return .nothing }
-        // A listing is as new as this process's own last write, which must have come after the entry.
+        // A listing is only as new as this process's own last write, and that write must come after the entry.
         if self.hasHeartbeat, self.replica.map({ $0.record.acknowledged < epoch }) ?? true { return .lookForEnd }
         guard let watch = kill.watch else { return .list(kill.entry.id) }
         return watch.pending.isEmpty ? self.wait(for: epoch) : .read(watch.pending)
     }
 
-    /// The replicas, as listed after the entry was seen to stand.
+    /// The listing of the replicas, made after the entry was seen in the log.
     ///
-    /// - Parameter version: of the entry's record.
+    /// - Parameter version: the version of the entry's record.
     package mutating func didList(
         _ listing: ReplicaVault.Listing,
         behind version: Version,
@@ -368,20 +377,22 @@ package struct KillMachine: ~Copyable, Sendable {
         return self.wait(for: epoch)
     }
 
-    /// A read of a replica's record, `nil` where that has gone, that ended at `now`.
+    /// A read of a replica's record has ended at `now`. The entry is `nil` where the record is gone.
     package mutating func saw(_ entry: ReplicaVault.Entry?, _ id: ReplicaID, for epoch: Epoch, at now: BootInstant) {
         let hasTaken = entry.map { self.hasTaken($0.record, epoch) } ?? false
         self.log.note(kill: epoch) { $0.watch?.saw(entry, of: id, hasTaken: hasTaken, at: now) }
     }
 
-    /// Whether a replica's word is about this log: where entries may be lost, another may have had the same number.
+    /// Whether the replica's acknowledgement is about this log. Where entries may be lost, another entry may have had
+    /// the same number.
     private func hasTaken(_ record: ReplicaRecord, _ epoch: Epoch) -> Bool {
         guard record.acknowledged >= epoch else { return false }
         guard self.hasHeartbeat else { return true }
         return record.lastEntry != nil && record.lastEntry == self.log.contents[record.acknowledged]?.id
     }
 
-    /// The entry was written anew since the replicas were listed: one may have joined in between that has not read it.
+    /// The entry was written again after the replicas were listed. A replica may have joined in between without reading
+    /// it.
     package mutating func entryWasRewritten(_ epoch: Epoch) {
         self.log.note(kill: epoch) { $0.watch = nil }
     }
@@ -391,7 +402,7 @@ package struct KillMachine: ~Copyable, Sendable {
         self.log.note(kill: epoch) { $0.watch?.expelled(id) }
     }
 
-    /// What follows from what is known by now.
+    /// The next action, from what is known now.
     package func wait(for epoch: Epoch) -> WaitAction {
         guard let kill = self.log.kill(epoch), !kill.isEnded, let watch = kill.watch else { return .nothing }
         if watch.isComplete { return .check(kill.entry.id, watch.entryVersion) }

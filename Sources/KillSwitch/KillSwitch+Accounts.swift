@@ -2,10 +2,10 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// What is told of an account's tokens without a kill: that others were imported, or that they were removed.
+/// Entries about an account's tokens that are not kills: other tokens were imported, or the tokens were removed.
 extension KillSwitch {
-    /// Tells all replicas that an account has other tokens by an import. Those that come while an entry is being written are
-    /// told of together by the next.
+    /// Tells all replicas that an import has given the account other tokens. Imports that come while an entry is being
+    /// written share the next entry.
     package func replaced(_ account: AccountID, by grant: GrantID) async throws(StoreError) {
         let replacement = KillEntry.Replacement(account: account, grant: grant)
         let batch = self.state.withLock { state in
@@ -15,7 +15,7 @@ extension KillSwitch {
         }
         let result = await self.imports.run {
             await batch.tellOnce { replacements in
-                // What comes from now on is for the next entry.
+                // Imports that come from now on go into the next entry.
                 self.state.withLock { if $0.imports === batch { $0.imports = ImportBatch() } }
                 let entry = KillEntry(
                     .replaced,
@@ -29,7 +29,7 @@ extension KillSwitch {
         try result.get()
     }
 
-    /// How many imports the next entry will tell of.
+    /// How many imports the next entry will report.
     package var waitingImports: Int { self.state.withLock { $0.imports.count } }
 
     /// The grant that the last import into the account began, as far as this process has read the log.
@@ -47,7 +47,7 @@ extension KillSwitch {
         while true {
             do throws(StoreError) {
                 let epoch = try await self.log.append(entry, behind: last)
-                // Where that fails, the lease ends what this process does.
+                // If the poll fails, the lapse of the lease stops this process.
                 try? await self.poll()
                 return epoch
             } catch {
@@ -59,13 +59,13 @@ extension KillSwitch {
     }
 }
 
-/// Imports that one entry of the log tells of, and what came of that, for each who waits for it.
+/// The imports that one entry of the log reports, and the result of its write for each task that waits for it.
 final class ImportBatch: Sendable {
     private typealias Told = Result<Void, StoreError>
 
     private let state = Mutex((replacements: [KillEntry.Replacement](), told: Told?.none))
 
-    /// The entry would not fit into a record with many more, or names as many as one may.
+    /// Whether the entry has as many imports as an entry may have, or nearly fills a record.
     var isFull: Bool {
         self.state.withLock { state in
             let names = state.replacements.reduce(0) { $0 + $1.account.rawValue.utf8.count }
@@ -73,14 +73,14 @@ final class ImportBatch: Sendable {
         }
     }
 
-    /// Beside them there are 1,000 grants of 32 bytes, and lengths.
+    /// In bytes. The record also holds up to 1,000 grants of 32 bytes, and lengths.
     private static let mostNameBytes = 16 << 10
 
     var count: Int { self.state.withLock { $0.replacements.count } }
 
     func add(_ replacement: KillEntry.Replacement) { self.state.withLock { $0.replacements.append(replacement) } }
 
-    /// What `tell` gives; where that is known already it is not asked. For one task at a time.
+    /// Returns the result of `tell`, which is called once: later calls return the first result. For one task at a time.
     func tellOnce(
         _ tell: (@Sendable () -> [KillEntry.Replacement]) async -> Result<Void, StoreError>
     ) async -> Result<Void, StoreError> {

@@ -3,21 +3,21 @@ internal import Synchronization
 package import TokenModel
 internal import TokenStorage
 
-/// Replicas that nobody is to wait for any more, in two steps: one is marked as expelled, and when it can't have put a token
-/// into a request since without having seen that, its record goes.
+/// Forgets replicas, so that no kill waits for them, in two steps. First the replica is marked as expelled. Its record
+/// is removed once the replica can no longer put a token into a request without having seen the mark.
 extension KillSwitch {
     /// A replica that may be forgotten.
     package struct KnownReplica: Sendable {
         package let id: ReplicaID
-        /// As the list has it; what there is of one whose record does not open.
+        /// Its name in the list, or a substitute where its record does not open.
         package let name: String
-        /// The same.
+        /// Its incarnation, or the ID of the replica where its record does not open.
         package let incarnation: String
-        /// `nil` where nobody can read its record.
+        /// `nil` where the record does not open.
         let entry: ReplicaVault.Entry?
     }
 
-    /// The replica that is called `name`: by its name, its incarnation or the beginning of its incarnation.
+    /// The replica with that name, that incarnation, or an incarnation that begins so.
     package func replica(called name: String) async throws(KillSwitchError) -> KnownReplica {
         let listing = try await self.replicaListing()
         let id = try self.replica(called: name, in: listing)
@@ -30,15 +30,15 @@ extension KillSwitch {
         )
     }
 
-    /// The same as ``replica(called:)``, and forgetting it, at once.
+    /// Finds a replica as ``replica(called:)`` does, and forgets it.
     package func forget(_ name: String) async throws(KillSwitchError) -> ReplicaExpulsion {
         try await self.forget(try await self.replica(called: name))
     }
 
     /// Expels a replica.
     ///
-    /// Where it lives it finds that out by its next poll, stops, and joins anew. Where nobody can read its record it is
-    /// forgotten like one with the longest lease there may be.
+    /// A running replica notices that at its next poll, stops, and joins again. A replica whose record does not open is
+    /// forgotten as if it had the longest possible lease.
     package func forget(_ replica: KnownReplica) async throws(KillSwitchError) -> ReplicaExpulsion {
         do throws(StoreError) {
             let id = replica.id
@@ -64,7 +64,7 @@ extension KillSwitch {
         }
     }
 
-    /// As the configuration allows.
+    /// The longest lease that the configuration allows.
     private static let longestLease = Duration.seconds(300)
     private static let shortestBeginning = 6
 
@@ -76,7 +76,7 @@ extension KillSwitch {
         let named = listing.entries.filter { entry in
             entry.record.name == name || isBeginning && entry.record.incarnation.rawValue.hasPrefix(name)
         }
-        // A gateway of the same name that was started anew is not meant.
+        // This process may be a restarted gateway of the same name. It is not the one that is meant.
         let others = named.filter { $0.record.incarnation != self.incarnation }
         let unreadable = listing.unreadable.filter { isBeginning && $0.rawValue.hasPrefix(name) }
         switch (others.count + unreadable.count, named.isEmpty) {
@@ -98,7 +98,8 @@ extension KillSwitch {
         }
     }
 
-    /// Has an expelled replica removed in its time; also one that another process has expelled, and not removed.
+    /// Has an expelled replica removed when its time is up, including one that another process has expelled and not
+    /// removed.
     func seeExpelled(_ entry: ReplicaVault.Entry) {
         guard self.state.withLock({ $0.expelled.insert(entry.id).inserted }) else { return }
         self.newlyExpelled.yield(entry)
@@ -108,7 +109,8 @@ extension KillSwitch {
         entry.record.silence(on: self.records.store.guarantees.reach)
     }
 
-    /// Removes the expelled, each when it has been marked for its lease, and a little, by this process's clock.
+    /// Removes expelled replicas, each after its lease and a margin (``ReplicaRecord/silence(on:)``), by this process's
+    /// clock.
     func removeExpelled() async {
         await withDiscardingTaskGroup { tasks in
             for await entry in self.expelled {
@@ -124,7 +126,7 @@ extension KillSwitch {
         }
     }
 
-    /// What can't be removed now is looked at again once a minute.
+    /// A record that can't be removed now is tried again once a minute.
     private func removeExpelled(_ entry: ReplicaVault.Entry) async {
         do throws(StoreError) {
             guard try await self.replicas.remove(entry.id, expecting: entry.version) else { return }
@@ -137,7 +139,7 @@ extension KillSwitch {
         }
     }
 
-    /// Takes those out whose process has ended, and sees to those that were expelled.
+    /// Removes replicas whose process has ended, and has expelled ones removed in time.
     func lookAfterReplicas() async throws(StoreError) {
         for entry in try await self.replicas.list().entries {
             if let entry = try await self.withoutDead(entry), entry.record.isExpelled { self.seeExpelled(entry) }

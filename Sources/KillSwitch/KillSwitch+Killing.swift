@@ -3,14 +3,14 @@ internal import Synchronization
 package import TokenModel
 internal import TokenStorage
 
-/// What operators do.
+/// Kills and revivals, as operators order them.
 extension KillSwitch {
-    /// Kills the tokens of `scope`, and waits for up to `wait` until that is complete.
+    /// Kills the tokens of `scope`, and waits for up to `wait` until the kill is complete.
     ///
-    /// This process stops at once, whatever the store says. Where it does not take the kill that is kept, and written as
-    /// soon as it does.
-    /// - Parameter orderer: who orders it, and from where, for ``keptKills``.
-    /// - Returns: how far it has come, without its tokens. A pending kill goes on by itself.
+    /// This process stops using the tokens at once, whatever the store says. If the store does not take the kill, the
+    /// kill is kept and written as soon as the store takes it.
+    /// - Parameter requester: who orders it, and from where, for ``keptKills``.
+    /// - Returns: the progress of the kill, without its tokens. A pending kill goes on by itself.
     package func kill(
         _ scope: KillScope,
         reason: String,
@@ -27,7 +27,7 @@ extension KillSwitch {
         do throws(StoreError) {
             _ = try await self.log.append(entry, behind: last)
             try await self.poll()
-            // It may have been lost again, or stand where nobody looks.
+            // The entry may have been lost again, or may be at a number that no process reads.
             if self.known.pendingKill(entry.id) != nil {
                 throw StoreError(.unreachable, "the kill was written, and is not in the log that was read then")
             }
@@ -44,19 +44,19 @@ extension KillSwitch {
             report = self.report(on: pendingKill)
         case .stands(let epoch):
             await self.watch(epoch, until: deadline)
-            // What is called complete outlives this process.
+            // A kill that is reported as complete must outlive this process.
             if self.host.isAllThatLasts { await self.copyEntries() }
             do throws(KillSwitchError) {
-                // Without its tokens: there may be thousands, and each is in a record of its own.
+                // The tokens are left out: there may be thousands, each in a record of its own.
                 report = try await self.outline(of: epoch, entry)
             } catch {
-                // The kill stands: that must not look like a failure.
+                // The kill is in the log, so this must not look like a failure.
                 report = self.knownReport(on: epoch, entry)
                 report.store = .unreachable
             }
         }
         report.wasKept = wasKept
-        // Of one that was kept the asker is told with the kill.
+        // The asker of a kept kill is reported later, along with the kill.
         if !wasKept { self.state.withLock { $0.askers[entry.id] = nil } }
         return report
     }
@@ -66,10 +66,10 @@ extension KillSwitch {
         case waits(PendingKill)
     }
 
-    /// Waits for an entry to stand in the log, as this process has read it.
+    /// Waits until this process has read the entry in the log.
     private func place(of entry: KillEntry, until deadline: BootInstant) async -> Place {
         while true {
-            // In one look: it may come to stand at any time.
+            // Look up both under one lock: a pending kill may enter the log at any time.
             let (place, isStopped) = self.state.withLock { state in
                 let epoch = state.machine.log.kill(entry.id)?.epoch
                 let pendingKill = state.machine.log.pendingKill(entry.id)
@@ -82,7 +82,7 @@ extension KillSwitch {
         }
     }
 
-    /// Lets new tokens of `scope` come again. What was killed stays dead.
+    /// Allows new tokens of `scope` again. Killed tokens stay dead.
     @discardableResult
     package func revive(_ scope: KillScope, reason: String) async throws(KillSwitchError) -> KillRevival {
         let entry = KillEntry(.revive, scope, reason: reason, at: self.timepiece.now.wall)
@@ -94,7 +94,7 @@ extension KillSwitch {
         return KillRevival(epoch: epoch, lifted: self.lifted(by: epoch, scope))
     }
 
-    /// Writes a revival exactly behind the log as it was read, so that no kill is lifted which nobody has seen.
+    /// Writes a revival directly behind the log as it was read, so that it lifts no unseen kill.
     private func append(reviving entry: KillEntry) async throws(KillSwitchError) -> Epoch {
         var seen: Epoch?
         while true {
@@ -128,13 +128,14 @@ extension KillSwitch {
         }
     }
 
-    /// Writes an entry as the one numbered `epoch`, also where the store does not say at once whether it has.
+    /// Writes an entry at the number `epoch`. Tries again where the store does not say at once whether it has the
+    /// entry.
     private func write(_ entry: KillEntry, at epoch: Epoch) async throws(StoreError) -> Bool {
         var tries = 0
         while true {
             do throws(StoreError) {
                 guard try await self.log.place(entry, at: epoch) != .taken else { return false }
-                // Else it stands where nobody looks any more.
+                // If that number is folded already, no process reads the entry there.
                 return try await self.log.foldedUpTo().map { $0 < epoch } ?? true
             } catch {
                 tries += 1
@@ -144,7 +145,7 @@ extension KillSwitch {
         }
     }
 
-    /// The kills of `scope` since it was last revived before `epoch`.
+    /// The kills of `scope` since its last revival before `epoch`.
     private func lifted(by epoch: Epoch, _ scope: KillScope) -> [KillRevival.Kill] {
         var lifted: [KillRevival.Kill] = []
         for numbered in self.known.contents.numbered() where numbered.epoch < epoch && numbered.entry.scope == scope {
@@ -163,12 +164,13 @@ extension KillSwitch {
 // MARK: - Waiting
 
 extension KillSwitch {
-    /// Sees each kill through, also those of other replicas and of before, and those whose operator waits no longer.
+    /// Sees each kill through: also those of other replicas and of earlier runs, and those whose operator has stopped
+    /// waiting.
     func seeThrough() async {
         await withDiscardingTaskGroup { tasks in
             for await epoch in self.begun {
                 tasks.addTask {
-                    // Whoever raised it does it himself, as a rule.
+                    // Usually the process that raised the kill sees it through within this time.
                     await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(2)))
                     while !Task.isCancelled, self.known.kill(epoch)?.isEnded == false {
                         await self.watch(epoch, until: self.timepiece.now.boot.advanced(by: .seconds(60)))
@@ -179,7 +181,8 @@ extension KillSwitch {
         }
     }
 
-    /// Waits for the replicas until all are fenced or `deadline`; then says for good that the kill is complete.
+    /// Waits until all replicas are fenced or `deadline` passes. If all are, records for good that the kill is
+    /// complete.
     func watch(_ epoch: Epoch, until deadline: BootInstant) async {
         var pause = Duration.milliseconds(5)
         while true {
@@ -188,7 +191,8 @@ extension KillSwitch {
             } catch {
                 self.logger.debug("a kill waits for the store", metadata: ["error.code": "\(error.code.rawValue)"])
             }
-            // Past the deadline there is one more look: who was held up himself has not seen what happened meanwhile.
+            // At the deadline it looks once more: this process may have been held up and missed what happened
+            // meanwhile.
             let now = self.timepiece.now.boot
             guard !Task.isCancelled, now < deadline else { return }
             await self.timepiece.rest(until: min(deadline, now.advanced(by: pause)))
@@ -196,7 +200,7 @@ extension KillSwitch {
         }
     }
 
-    /// One look at all who are waited for.
+    /// Looks once at all replicas that the kill waits for.
     ///
     /// - Returns: whether the kill is complete.
     private func look(at epoch: Epoch) async throws(StoreError) -> Bool {
@@ -204,7 +208,7 @@ extension KillSwitch {
         while true {
             switch action {
             case .list(let id):
-                // After the raise, and counted from after the listing.
+                // The listing comes after the raise. Silence is counted from after the listing.
                 guard let version = try await self.log.version(of: id, at: epoch) else { return false }
                 let listing = try await self.livingReplicas()
                 let now = self.timepiece.now.boot
@@ -215,7 +219,8 @@ extension KillSwitch {
             case .expel(let silent):
                 for entry in silent { await self.expel(entry, for: epoch) }
                 action = self.state.withLock { $0.machine.wait(for: epoch) }
-                // Whoever wrote meanwhile is watched anew.
+                // Those still silent are tried at the next look. A replica that has written meanwhile is watched from
+                // the start.
                 if case .expel = action { return false }
             case .check(let id, let listed):
                 guard let version = try await self.log.version(of: id, at: epoch) else { return false }
@@ -226,7 +231,7 @@ extension KillSwitch {
                 try await self.complete(epoch)
                 return true
             case .lookForEnd:
-                // Another may have seen it through.
+                // Another replica may have seen the kill through.
                 guard try await self.completion(of: epoch)?.end != nil else { return false }
                 self.note(complete: epoch)
                 return true
@@ -247,10 +252,10 @@ extension KillSwitch {
 
     private func read(_ ids: [ReplicaID], for epoch: Epoch) async throws(StoreError) {
         try await ids.readEach { id throws(StoreError) in
-            // One that does not open has said nothing.
+            // A record that does not open says nothing.
             guard let found = try await self.replicas.readIfOpen(id) else { return false }
             let entry = try await self.withoutDead(found.entry)
-            // At once, and into what others who wait for this kill may have seen meanwhile.
+            // Noted at once, on top of what other tasks that wait for this kill have seen meanwhile.
             let now = self.timepiece.now.boot
             self.state.withLock { $0.machine.saw(entry, id, for: epoch, at: now) }
             return true
@@ -277,7 +282,7 @@ extension KillSwitch {
         }
     }
 
-    /// Takes a replica out whose process has ended for certain: it sends nothing any more.
+    /// Removes a replica whose process has ended for certain, since it sends nothing any more.
     func withoutDead(_ entry: ReplicaVault.Entry?) async throws(StoreError) -> ReplicaVault.Entry? {
         guard let entry, entry.record.incarnation != self.incarnation, await self.host.isDead(entry.record.incarnation)
         else { return entry }
@@ -285,9 +290,10 @@ extension KillSwitch {
         return nil
     }
 
-    /// Says that a kill is complete, once and for all replicas.
+    /// Records that a kill is complete, once and for all replicas.
     private func complete(_ epoch: Epoch) async throws(StoreError) {
-        // Also one that does not open: nobody can write it again, and all who were waited for have been.
+        // A record that does not open counts too: it can't be written again, and every replica that the kill waited for
+        // is done.
         guard try await self.completion(of: epoch) == nil else { return self.note(complete: epoch) }
         let kill = self.known.kill(epoch)
         let end = KillEnd(
@@ -295,7 +301,7 @@ extension KillSwitch {
             draining: kill?.draining ?? 0,
             completedAt: self.timepiece.now.wall
         )
-        // Another may have said it just now.
+        // Another replica may have recorded it just now.
         try await self.ends.put(end, at: .killEnd(epoch.rawValue))
         self.note(complete: epoch)
     }
@@ -313,7 +319,7 @@ extension KillSwitch {
         }
     }
 
-    /// The kills that are complete, by what was kept of them and opens.
+    /// The complete kills, from those records that open.
     func endedKills() async throws(StoreError) -> Set<Epoch> {
         var ended: Set<Epoch> = []
         try await self.ends.forEach(under: .killEnds) { key, _ in
@@ -325,13 +331,13 @@ extension KillSwitch {
 
     private var ends: RecordVault<KillEnd> { RecordVault(self.records) }
 
-    /// That a replica has said that a kill is complete, and what it has said of it.
+    /// The record that a kill is complete, and its content.
     struct Completion {
-        /// `nil` where that does not open, so that nobody knows what was said.
+        /// `nil` where the record does not open, so that its content is unknown.
         let end: KillEnd?
     }
 
-    /// - Returns: `nil` where nobody has said so.
+    /// - Returns: `nil` where no replica has recorded it.
     func completion(of epoch: Epoch) async throws(StoreError) -> Completion? {
         do throws(StoreError) {
             return try await self.ends.read(.killEnd(epoch.rawValue)).map { Completion(end: $0.record) }

@@ -3,12 +3,12 @@ internal import Synchronization
 package import TokenModel
 internal import TokenStorage
 
-/// Kills that the store has not taken: they hold in this process at once, outlive it in `state_dir`, are written when the
-/// store is there again, and stay in `state_dir` until they are in the audit log.
+/// Kills that the store has not taken. They hold in this process at once, and outlive it in `state_dir`. They are
+/// written when the store is back, and stay in `state_dir` until they are in the audit log.
 extension KillSwitch {
     /// Who asked this process for a kill.
     struct Asker {
-        /// Where it came from.
+        /// Who asked, and from where, in one text.
         let address: String?
     }
 
@@ -22,7 +22,7 @@ extension KillSwitch {
         if entry.streams == .drain { self.note(pendingKill: entry.id) { $0.draining = draining } }
     }
 
-    /// Goes back on an order that no store will ever take.
+    /// Withdraws a pending kill that no store will ever take.
     func withdraw(_ entry: KillEntry) async {
         self.state.withLock { state in
             state.machine.log.withdraw(entry.id)
@@ -31,17 +31,18 @@ extension KillSwitch {
         await self.fenceAnew()
     }
 
-    /// - Returns: whether it waits still.
+    /// - Returns: whether the kill is still pending.
     @discardableResult
     private func note(pendingKill id: KillID, _ change: (inout PendingKill) -> Void) -> Bool {
         self.state.withLock { $0.machine.log.note(pendingKill: id, change) }
     }
 
-    /// Keeps an order that the store did not take.
+    /// Keeps a pending kill that the store did not take.
     ///
-    /// - Returns: whether it waits, and is told of when it stands; `false` where it stands all the same.
+    /// - Returns: `true` where the kill is pending, and is reported once it is in the store; `false` where it is in the
+    ///   store already.
     func keep(_ entry: KillEntry, _ cause: StoreError) async -> Bool {
-        // From here on it is told of when it stands.
+        // Once the cause is set, the kill is reported when it is in the store.
         guard self.note(pendingKill: entry.id, { $0.cause = cause.code }) else { return false }
         self.logger.error(
             """
@@ -56,7 +57,7 @@ extension KillSwitch {
         do throws(StoreError) {
             try await self.host.keep(pendingKill: entry.encoded(), id: entry.id.rawValue)
             self.note(pendingKill: entry.id) { $0.isInCopy = true }
-            // It may have come to stand, and been recorded, before it was kept.
+            // The kill may have been written and recorded before it was kept.
             if self.state.withLock({ $0.recorded.contains(entry.id) }) {
                 await self.host.drop(pendingKill: entry.id.rawValue)
             }
@@ -69,10 +70,11 @@ extension KillSwitch {
         return true
     }
 
-    /// Takes up what an earlier start, or another process on this `state_dir`, could not write, or not record: before
-    /// anything is served, and now and then, as that process may have died since.
+    /// Takes up kills that an earlier start, or another process on this `state_dir`, could not write to the store or
+    /// record. Called before anything is served, and from time to time, because such a process may have died since.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` where one is damaged, as nobody knows what it kills; the others hold.
+    /// - Throws: ``StoreError/Code/unreadable`` where a kill is damaged, because it is unknown what it kills. The
+    ///   others hold.
     func takeUpPendingKills() async throws(StoreError) {
         var damage: StoreError?
         var isNew = false
@@ -89,7 +91,7 @@ extension KillSwitch {
                 continue
             }
             guard self.state.withLock({ $0.machine.log.pendingKill(pendingKill) }) else {
-                // One that stands is not in the audit log yet.
+                // A kept kill that is in the log already is not in the audit log yet.
                 self.tell(ofKept: pendingKill)
                 continue
             }
@@ -103,7 +105,7 @@ extension KillSwitch {
         if let damage { throw damage }
     }
 
-    /// Tells of a kept kill that stands, once in this process: whoever hears of it has it recorded.
+    /// Reports a kept kill that is in the store, once per process. The reader of ``keptKills`` records it.
     func tell(ofKept pendingKill: PendingKill) {
         let id = pendingKill.entry.id
         let (epoch, asker) = self.state.withLock { state in
@@ -129,14 +131,14 @@ extension KillSwitch {
         )
     }
 
-    /// A kill of ``keptKills`` is in the audit log. Until then each start tells of it: its record is known by the kill's id,
-    /// so that one written twice is seen as one.
+    /// Confirms that a kill of ``keptKills`` is in the audit log. Until then each start reports it. Its audit record
+    /// carries the kill's ID, so that a record written twice is seen as one.
     package func recorded(_ kill: KeptKill) async {
         self.state.withLock { _ = $0.recorded.insert(kill.id) }
         await self.host.drop(pendingKill: kill.id.rawValue)
     }
 
-    /// What can be said of a kill that the store has not taken.
+    /// The report on a kill that the store has not taken.
     func report(on pendingKill: PendingKill) -> KillReport {
         KillReport(
             id: pendingKill.entry.id,
@@ -152,6 +154,6 @@ extension KillSwitch {
         )
     }
 
-    /// Scopes of kills that the store has not taken.
+    /// The scopes of kills that the store has not taken.
     package var waitingScopes: [KillScope] { self.known.pendingKills.filter { $0.cause != nil }.map(\.entry.scope) }
 }

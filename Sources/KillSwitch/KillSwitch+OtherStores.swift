@@ -2,12 +2,12 @@ package import Logging
 internal import TokenModel
 package import TokenStorage
 
-/// Stores that are not there any more: a fresh one in such a one's place knows of no kill.
+/// Detects that a fresh store has replaced one whose kills it does not have.
 extension KillSwitch {
-    /// Refuses a store without any log, where this host keeps the log of another that has killed something; or takes that
-    /// over as this one's, to be written back.
+    /// Refuses a store without a kill log if this host keeps the log of another store that has killed something. With
+    /// `acceptsOlderStore`, that log becomes this store's, to be written back.
     ///
-    /// - Throws: ``StoreError/Code/outdated`` where there is such a log and that is not wanted.
+    /// - Throws: ``StoreError/Code/outdated`` where there is such a log and `acceptsOlderStore` is false.
     package static func expectNoOther(
         _ records: SealedRecords,
         copy: KeptLog,
@@ -40,7 +40,7 @@ extension KillSwitch {
         )
     }
 
-    /// When something was last killed by a log that is kept, or by an order beside it; `nil` for never.
+    /// When a kept log, or a pending kill kept beside it, last killed something; `nil` for never.
     private static func lastKill(in log: KeptLog) async throws(StoreError) -> WallTime? {
         var last: WallTime?
         let entries = try await log.entries().map { Result<Secret, StoreError>.success($0.bytes) }

@@ -2,12 +2,12 @@ internal import Synchronization
 package import TokenModel
 internal import TokenStorage
 
-/// What operators are shown.
+/// Reports for operators.
 extension KillSwitch {
-    /// All kills, the last first; where the store is away, what this process knows of them.
+    /// All kills, the newest first; where the store can't be reached, those that this process knows.
     package func reports() async throws(KillSwitchError) -> [KillReport] { await self.listing().reports }
 
-    /// The same, and whether that is all: of a store that is away nobody knows what it has.
+    /// All kills, and whether the list is complete: what an unreachable store has is unknown.
     package func listing() async -> KillListing {
         let isWhole = await self.isReadToItsEnd()
         let (kills, pendingKills) = (self.known.kills, self.known.pendingKills)
@@ -18,7 +18,7 @@ extension KillSwitch {
                 reports.append(report)
                 continue
             }
-            // One failure is enough: each takes its time.
+            // After one failure no other report is read: each failure takes its time.
             isAway = true
             var report = self.knownReport(on: kill.epoch, kill.entry)
             report.store = .unreachable
@@ -27,7 +27,7 @@ extension KillSwitch {
         return KillListing(reports: reports, isWhole: isWhole)
     }
 
-    /// Whether this process goes by all that stands in the log, after a poll where it has to catch up.
+    /// Whether this process has applied the whole log. Polls first if it is behind.
     private func isReadToItsEnd() async -> Bool {
         do throws(StoreError) {
             if try await self.log.entry(self.epochs.last.next) != nil { try await self.poll() }
@@ -37,14 +37,14 @@ extension KillSwitch {
         }
     }
 
-    /// One kill.
+    /// The report on one kill.
     package func report(on id: KillID) async throws(KillSwitchError) -> KillReport {
         if let pendingKill = self.known.pendingKill(id) { return self.report(on: pendingKill) }
         let kill = try await self.kill(of: id)
         return try await self.report(on: kill.epoch, kill.entry)
     }
 
-    /// A kill that stands in the log; one that another replica has raised just now is read.
+    /// A kill that is in the log. If this process does not know it, it reads what is new first.
     func kill(of id: KillID) async throws(KillSwitchError) -> FencedLog.Kill {
         if let known = self.knownKill(id) { return known }
         guard await self.isReadToItsEnd() else {
@@ -68,7 +68,7 @@ extension KillSwitch {
         return report
     }
 
-    /// A report without what became of the tokens: what it takes does not grow with them.
+    /// A report without its tokens. Its cost does not grow with the number of tokens.
     func outline(of epoch: Epoch, _ entry: KillEntry) async throws(KillSwitchError) -> KillReport {
         var report = self.knownReport(on: epoch, entry)
         do throws(StoreError) {
@@ -78,7 +78,7 @@ extension KillSwitch {
                 report.draining = end.draining
                 report.completedAt = end.completedAt
             } else if report.state == .pending, report.replicas.isEmpty {
-                // Nobody here has looked yet: after a restart that takes a moment.
+                // This process has not looked yet: after a restart that takes a moment.
                 report.replicas = self.replicas(of: try await self.look(epoch))
             }
         } catch {
@@ -87,7 +87,7 @@ extension KillSwitch {
         return report
     }
 
-    /// What this process knows by itself.
+    /// The report from what this process knows without a read.
     func knownReport(on epoch: Epoch, _ entry: KillEntry) -> KillReport {
         let known = self.known
         let kill = known.kill(epoch)
@@ -108,7 +108,7 @@ extension KillSwitch {
         )
     }
 
-    /// Who is to be waited for, as the list has it now.
+    /// The replicas to wait for, from a new listing.
     private func look(_ epoch: Epoch) async throws(StoreError) -> KillWatch {
         let now = self.timepiece.now.boot
         let there = try await self.replicas.list()
@@ -126,16 +126,16 @@ extension KillSwitch {
         }
     }
 
-    /// The replicas there are now.
+    /// The replicas that are listed now.
     package func listReplicas() async throws(KillSwitchError) -> [ReplicaVault.Entry] {
         try await self.replicaListing().entries
     }
 
-    /// As ``listReplicas()``, with those whose record does not open.
+    /// The listed replicas, and the IDs of those whose record does not open.
     package func replicaListing() async throws(KillSwitchError) -> ReplicaVault.Listing {
         do throws(StoreError) { return try await self.replicas.list() } catch { throw KillSwitchError(error) }
     }
 
-    /// Scopes that are killed now.
+    /// The scopes that are killed now.
     package var killedScopes: Set<KillScope> { self.epochs.killed }
 }

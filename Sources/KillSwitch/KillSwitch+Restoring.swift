@@ -3,12 +3,12 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// A store that holds less than it has held: a failover that lost acknowledged writes, a backup that was put back.
+/// Handles a store that has lost entries: by a failover that lost acknowledged writes, or by a restored backup.
 extension KillSwitch {
-    /// Reads the whole log, and holds it against this host's copy.
+    /// Reads the whole log, and compares it with this host's copy.
     ///
-    /// - Parameter acceptsOlderStore: what the store lacks is written back, instead of refused.
-    /// - Throws: ``StoreError/Code/outdated`` where it lacks entries.
+    /// - Parameter acceptsOlderStore: writes back what the store lacks, instead of refusing the store.
+    /// - Throws: ``StoreError/Code/outdated`` where the store lacks entries and `acceptsOlderStore` is false.
     func readWholeLog(acceptsOlderStore: Bool) async throws(StoreError) -> KillLogContents {
         let (contents, missing) = try await Self.compare(self.log, with: self.host)
         guard !missing.isEmpty else { return contents }
@@ -17,10 +17,10 @@ extension KillSwitch {
         return try await self.log.contents()
     }
 
-    /// Refuses a store that lacks what this host's copy of its kill log has: to be asked before anything is written to it, or
-    /// taken from what an earlier process has left for it.
+    /// Refuses a store that lacks entries of this host's copy of its kill log. Call it before anything is written to
+    /// the store, or taken from what an earlier process has left for it.
     ///
-    /// - Throws: ``StoreError/Code/outdated`` where it lacks entries.
+    /// - Throws: ``StoreError/Code/outdated`` where the store lacks entries.
     package static func expectWhole(
         _ records: SealedRecords,
         copy: any KillLogCopy,
@@ -34,14 +34,14 @@ extension KillSwitch {
         _ log: KillLog,
         with copy: any KillLogCopy
     ) async throws(StoreError) -> (contents: KillLogContents, missing: [NumberedKillEntry]) {
-        // Before the log: what another process writes meanwhile is in the log first.
+        // The copy is read before the log, because other processes write an entry to the log before the copy.
         let copied = try await copy.entries()
         let contents = try await log.contents()
         let ids = Set(contents.numbered().map(\.entry.id.rawValue))
         var missing: [NumberedKillEntry] = []
         for kept in copied where !ids.contains(kept.id) {
             let entry = try KillEntry(decoding: kept.bytes)
-            // Of imports an earlier version kept a copy too; a snapshot leaves them out.
+            // An earlier version also copied entries of imports, which a snapshot leaves out.
             if entry.kind != .replaced { missing.append(NumberedKillEntry(epoch: Epoch(kept.number), entry: entry)) }
         }
         return (contents, missing)
@@ -63,28 +63,29 @@ extension KillSwitch {
         )
     }
 
-    /// What the store lacks of what this host's copy has, to be told before ``start(acceptsOlderStore:)`` writes it back.
+    /// The entries of this host's copy that the store lacks. Ask before ``start(acceptsOlderStore:)`` writes them back.
     ///
-    /// - Returns: how many entries, and the epoch that the last of them had; `nil` where it lacks none.
+    /// - Returns: how many entries, and the epoch of the last; `nil` where the store lacks none.
     package func missingInStore() async throws(StoreError) -> (count: Int, last: Epoch)? {
         let missing = try await Self.compare(self.log, with: self.host).missing
         return missing.last.map { (missing.count, $0.epoch) }
     }
 
-    /// Where others have written since the store was put back, no revival of before is written back as one: it might lift
-    /// what it never knew. What it had lifted is killed again, and may be revived again.
+    /// Writes back what the store lacks. Where others have written since the store was restored, an old revival is not
+    /// written back as one: it might lift a kill of theirs. What it had lifted is killed again, and may be
+    /// revived again.
     private func writeBack(_ missing: [NumberedKillEntry], behind end: Epoch) async throws(StoreError) {
         var last = end
         var isPlain = true
         for (epoch, entry) in missing.map({ ($0.epoch, $0.entry) }) {
             isPlain = isPlain && epoch > last
-            // Between them there were imports, of which there is no copy.
+            // The numbers in between were imports, which the copy does not hold.
             while isPlain, last < epoch {
                 let next = last.next
                 isPlain = try await self.log.place(next == epoch ? entry : .filler(at: next), at: next) != .taken
                 if isPlain { last = next }
             }
-            // Somebody has written meanwhile, or before.
+            // Another process has written to the store since it was restored.
             if !isPlain { last = try await self.log.append(entry.withoutRevival, behind: last) }
         }
         self.logger.notice(
@@ -93,12 +94,12 @@ extension KillSwitch {
         )
     }
 
-    /// Has this host's copy catch up. Where it can't be written a kill goes on all the same.
+    /// Brings this host's copy up to date. If the copy can't be written, kills go on all the same.
     func copyEntries() async {
         let (contents, copied) = self.state.withLock { ($0.machine.log.contents, $0.copied) }
         guard copied < contents.last else { return }
         do throws(StoreError) {
-            // What tells of imports kills nothing: the copy does not grow with those.
+            // Entries of imports kill nothing. The copy leaves them out, so that it does not grow with them.
             try await self.host.add(
                 contents.numbered(behind: copied).filter { $0.entry.kind != .replaced }.map { numbered in
                     KeptEntry(
@@ -127,7 +128,7 @@ extension KillSwitch {
 }
 
 extension KillEntry {
-    /// In place of a revival an entry of the same id that changes nothing.
+    /// Instead of a revival, an entry with the same ID that changes nothing.
     fileprivate var withoutRevival: KillEntry {
         guard self.kind == .revive else { return self }
         return KillEntry(.replaced, self.scope, id: self.id, reason: self.reason, at: self.at)

@@ -3,20 +3,20 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// Killed tokens are revoked at their providers.
+/// Has killed tokens revoked at their providers.
 extension KillSwitch {
-    /// Dead tokens were stored: has them revoked soon.
+    /// Has dead tokens that were just stored revoked soon.
     package func lookForKilledTokens() { self.sweepBell.ring() }
 
-    /// Has the tokens of a record revoked that is about to be written over, if they are dead.
+    /// Has the tokens of a record revoked if they are dead. Call it before the record is overwritten.
     package func takeAway(tokensOf record: AccountRecord, _ account: AccountID) async throws(StoreError) {
         let now = self.timepiece.now.wall
         try await self.revoker.revocations.takeAway(record, of: account, self.epochs, at: now)
         self.revocationBell.ring()
     }
 
-    /// The same for tokens that never got a place, where no kill switch runs yet: those of a journal that is taken over. The
-    /// log is read for it.
+    /// The same for tokens that never got into an account's record, where no kill switch runs yet: those of a journal
+    /// that is taken over. Reads the log for it.
     package static func takeAway(
         orphanOf account: AccountID,
         _ record: AccountRecord,
@@ -27,8 +27,8 @@ extension KillSwitch {
         try await RevocationVault(records).takeAway(record, of: account, epochs, at: Timepiece.system.now.wall)
     }
 
-    /// Takes killed tokens out of records, and ended replicas out of the list: at the start, at once after a kill, and
-    /// once a minute.
+    /// Moves killed tokens out of accounts' records, and removes ended replicas from the list: at the start, right
+    /// after a kill, and once a minute.
     func sweepNowAndThen() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask {
@@ -54,8 +54,8 @@ extension KillSwitch {
         }
     }
 
-    /// Keeps the log short: at the start, and once a minute. By itself, since the removal of a long log's entries takes minutes,
-    /// and no kill waits for that.
+    /// Keeps the log short: at the start, and once a minute. It has a task of its own, because removing the entries of
+    /// a long log takes minutes, and no kill waits for that.
     func foldNowAndThen() async {
         let keeper = KillLogKeeper(self.log, self.replicas)
         while !Task.isCancelled {
@@ -73,7 +73,8 @@ extension KillSwitch {
         }
     }
 
-    /// Takes up what another process on this `state_dir` may have left. What it can't read holds up no sweep.
+    /// Takes up pending kills that another process on this `state_dir` may have left. An unreadable one holds up no
+    /// sweep.
     private func lookForPendingKills() async {
         do throws(StoreError) {
             try await self.takeUpPendingKills()
@@ -85,7 +86,7 @@ extension KillSwitch {
         }
     }
 
-    /// Has providers revoke: after each sweep, and when one is to be asked again.
+    /// Has providers revoke tokens: after each sweep, and when a provider is to be asked again.
     func revokeNowAndThen() async {
         await withDiscardingTaskGroup { tasks in
             for await _ in self.revocationBell.rings {
@@ -99,7 +100,7 @@ extension KillSwitch {
         }
     }
 
-    /// - Returns: when to do so again, before the next sweep.
+    /// - Returns: when to revoke again, if that is before the next sweep.
     private func revoke() async -> BootInstant? {
         do throws(StoreError) {
             return try await self.revoker.revokeDue { self.cause(at: $0) }
@@ -112,7 +113,7 @@ extension KillSwitch {
         }
     }
 
-    /// Looks at the claims of others, each second for as long as any holds this process up.
+    /// Looks at other processes' claims, once a second while any of them holds this process up.
     func watchClaims() async {
         for await _ in self.revoker.claims.bell.rings {
             while !self.revoker.claims.places.isEmpty, !Task.isCancelled {
@@ -122,12 +123,13 @@ extension KillSwitch {
         }
     }
 
-    /// What the entry numbered `epoch` took tokens by. One that this process has not read is taken for a kill.
+    /// Whether the entry numbered `epoch` killed or removed tokens. An entry that this process has not read counts as a
+    /// kill.
     private func cause(at epoch: Epoch) -> Revoker.Cause {
         self.known.contents[epoch]?.kind == .removed ? .removed : .killed
     }
 
-    /// What became of each token that a kill took away.
+    /// The outcome for each token that a kill took away.
     package func revocations(of id: KillID) async throws(KillSwitchError) -> [RevocationRecord] {
         let kill = try await self.kill(of: id)
         do throws(StoreError) {
@@ -137,9 +139,9 @@ extension KillSwitch {
         }
     }
 
-    /// Tokens of an account that kills and removals took away, and that are not revoked yet.
+    /// The tokens of an account that kills and removals took away and that are not revoked yet.
     ///
-    /// - Parameter settled: tokens that are left out.
+    /// - Parameter settled: tokens to leave out.
     package func tokensToRevoke(
         of account: AccountID,
         besides settled: [Secret] = []

@@ -3,9 +3,9 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
-/// What the log says of polls and kills.
+/// Log entries about polls and kills.
 extension KillSwitch {
-    /// What the machine has noticed.
+    /// Logs what the machine has noticed.
     func tell(_ notice: KillMachine.Notice) {
         switch notice {
         case .removedFromList:
@@ -35,7 +35,7 @@ extension KillSwitch {
         }
     }
 
-    /// Once, when the lease has lapsed: from then on callers are answered `store_lost`.
+    /// Logs a failed poll: as an error once, when the lease has lapsed. From then on callers get `store_lost`.
     func complain(of error: StoreError) {
         let now = self.timepiece.now.boot
         let isNew = self.state.withLock { state in

@@ -3,34 +3,36 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// Kills tokens so that it can be trusted: what it calls complete, no replica sends any more.
+/// Kills tokens reliably: once it reports a kill as complete, no replica sends a killed token any more.
 ///
-/// The way of a kill is ``KillMachine``, which decides; here it is performed: the store is asked, the event loops are
-/// fenced (``KillFence``), and tokens are revoked in the background (``Revoker``).
+/// ``KillMachine`` decides how a kill proceeds. This type performs it: it calls the store, fences the event loops
+/// (``KillFence``), and has tokens revoked in the background (``Revoker``).
 ///
-/// A replica puts tokens into requests only as long as its last good read of the log is younger than its lease; whoever
-/// can't be reached stops by itself. ``start()`` joins before anything is served, ``run()`` keeps the lease.
+/// A replica puts tokens into requests only while its last successful read of the log is younger than its lease. A
+/// replica that can't be reached therefore stops by itself. ``start()`` joins before anything is served, and ``run()``
+/// keeps the lease.
 package final class KillSwitch: Sendable {
     struct State: ~Copyable {
         var machine: KillMachine
-        /// Up to which number the entries stand in the copy.
+        /// The number up to which the log was copied.
         var copied = Epoch.start
-        /// Who asked this process for kills that wait, or may have to: for the audit log, however they come to stand.
+        /// Who asked this process for kills that wait or may have to wait. The audit log needs it, whichever process
+        /// writes the kill.
         var askers: [KillID: Asker] = [:]
-        /// Kept kills that stand, and were told of or are about to be.
+        /// Kept kills that are in the store, and that were reported or are about to be.
         var told: Set<KillID> = []
-        /// Those of them that are in the audit log.
+        /// Those of ``told`` that are in the audit log.
         var recorded: Set<KillID> = []
-        /// Imports that are told of together.
+        /// Imports that the next entry reports together.
         var imports = ImportBatch()
-        /// Replicas whose expulsion this process sees through.
+        /// Expelled replicas that this process is going to remove.
         var expelled: Set<ReplicaID> = []
-        /// It was said that the lease has lapsed.
+        /// The lapse of the lease was logged.
         var hasComplained = false
-        /// It was said that the copy could not be written, and that the log is another.
+        /// Whether these were logged: a failed write of the copy, and a log that has diverged.
         var hasMissedCopy = false
         var hasFoundForeignLog = false
-        /// Who waits for the next poll, and whether it is to bring a lease.
+        /// The tasks that wait for the next poll, and whether that poll is to renew the lease.
         var asking: [PollWaiter] = []
         var isRenewalDue = false
         var isStopped = false
@@ -41,44 +43,45 @@ package final class KillSwitch: Sendable {
     let replicas: ReplicaVault
     let records: SealedRecords
     package let incarnation: IncarnationID
-    /// Of this replica; only shown.
+    /// This replica's name, for display only.
     package let name: String
     let lease: Duration
-    /// Knows which other incarnations have ended for certain, and keeps a copy of the log and kills that wait for the store.
+    /// Knows which other incarnations have ended for certain. Keeps a copy of the log, and kills that wait for the
+    /// store.
     let host: any HostState
     let timepiece: Timepiece
     let logger: Logger
     let fence: any KillFence
     let revoker: Revoker
     let state: Mutex<State>
-    /// Before ``fence``.
+    /// Serializes the calls of ``fence``.
     private let fences = SerialQueue()
-    /// Before entries that tell of imports.
+    /// Serializes the writes of entries that report imports.
     let imports = SerialQueue()
     /// Rings when the log is to be read.
     let pollBell = Bell()
-    /// Rings when there may be entries that the copy lacks.
+    /// Rings when the copy may lack entries.
     let copyBell = Bell()
-    /// Rings when killed tokens may stand in accounts' records.
+    /// Rings when accounts' records may hold killed tokens.
     let sweepBell = Bell()
-    /// Rings when killed tokens may be there to be revoked.
+    /// Rings when there may be killed tokens to revoke.
     let revocationBell = Bell()
-    /// Kills to be seen through, whoever waits for them.
+    /// Kills to see through, whether or not an operator waits for them.
     let begun: AsyncStream<Epoch>
     let newlyBegun: AsyncStream<Epoch>.Continuation
-    /// Replicas that were expelled, to be removed in their time.
+    /// Replicas that were expelled, to be removed when their lease has expired.
     let expelled: AsyncStream<ReplicaVault.Entry>
     let newlyExpelled: AsyncStream<ReplicaVault.Entry>.Continuation
-    /// Kills that had to wait for the store, as they come to stand there; also those that an earlier start, or another
-    /// process on this `state_dir`, has not recorded. For one reader, who says so by ``recorded(_:)``.
+    /// Kills that had to wait for the store, each when it is in the store. Includes those that an earlier start, or
+    /// another process on this `state_dir`, has not recorded. For one reader, which confirms each by ``recorded(_:)``.
     package let keptKills: AsyncStream<KeptKill>
     let newlyStanding: AsyncStream<KeptKill>.Continuation
 
     /// - Parameters:
-    ///   - name: only shown.
-    ///   - lease: how long tokens are put into requests without having read the log.
-    ///   - host: what outlives the process here.
-    ///   - endpoint: where tokens made for somebody are revoked; `nil` where the configuration knows no such provider.
+    ///   - name: for display only.
+    ///   - lease: how long tokens are put into requests without a read of the log.
+    ///   - host: the state on this host that outlives the process.
+    ///   - endpoint: where tokens with a given binding are revoked; `nil` where the configuration has no such provider.
     package init(
         _ records: SealedRecords,
         incarnation: IncarnationID,
@@ -115,10 +118,10 @@ package final class KillSwitch: Sendable {
         (self.keptKills, self.newlyStanding) = AsyncStream.makeStream()
     }
 
-    /// What this process goes by.
+    /// The log as this process has applied it.
     var known: FencedLog { self.state.withLock { $0.machine.log } }
 
-    /// The kills as this process has fenced itself against them.
+    /// The kills that this process has fenced itself against.
     package var epochs: KillEpochs { self.known.epochs }
 
     /// Whether tokens may be put into requests now.
@@ -130,10 +133,11 @@ package final class KillSwitch: Sendable {
 // MARK: - Life
 
 extension KillSwitch {
-    /// Joins the replicas, reads the whole log, and has the first lease. Call it once, before anything is served.
+    /// Joins the replicas, reads the whole log, and takes the first lease. Call it once, before anything is served.
     ///
-    /// - Parameter acceptsOlderStore: entries that the store lacks, and this host's copy has, are written back to it.
-    /// - Throws: ``StoreError/Code/outdated`` where it lacks some and that is not wanted.
+    /// - Parameter acceptsOlderStore: entries that the store lacks and this host's copy has are written back to the
+    ///   store.
+    /// - Throws: ``StoreError/Code/outdated`` where the store lacks entries and `acceptsOlderStore` is false.
     package func start(acceptsOlderStore: Bool = false) async throws(StoreError) {
         try await self.takeUpPendingKills()
         let contents = try await self.readWholeLog(acceptsOlderStore: acceptsOlderStore)
@@ -147,12 +151,13 @@ extension KillSwitch {
         await self.copyEntries()
     }
 
-    /// Keeps the lease, sees kills through and revokes; ends after ``stop()``, and takes the replica out.
+    /// Keeps the lease, sees kills through and has tokens revoked. After ``stop()`` it removes this replica from the
+    /// list and returns.
     package func run() async {
         await withTaskCancellationHandler {
             await self.work()
         } onCancel: {
-            // Whoever asks for a poll from then on is told so.
+            // From now on every request for a poll fails at once.
             self.stop()
         }
         await self.copyEntries()
@@ -162,7 +167,7 @@ extension KillSwitch {
     private func work() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.ringNowAndThen() }
-            // Beside the polls, since it syncs a disk.
+            // Runs beside the polls, because it syncs a disk.
             tasks.addTask { for await _ in self.copyBell.rings { await self.copyEntries() } }
             tasks.addTask { await self.followHints() }
             tasks.addTask { await self.sweepNowAndThen() }
@@ -191,11 +196,11 @@ extension KillSwitch {
         self.revoker.claims.stop()
     }
 
-    /// Nobody needs to wait for this replica from now on.
+    /// Removes this replica from the list, so that no kill waits for it.
     private func leave() async {
         let replica = self.state.withLock { $0.machine.leave() }
         self.fence.setLeaseDeadline(.distantPast)
-        // Cut off, and not ended in order: requests with tokens may be under way.
+        // The task was cancelled instead of stopped: requests with tokens may be in progress, so the record stays.
         guard !Task.isCancelled else { return }
         do throws(StoreError) {
             if let replica { try await self.replicas.remove(replica) }
@@ -208,7 +213,7 @@ extension KillSwitch {
         }
     }
 
-    /// It has ended, and is not in the list of those whom a kill waits for.
+    /// This replica has ended, and is not in the list of replicas that a kill waits for.
     package var hasLeft: Bool { self.state.withLock { $0.hasLeft } }
 }
 
@@ -217,17 +222,17 @@ extension KillSwitch {
 extension KillSwitch {
     /// Reads what is new in the log, and fences this process against it.
     ///
-    /// - Returns: the kills there are, by a read that began after this call.
+    /// - Returns: the kills, by a read that began after this call.
     package func read() async throws(StoreError) -> KillEpochs {
         try await self.poll(renews: false)
         return self.epochs
     }
 
-    /// Asks for a poll that begins from now on, and waits for it.
+    /// Asks for a poll that begins after this call, and waits for it.
     ///
     /// - Parameters:
-    ///   - renews: it is to bring a lease; else it only tells what is new.
-    ///   - deadline: until when, whatever the store is at; `nil` waits to its end.
+    ///   - renews: whether the poll is to renew the lease, or only to read what is new.
+    ///   - deadline: when to stop waiting, whatever the store does; `nil` waits until the poll ends.
     func poll(renews: Bool = true, until deadline: BootInstant? = nil) async throws(StoreError) {
         let waiter = PollWaiter()
         let isStopped = self.state.withLock { state in
@@ -268,7 +273,7 @@ extension KillSwitch {
         self.pollBell.ring()
     }
 
-    /// One poll for all who have asked so far.
+    /// Performs one poll for all tasks that have asked so far.
     private func answerPolls() async {
         let (asking, renews) = self.state.withLock { state in
             defer { (state.asking, state.isRenewalDue) = ([], false) }
@@ -286,9 +291,9 @@ extension KillSwitch {
         self.copyBell.ring()
     }
 
-    /// Does what the machine asks for, to the end of one poll.
+    /// Performs the machine's actions until one poll ends.
     ///
-    /// - Parameter known: at the start, the log as far as it was read already.
+    /// - Parameter known: at the start, the part of the log that was read already.
     private func performPoll(
         renews: Bool = true,
         startingWith known: KillLogContents? = nil
@@ -327,7 +332,7 @@ extension KillSwitch {
         }
     }
 
-    /// Tells the machine what has happened, and the event loops how long the lease is by that.
+    /// Hands the machine an event, and tells the event loops the lease that results.
     private func step(
         _ event: (inout KillMachine) -> KillMachine.PollAction
     ) -> KillMachine.PollAction {
@@ -357,7 +362,8 @@ extension KillSwitch {
         do throws(StoreError) { return .success(try await body()) } catch { return .failure(error) }
     }
 
-    /// Fences this process by what is new in `contents`, all at once: a long log takes no longer for that than one entry.
+    /// Fences this process by everything that is new in `contents`, in one step: a long log takes no longer than one
+    /// entry.
     private func take(_ contents: KillLogContents, isStart: Bool) async {
         let known = self.known
         let entries = contents.numbered(behind: known.epochs.last).map(\.entry)
@@ -376,11 +382,11 @@ extension KillSwitch {
         for kill in begun where !kill.isEnded { self.newlyBegun.yield(kill.epoch) }
     }
 
-    /// Fences this process by its orders and by the log, as it goes by that or as it was read just now.
+    /// Fences this process by its pending kills and by the log: by `read`, or else by the log that it has applied.
     ///
-    /// One after the other, whoever asks: no change undoes another.
-    /// - Returns: how many requests were left to end, the kills that are new, and the orders that these were, as they were at
-    ///   the end.
+    /// The calls run one after the other, so that no change undoes another.
+    /// - Returns: how many requests were left to finish, the new kills, and the pending kills that became those, in
+    ///   their last state.
     @discardableResult
     func fenceAnew(
         cause read: KillLogContents? = nil

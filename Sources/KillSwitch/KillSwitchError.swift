@@ -1,24 +1,25 @@
 internal import TokenStorage
 
-/// Why a kill or a revival could not be done. Equal when the codes are equal.
+/// Why a kill or a revival failed. Two errors are equal when their codes are equal.
 package struct KillSwitchError: Error, Sendable {
     package enum Code: String, Sendable {
-        /// What is to be revived is not killed.
+        /// The scope to revive is not killed.
         case notKilled
-        /// Tokens can't come while the kill holds.
+        /// No tokens may come while the kill holds.
         case killed
-        /// No kill has that id.
+        /// No kill has that ID.
         case noSuchKill
-        /// No replica has that name or id, or it is the one that was asked, or several have it.
+        /// No replica has that name or ID. The next two: the name is that of the replica that was asked; several
+        /// replicas match.
         case noSuchReplica
         case ownReplica
         case ambiguousReplica
-        /// The store is out of reach or can't be written.
+        /// The store can't be reached or written.
         case storeLost
     }
 
     package let code: Code
-    /// For the operator: what failed, on what, what would help.
+    /// For the operator: what failed, on what, and what would help.
     package let message: String
 
     package init(_ code: Code, _ message: String) {

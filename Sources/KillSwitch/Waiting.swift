@@ -1,9 +1,9 @@
-// How the kill switch's tasks wait for one another: to be woken, for their turn, for a poll.
+// How the kill switch's tasks wait for each other: to be woken, for their turn, or for a poll.
 
 internal import Synchronization
 internal import TokenStorage
 
-/// Wakes one task that listens. What rings several times before it listens again has rung once.
+/// Wakes one task that listens. Several rings before the task listens again count as one.
 struct Bell: Sendable {
     let rings: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
@@ -12,12 +12,12 @@ struct Bell: Sendable {
 
     func ring() { self.continuation.yield() }
 
-    /// The listener is done.
+    /// Ends the listener's stream.
     func finish() { self.continuation.finish() }
 }
 
-/// Lets one task through at a time, in the order in which they came. What one does in there is done before the next
-/// begins, whatever it waits for.
+/// Runs one body at a time, in the order of the calls. A body runs to its end before the next begins, even if it
+/// suspends.
 final class SerialQueue: Sendable {
     private struct State {
         var isTaken = false
@@ -45,7 +45,7 @@ final class SerialQueue: Sendable {
     }
 }
 
-/// Who waits for a poll, and is answered once: by the poll, or by whoever waits for it no longer.
+/// A task that waits for a poll. It is resumed once: with the poll's result, or when its own wait ends.
 final class PollWaiter: Sendable {
     private typealias Answer = Result<Void, StoreError>
 
@@ -57,7 +57,7 @@ final class PollWaiter: Sendable {
 
     private let state = Mutex(State.asked)
 
-    /// Comes back with the first answer.
+    /// Returns with the first answer.
     func wait() async throws(StoreError) {
         let answer: Answer = await withCheckedContinuation { continuation in
             let early: Answer? = self.state.withLock { state in

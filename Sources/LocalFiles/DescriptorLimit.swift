@@ -1,19 +1,20 @@
 internal import Glibc
 
-/// How many sockets and files the process may hold.
+/// The limit on the sockets and files that the process may have open.
 package enum DescriptorLimit {
-    /// Raises the soft limit to the hard one: each request may hold two sockets, and the usual soft limit is 1,024. Where
-    /// the system refuses, the limit stays as it was.
+    /// Raises the soft limit to the hard limit. Each request may need two sockets, and the usual soft limit is 1,024.
+    /// If the system refuses, the limit stays unchanged.
     package static func raise() {
         guard var limit = Self.limit else { return }
         limit.rlim_cur = limit.rlim_max
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// How many there may be; `nil` where the system does not tell.
+    /// The soft limit; `nil` if the system does not report it.
     package static var current: Int? { Self.limit.map { Int(clamping: $0.rlim_cur) } }
 
-    /// How many there are, of the first few thousand: the system gives out the lowest that is free.
+    /// The number of open descriptors among the first 4,096. The system always assigns the lowest free number, so this
+    /// covers nearly all of them.
     package static var used: Int {
         (0..<min(Self.current ?? 0, 4_096)).count { fcntl(CInt($0), F_GETFD) >= 0 }
     }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What decides whether a secret in a file is kept well.
+/// A file's owner, permissions and kind. They decide whether a secret in the file is protected.
 package struct FileOwnership: Equatable, Sendable {
     package let owner: UInt32
     /// The permission bits.
@@ -13,7 +13,7 @@ package struct FileOwnership: Equatable, Sendable {
         self.isRegular = isRegular
     }
 
-    /// What the system says of a file.
+    /// Takes the values from the system's description of a file (stat(2)).
     init(_ status: stat) {
         self.init(
             owner: status.st_uid,
@@ -22,13 +22,14 @@ package struct FileOwnership: Equatable, Sendable {
         )
     }
 
-    /// Whether a directory with this owner and mode keeps the files of `user` in it from everybody else but root.
+    /// Whether nobody but `user` and root can remove or replace `user`'s files in a directory with this owner and
+    /// mode.
     package func isKeptByOwner(from user: UInt32) -> Bool {
         let isSticky = self.mode & 0o1000 != 0
         return !self.isForeign(to: user) && (isSticky || self.mode & 0o022 == 0)
     }
 
-    /// For the operator: who owns it, what its mode allows, and who `user` is that asks.
+    /// A text for the operator: the file's mode, its owner, and the process's own user, `user`.
     package func description(for user: UInt32) -> String {
         "mode 0\(String(self.mode, radix: 8)), owner \(self.owner), and this process is user \(user)"
     }
@@ -36,14 +37,16 @@ package struct FileOwnership: Equatable, Sendable {
     /// Whether the file's group or everybody may read or write it.
     var isOpenToOthers: Bool { self.mode & 0o066 != 0 }
 
-    /// Whether a secret here is to be refused.
+    /// Whether a secret in this file must be refused.
     ///
-    /// The read mode counts only where this user is the one who can set it right: a file that somebody else mounted may
-    /// have any. Of another user's file nobody but that user may be able to change it, neither this one nor others.
+    /// If the file belongs to this user or to root, open permissions count only if this user could have corrected the
+    /// mode: a mounted file may have any mode. If the file belongs to another user, nobody but that user may be able
+    /// to write it: neither this process nor others.
     /// - Parameters:
-    ///   - user: this process's effective user.
-    ///   - access: what the system says about writing the file as that user.
-    ///   - mayBelongToOthers: `false` for what this user makes by itself: then another user's is refused in any case.
+    ///   - user: the effective user of this process.
+    ///   - access: whether the system lets that user write the file.
+    ///   - mayBelongToOthers: `false` for a file that this user creates itself; then another user's file is always
+    ///     refused.
     package func isExposed(to user: UInt32, access: WriteAccess, mayBelongToOthers: Bool = true) -> Bool {
         guard self.isForeign(to: user) else { return self.isLeftOpen(by: user, access: access) }
         return !mayBelongToOthers || access == .allowed || self.isWritableForOthers
@@ -52,10 +55,11 @@ package struct FileOwnership: Equatable, Sendable {
     /// Whether the file's group or everybody may write it.
     var isWritableForOthers: Bool { self.mode & 0o022 != 0 }
 
-    /// Whether it is neither this user's nor root's: its owner can change it at any time.
+    /// Whether the file belongs neither to `user` nor to root. Such an owner can change it at any time.
     package func isForeign(to user: UInt32) -> Bool { self.owner != user && self.owner != 0 }
 
-    /// Whether others can read or write the file, and this user could have prevented that, whoever owns it.
+    /// Whether others can read or write the file although this user could have prevented that. The owner does not
+    /// matter.
     package func isLeftOpen(by user: UInt32, access: WriteAccess) -> Bool {
         let couldWrite =
             switch access {
@@ -73,11 +77,11 @@ package struct FileOwnership: Equatable, Sendable {
     }
 }
 
-/// The system's answer to "may I write this file?".
+/// Whether the system lets the process write a file.
 package enum WriteAccess: Sendable {
     case allowed
-    /// By its mode; its owner could still change that.
+    /// Denied by the file's mode. The owner could still change the mode.
     case denied
-    /// Nobody may, not even root.
+    /// Nobody may write, not even root.
     case readOnlyFilesystem
 }

@@ -1,13 +1,13 @@
 internal import Glibc
 internal import TokenModel
 
-/// An open file, closed at the end of its life. What is asked of it is asked of the same file, even if its name comes to
-/// mean another one.
+/// An open file, which is closed when this value is destroyed. Operations act on the same file even if its name later
+/// refers to another one.
 package struct OpenFile: ~Copyable, Sendable {
     let number: Int32
     let path: String
 
-    /// - Parameter flags: as `open(2)` takes them; `O_CLOEXEC` is added.
+    /// - Parameter flags: the flags of `open(2)`; `O_CLOEXEC` is added.
     package init(opening path: String, _ flags: Int32, mode: UInt32 = 0) throws(SystemCallError) {
         let number = Self.retrying { unsafe Glibc.open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw SystemCallError(errno, "can't open \(path)") }
@@ -16,7 +16,8 @@ package struct OpenFile: ~Copyable, Sendable {
     }
 
     deinit {
-        // A process that is just being started has this file too, until its program runs; a lock would live on there.
+        // A child process that is being started shares this file until its program runs. Without the unlock, the child
+        // would keep the lock until then.
         _ = flock(self.number, LOCK_UN)
         Glibc.close(self.number)
     }
@@ -52,14 +53,14 @@ package struct OpenFile: ~Copyable, Sendable {
         return bytes
     }
 
-    /// Returns when what was written would survive a loss of power.
+    /// Waits until written data would survive a power loss.
     package func synchronize() throws(SystemCallError) {
         guard Self.retrying({ fsync(self.number) }) == 0 else {
             throw SystemCallError(errno, "can't sync \(self.path)")
         }
     }
 
-    /// What kind of file it is, who owns it and what its mode allows.
+    /// The file's kind, owner and permissions.
     package func ownership() throws(SystemCallError) -> FileOwnership {
         var status = stat()
         guard unsafe fstat(self.number, &status) == 0 else {
@@ -68,7 +69,7 @@ package struct OpenFile: ~Copyable, Sendable {
         return FileOwnership(status)
     }
 
-    /// Again while a signal interrupts.
+    /// Repeats a system call that a signal interrupts (`EINTR`).
     static func retrying<Number: FixedWidthInteger>(_ call: () -> Number) -> Number {
         while true {
             let result = call()
@@ -78,11 +79,11 @@ package struct OpenFile: ~Copyable, Sendable {
 }
 
 extension OpenFile {
-    /// All of the regular file at `path`. A pipe or a device is refused, and not waited for.
+    /// Reads the whole regular file at `path`. A pipe or a device is refused without waiting for data.
     ///
     /// - Parameters:
     ///   - limit: in bytes; a larger file is refused.
-    ///   - isOwn: refuses a file that somebody else than this user and root can have put there, or can change.
+    ///   - isOwn: refuses a file that anybody but this user and root can have put there, or can change.
     package static func contents(of path: String, limit: Int, isOwn: Bool = false) throws(FileError) -> [UInt8] {
         let contents: Result<[UInt8], FileError>
         do throws(SystemCallError) {
@@ -130,16 +131,16 @@ extension OpenFile {
 }
 
 extension OpenFile {
-    /// Has the first `count` bytes of the file take their room on the disk now, so that to write them later can't fail for
-    /// want of it. New ones are zeroes.
+    /// Reserves disk space for the first `count` bytes of the file, so that a later write of them can't fail for lack
+    /// of space. New bytes are zero.
     package func allocate(_ count: Int) throws(SystemCallError) {
-        // The call gives the error's number back, and leaves errno alone.
+        // The call returns the error number and leaves errno unchanged.
         var error: Int32
         repeat { error = posix_fallocate(self.number, 0, count) } while error == EINTR
         guard error == 0 else { throw SystemCallError(error, "can't make room for \(self.path)") }
     }
 
-    /// Writes all of `bytes` from `offset` on, in place of what was there.
+    /// Writes all of `bytes` at `offset` and overwrites what was there.
     package func write(_ bytes: [UInt8], at offset: Int) throws(SystemCallError) {
         var written = 0
         while written < bytes.count {
@@ -152,40 +153,40 @@ extension OpenFile {
         }
     }
 
-    /// Takes the lock that is this file's alone (flock(2)): it goes when this opening is closed, or with the process, by
-    /// whatever ends that. Never waits.
+    /// Takes the file's exclusive lock without waiting (flock(2)). The lock ends when this file is closed, or when the
+    /// process ends for any reason.
     ///
-    /// - Returns: whether it was to be had.
+    /// - Returns: whether the lock was free.
     package func lock() throws(SystemCallError) -> Bool {
         guard Self.retrying({ flock(self.number, LOCK_EX | LOCK_NB) }) != 0 else { return true }
         guard errno == EWOULDBLOCK else { throw SystemCallError(errno, "can't lock \(self.path)") }
         return false
     }
 
-    /// Lets go of what ``lock()`` took.
+    /// Releases the lock that ``lock()`` took.
     package func unlock() {
         _ = Self.retrying { flock(self.number, LOCK_UN) }
     }
 
-    /// Takes a second lock of this file's, which neither knows of ``lock()`` nor keeps anybody from it (fcntl(2), a lock of
-    /// the open file description). Never waits.
+    /// Takes a second lock of the file without waiting (fcntl(2), a lock of the open file description). It is
+    /// independent of ``lock()``.
     ///
-    /// - Returns: whether it was to be had.
+    /// - Returns: whether the lock was free.
     package func lockQueue() -> Bool { self.setQueueLock(F_WRLCK) }
 
-    /// Lets go of what ``lockQueue()`` took.
+    /// Releases the lock that ``lockQueue()`` took.
     package func unlockQueue() { _ = self.setQueueLock(F_UNLCK) }
 
     private func setQueueLock(_ type: Int32) -> Bool {
         var range = flock()
         range.l_type = Int16(type)
         range.l_whence = Int16(SEEK_SET)
-        // F_OFD_SETLK of Linux's <fcntl.h>, which glibc gives to C alone.
+        // `F_OFD_SETLK` of Linux's <fcntl.h>. Swift's Glibc module does not export it.
         let setLock: Int32 = 37
         return Self.retrying { unsafe fcntl(self.number, setLock, &range) } == 0
     }
 
-    /// Whether its path still names this file, and not another one or none.
+    /// Whether the path still names this file. It may be gone, or name another file.
     package func isInPlace() throws(SystemCallError) -> Bool {
         var (mine, there) = (stat(), stat())
         guard unsafe fstat(self.number, &mine) == 0 else {
@@ -199,7 +200,7 @@ extension OpenFile {
         return mine.st_dev == there.st_dev && mine.st_ino == there.st_ino
     }
 
-    /// When the file was changed last, in seconds since 1970, and how many bytes it has.
+    /// The time of the file's last change in seconds since 1970, and its size in bytes.
     package func extent() throws(SystemCallError) -> (changedAt: Int, count: Int) {
         var status = stat()
         guard unsafe fstat(self.number, &status) == 0 else {
@@ -209,23 +210,23 @@ extension OpenFile {
     }
 }
 
-/// Why a file could not be taken. Equal when the codes are equal.
+/// The reason that a file can't be used. Two errors are equal when their codes are equal.
 package struct FileError: Error, Sendable {
     /// Kinds of failure.
     package enum Code: String, Sendable {
         case missing
-        /// Not allowed, or not a file that can be read to its end.
+        /// The system refuses to read it, or it is not a regular file.
         case unreadable
-        /// Larger than such a file can sensibly be.
+        /// The file exceeds the size limit.
         case tooLarge
         /// A secret that others on this machine could read or replace.
         case exposed
-        /// A secret of no bytes.
+        /// The file holds no secret, only newlines or nothing.
         case empty
     }
 
     package let code: Code
-    /// Follows the file's path: what is wrong and what would help.
+    /// What is wrong and what would help. The text follows the file's path.
     package let message: String
 
     package init(_ code: Code, _ message: String) {

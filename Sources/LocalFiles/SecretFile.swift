@@ -3,14 +3,16 @@ package import TokenModel
 
 /// Files that hold secrets: client secrets, sealing keys, admin tokens.
 package enum SecretFile {
-    /// No file of secrets is larger, in bytes.
+    /// The maximum size of a file of secrets, in bytes.
     package static let sizeLimit = 64 << 10
 
-    /// Reads the secret in the file at `path`, without the newline at its end.
+    /// Reads the secret in the file at `path`, without the newlines at its end.
     ///
-    /// Refuses a file that this user could write and its group or others can read or write, one of another user's that
-    /// more than that user can write, an empty one, one over ``sizeLimit``, and what is not a file, such as a symbolic link
-    /// to nothing.
+    /// Refuses:
+    /// - a file that this user could write, if its group or others can read or write it
+    /// - another user's file that anybody but that user can write
+    /// - an empty file, and one larger than ``sizeLimit``
+    /// - anything but a regular file, such as a dangling symbolic link
     package static func read(_ path: String) throws(FileError) -> Secret {
         var bytes = try Self.contents(of: path)
         while bytes.last == 0x0A || bytes.last == 0x0D { bytes.removeLast() }
@@ -18,17 +20,18 @@ package enum SecretFile {
         return Secret(bytes)
     }
 
-    /// Reads all of a file that is kept as ``read(_:)`` asks, and that may be empty.
+    /// Reads the whole file, under the same rules as ``read(_:)``, except that the file may be empty.
     ///
-    /// - Parameter mayBelongToOthers: `false` for what Martlet makes by itself: another user's is refused in any case.
+    /// - Parameter mayBelongToOthers: `false` for a file that Martlet creates itself; then another user's file is
+    ///   always refused.
     package static func contents(of path: String, mayBelongToOthers: Bool = true) throws(FileError) -> [UInt8] {
         let contents: Result<[UInt8], FileError>
         do throws(SystemCallError) {
-            // A pipe without a writer must not hold up the start.
+            // Opening a pipe that has no writer must not block the start.
             let file = try OpenFile(opening: path, O_RDONLY | O_NONBLOCK)
             contents = try Self.contents(of: file, at: path, mayBelongToOthers: mayBelongToOthers)
         } catch {
-            // Who makes the file where it is missing could not make it there.
+            // A caller creates a missing file, but it could not create one at a dangling link.
             guard !error.isMissing || !Self.isLink(path) else {
                 throw FileError(.unreadable, "is a symbolic link that leads nowhere")
             }
@@ -37,8 +40,9 @@ package enum SecretFile {
         return try contents.get()
     }
 
-    /// Whether a file that Martlet makes where it is missing is kept somewhere else than under `directory`, as one is
-    /// that is mounted: neither its path leads there, nor a link on the way.
+    /// Whether `path` lies outside of `directory`, as a mounted file does. It is for files that Martlet creates if
+    /// they are missing. The path itself, its target and the target of its directory are compared, with links
+    /// resolved.
     package static func isOutside(_ path: String, of directory: String) -> Bool {
         guard !Self.isPath(path, under: directory) else { return false }
         guard let room = Self.resolved(directory) else { return true }
@@ -51,22 +55,24 @@ package enum SecretFile {
         return path.utf8.starts(with: start.utf8)
     }
 
-    /// Where a path leads, without links; `nil` where nothing is there.
+    /// The path with all links resolved; `nil` if it leads nowhere.
     private static func resolved(_ path: String) -> String? {
         guard let found = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(found) }
         return unsafe String(cString: found)
     }
 
-    /// Whether a symbolic link stands at `path`, wherever that leads.
+    /// Whether `path` is a symbolic link, even a dangling one.
     private static func isLink(_ path: String) -> Bool {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return false }
         return status.st_mode & S_IFMT == S_IFLNK
     }
 
-    /// Refuses a file that this user could write and its group or others can read or write. For who shows a secret and does
-    /// not keep it: it may be another user's. Nothing is opened, and what is no file is not refused: a pipe is nobody else's.
+    /// Refuses a file that this user could write and that its group or others can read or write.
+    ///
+    /// It is for a client that presents a secret and does not keep it, so the file may belong to another user. The
+    /// file is not opened. Anything but a regular file is accepted: nobody else can read a pipe.
     package static func checkMode(of path: String) throws(FileError) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return }
@@ -77,8 +83,8 @@ package enum SecretFile {
         throw Self.leftOpen(ownership.description(for: geteuid()))
     }
 
-    /// What an operator should know of a file that is taken: that it is another user's, who can change it. `nil` where
-    /// nothing is to be said, also of a file that is not there.
+    /// A warning for the operator about an accepted file: it belongs to another user, who can change it. `nil` if
+    /// there is nothing to report, or no file.
     package static func concern(about path: String) -> String? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -126,7 +132,7 @@ package enum SecretFile {
         )
     }
 
-    /// Why the system does not let this user open or read it.
+    /// The error for a file that the system does not let this user open or read.
     private static func unreadable(
         _ path: String,
         _ error: SystemCallError,
@@ -169,7 +175,7 @@ package enum SecretFile {
 }
 
 extension FileError {
-    /// What the system's refusal to open or read a file means to who wanted its contents.
+    /// The error for a caller whose file the system refused to open or read.
     package init(_ error: SystemCallError) {
         self.init(
             error.isMissing ? .missing : .unreadable,

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// What the operating system refused to do with a file. Equal when its numbers are equal.
+/// A failed system call on a file. Two errors are equal when their numbers are equal.
 package struct SystemCallError: Error, Sendable {
     /// The `errno` of the call that failed.
     package let number: Int32
-    /// What failed, on which path, in the system's words.
+    /// What failed, on which path, and the system's text for the error.
     package let message: String
 
     /// - Parameter attempt: what failed, such as `can't open /path`.
@@ -13,10 +13,10 @@ package struct SystemCallError: Error, Sendable {
         self.message = "\(attempt): \(Self.text(of: number))"
     }
 
-    /// There is no such file or directory.
+    /// Whether the file or directory does not exist.
     package var isMissing: Bool { self.number == ENOENT }
 
-    /// The system's words for an `errno`.
+    /// The system's text for an `errno`.
     package static func text(of number: Int32) -> String {
         guard let text = unsafe strerror(number) else { return "error \(number)" }
         return unsafe String(cString: text)

@@ -1,12 +1,13 @@
 internal import Glibc
 package import TokenModel
 
-/// Files that are there with all of their contents, or not at all, whatever process or power fails between.
+/// Creates and replaces files atomically: a file exists with all of its contents or not at all, even after a crash or
+/// a power loss.
 package enum WholeFile {
-    /// Makes the file at `path`, readable and writable by its owner only: written under a temporary name beside it,
-    /// synced, then linked to its own name, so that of several processes exactly one makes it.
+    /// Creates the file at `path`, readable and writable by its owner only. The contents are written under a temporary
+    /// name beside it, synced, then linked to `path`. So exactly one of several processes creates the file.
     ///
-    /// - Returns: whether this call made it; `false` leaves what another had made before.
+    /// - Returns: whether this call created the file; `false` leaves the existing file unchanged.
     package static func create(at path: String, holding contents: Secret) throws(SystemCallError) -> Bool {
         let directory = Self.directory(of: path)
         let temporary = "\(path).\(UInt64.random(in: .min ... .max)).tmp"
@@ -22,12 +23,12 @@ package enum WholeFile {
         return true
     }
 
-    /// Returns when the names in a directory would survive a loss of power.
+    /// Waits until the names in a directory would survive a power loss.
     package static func synchronize(directory: String) throws(SystemCallError) {
         try OpenFile(opening: directory, O_RDONLY | O_DIRECTORY).synchronize()
     }
 
-    /// The directory that `path` stands in; `.` for a bare name.
+    /// The directory of `path`; `.` for a bare name.
     package static func directory(of path: String) -> String {
         guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
@@ -35,8 +36,8 @@ package enum WholeFile {
 }
 
 extension WholeFile {
-    /// Puts `contents` in the place of the regular file at `path`, readable and writable by its owner only: whoever opens it
-    /// gets the old or the new, whole.
+    /// Replaces the regular file at `path` with `contents`, readable and writable by its owner only. A process that
+    /// opens the file gets either the old or the new contents, in full.
     package static func replace(at path: String, with contents: Secret) throws(SystemCallError) {
         let temporary = "\(path).\(UInt64.random(in: .min ... .max)).tmp"
         do throws(SystemCallError) {
@@ -52,11 +53,11 @@ extension WholeFile {
     }
 }
 
-/// Directories of files that are this program's alone.
+/// Directories whose files belong to this program alone.
 package enum PrivateDirectory {
-    /// Makes the directory, for its owner only, where there is none.
+    /// Creates the directory for its owner only, if it is missing.
     ///
-    /// - Throws: where `path` is anything else than a directory of this user's own, also a symbolic link to one.
+    /// - Throws: if `path` is anything but a directory of this user; a symbolic link to one is refused, too.
     package static func make(_ path: String) throws(SystemCallError) {
         if unsafe mkdir(path, 0o700) == 0 {
             try WholeFile.synchronize(directory: WholeFile.directory(of: path))
@@ -67,7 +68,7 @@ package enum PrivateDirectory {
         guard ownership.owner == geteuid() else { throw SystemCallError(EPERM, "\(path) is another user's") }
     }
 
-    /// The names in a directory, sorted; those that begin with a dot are left out.
+    /// The names in a directory, sorted, without those that begin with a dot.
     package static func names(in path: String) throws(SystemCallError) -> [String] {
         guard let stream = unsafe opendir(path) else { throw SystemCallError(errno, "can't list \(path)") }
         defer { unsafe closedir(stream) }
@@ -81,7 +82,7 @@ package enum PrivateDirectory {
         return names.sorted()
     }
 
-    /// Takes the name of a file away; a missing one is none.
+    /// Removes a file. A missing file is no error.
     package static func remove(_ path: String) throws(SystemCallError) {
         guard unsafe unlink(path) == 0 || errno == ENOENT else {
             throw SystemCallError(errno, "can't remove \(path)")

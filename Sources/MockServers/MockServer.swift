@@ -8,7 +8,7 @@ internal import NIOSSL
 
 /// A provider and an API in one process, for tests and the demo.
 package enum MockServer {
-    /// Serves until the task is cancelled; then everything open is closed at once, and this returns.
+    /// Serves until the task is cancelled. Then it closes all connections at once and returns.
     ///
     /// - Parameter listening: called once, when connections are accepted.
     /// - Throws: ``MockServerError`` when the listener can't be opened.
@@ -24,7 +24,7 @@ package enum MockServer {
         }
     }
 
-    /// Runs `body` beside a mock that is up, then stops the mock.
+    /// Runs `body` while a mock is running, then stops the mock.
     ///
     ///     try await MockServer.withRunning(MockOptions(rules: TokenRules(rotates: true))) { address in
     ///         // \(address)/oauth/token answers
@@ -66,7 +66,7 @@ package enum MockServer {
             listener = try await ConnectionListener.bind(
                 host: options.host,
                 port: options.port,
-                // A queue for everyone who comes at once.
+                // Large enough for many clients that connect at once.
                 backlog: 4_096,
                 on: MultiThreadedEventLoopGroup.singleton,
                 prepare: { child.setup(channel: $0, logger: silence) },
@@ -106,7 +106,7 @@ package enum MockServer {
     }
 }
 
-/// Where a running mock can be reached.
+/// The address of a running mock.
 package struct ListeningAddress: Equatable, Sendable, CustomStringConvertible {
     /// `http` or `https`.
     package let scheme: String
@@ -127,29 +127,29 @@ package struct ListeningAddress: Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Why the mock does not run. Two errors are equal when their codes are.
+/// Why the mock does not run. Two errors are equal if their codes are equal.
 package struct MockServerError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What kind of trouble it is, for whoever turns it into an exit code.
+    /// The kind of error, from which the program derives its exit code.
     package enum Code: Sendable {
-        /// Somebody else listens there.
+        /// Another process listens on the address.
         case addressInUse
 
-        /// This machine has no such address, or the name is unknown.
+        /// This machine does not have the address, or the name is unknown.
         case addressUnavailable
 
-        /// The system does not allow it, as with ports below 1024.
+        /// The operating system denies permission, for example for ports below 1024.
         case notAllowed
 
-        /// The certificate or its key can't be read or do not fit.
+        /// The certificate or its key can't be read, or they do not belong together.
         case badCertificate
 
-        /// The system refused for another reason.
+        /// The operating system refused for another reason.
         case listenerFailed
     }
 
     package let code: Code
 
-    /// What failed, on what, what would help.
+    /// What failed, on which address or file, and what would help.
     package let message: String
 
     package init(_ code: Code, _ message: String) {
@@ -163,7 +163,7 @@ package struct MockServerError: Error, Equatable, Sendable, CustomStringConverti
 }
 
 extension MockServerError {
-    /// Reads what the system said when the listener was to be opened.
+    /// Converts the error that the operating system reported when the listener was opened.
     init(listeningOn host: String, port: Int, _ error: any Error) {
         let fault = ListenFault(error)
         let message = "cannot listen on \(host):\(port): \(fault.reason)"
@@ -180,7 +180,7 @@ extension MockServerError {
 package struct MockOptions: Sendable {
     /// Two PEM files.
     package struct TLSFiles: Sendable, Equatable {
-        /// The certificate, and behind it the chain.
+        /// The certificate, followed by its chain.
         package let certificate: String
         package let privateKey: String
 
@@ -196,10 +196,10 @@ package struct MockOptions: Sendable {
     /// 0 lets the system choose.
     package var port: Int
 
-    /// Nil for HTTP in the clear.
+    /// Nil for plain HTTP.
     package var tls: TLSFiles?
 
-    /// How tokens live and die.
+    /// Lifetime and rotation of the tokens.
     package var rules: TokenRules
 
     /// Access tokens are random strings instead of signed JWTs.

@@ -1,18 +1,19 @@
 internal import HummingbirdCore
 internal import Synchronization
 
-/// The provider, the API and the control surface behind one listener: finds who answers a request and sends what they say.
+/// The provider, the API and the control surface behind one listener. It finds the endpoint for a request and sends
+/// the endpoint's response.
 final class MockService: Sendable {
-    /// Everything that is remembered.
+    /// All mutable state.
     let state: Mutex<MockState>
 
     /// Makes tokens.
     let mint: any TokenMint
 
-    /// What `/oauth/jwks` shows.
+    /// The key whose public half `/oauth/jwks` serves.
     let key: SigningKey
 
-    /// `http` or `https`, for the issuer.
+    /// `http` or `https`, for the issuer URL.
     let scheme: String
 
     init(options: MockOptions) {
@@ -22,7 +23,7 @@ final class MockService: Sendable {
         self.scheme = options.scheme
     }
 
-    /// Answers one request. Throws when the connection must not be used further.
+    /// Processes one request and sends the response. Throws when the connection must not be used further.
     @concurrent func respond(
         to request: Request,
         with writer: consuming ResponseWriter,
@@ -30,7 +31,8 @@ final class MockService: Sendable {
     ) async throws {
         let head = try connection.nextHead()
         let reply = try await self.reply(to: Exchange(head: head, body: request.body, on: connection))
-        // A client that was never told to send its body might, or might not: what follows can't be told apart.
+        // A client that never received `100 Continue` may or may not send its body. We can't tell where the next
+        // request starts.
         let bodyIsInDoubt = head.expectsContinue && !connection.didSendContinue
         let wire = MockResponseWriter(head: head, connection: connection)
         switch reply {
@@ -68,7 +70,7 @@ final class MockService: Sendable {
         }
     }
 
-    /// The issuer as the client of this request sees it.
+    /// The issuer URL as the client of this request sees it.
     func issuer(_ head: ReceivedHead) -> String {
         "\(self.scheme)://\(head.values("Host").first ?? "localhost")"
     }

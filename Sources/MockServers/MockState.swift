@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 package import TokenModel
 
-/// Everything the mock remembers, in one place and behind one lock. Pure: time comes in, and each event of the HTTP layer is
-/// one call.
+/// The whole state of the mock, behind one lock. The type is pure: its callers pass in the time, and each event of the
+/// HTTP layer is one call.
 package struct MockState: Sendable {
     /// The tokens.
     package var ledger: TokenLedger
@@ -16,7 +16,7 @@ package struct MockState: Sendable {
     private var gauge = TokenRequestGauge()
     private var counted = MockStats()
 
-    /// More dead uses than this are counted in `api_requests` but not listed one by one.
+    /// The maximum length of the list of dead uses. Further dead uses count only in `api_requests`.
     package static let listedDeadUses = 10_000
 
     package init(rules: TokenRules) {
@@ -28,7 +28,8 @@ package struct MockState: Sendable {
         self.faults.replace(with: rules)
     }
 
-    /// A token request has been read: takes note of the refresh token it carries and picks the fault that strikes it.
+    /// Records the refresh token of a token request that has been read, and picks the fault that applies to the
+    /// request.
     package mutating func tokenRequestArrived(
         refreshToken: String?,
         path: String
@@ -39,7 +40,7 @@ package struct MockState: Sendable {
         return (self.gauge.begin(refreshToken: refreshToken), self.faults.take(for: .token, path: path))
     }
 
-    /// A token request is over; saying so twice does no harm.
+    /// Records the end of a token request. A second call for the same request has no effect.
     package mutating func tokenRequestEnded(_ span: TokenRequestGauge.Span) {
         self.gauge.end(span)
     }
@@ -54,7 +55,7 @@ package struct MockState: Sendable {
         }
     }
 
-    /// A revocation request has been read.
+    /// Picks the fault that applies to a revocation request that has been read.
     package mutating func revocationArrived(path: String) -> FaultRule? {
         self.faults.take(for: .revoke, path: path)
     }
@@ -68,8 +69,8 @@ package struct MockState: Sendable {
         }
     }
 
-    /// The head of an API request was read at `moment`: takes note of whose tokens it carries and whether they were dead by
-    /// then, and picks the fault that strikes it.
+    /// Records the tokens of an API request whose head was read at `moment`, and whether they were dead then. Picks
+    /// the fault that applies to the request.
     package mutating func apiRequestArrived(tokens: [String], path: String, at moment: Moment) -> FaultRule? {
         for token in tokens {
             guard let use = self.ledger.accessToken(token, at: moment) else { continue }
@@ -84,7 +85,8 @@ package struct MockState: Sendable {
         return self.faults.take(for: .api, path: path)
     }
 
-    /// What the tokens of an API request are worth now. Several tokens are worth as much as an unknown one: a request has one.
+    /// The state of an API request's tokens now. A request with several tokens counts as one with an unknown token,
+    /// because a request may carry only one.
     package func evaluate(tokens: [String], at now: Moment) -> APIOutcome {
         guard let token = tokens.first else { return .noToken }
         guard tokens.count == 1, let use = self.ledger.accessToken(token, at: now) else { return .unknown }
@@ -107,7 +109,7 @@ package struct MockState: Sendable {
         }
     }
 
-    /// All counts as of now.
+    /// All counts as of `now`.
     package func stats(at now: Moment) -> MockStats {
         var stats = self.counted
         stats.tokenRequestsAtOnce.any = self.gauge.mostAtOnce
@@ -133,9 +135,9 @@ extension Moment {
         Moment(boot: self.boot.advanced(by: duration), wall: self.wall.advanced(by: duration))
     }
 
-    /// The time from here to there, which no jump of the wall clock changes.
+    /// The time from this moment to `other`. A jump of the wall clock does not change it.
     package func duration(to other: Moment) -> Duration { self.boot.duration(to: other.boot) }
 
-    /// Seconds since 1970 with milliseconds, as the statistics show them.
+    /// Seconds since 1970 with milliseconds, the unit of the statistics.
     package var unixSeconds: Double { Double(self.wall.millisecondsSince1970) / 1_000 }
 }

@@ -6,12 +6,12 @@ package import TokenModel
 
 /// A provider over HTTP.
 ///
-/// Where the endpoints are discovered, the first call (and the first after a failed discovery) asks the issuer before
-/// its own exchange, for at most ``timeout`` more; `mayStillSend` is asked after that.
+/// If the endpoints are discovered, the first call fetches the issuer's metadata before its own exchange, for at most
+/// ``timeout`` more. The first call after a failed discovery does the same. `mayStillSend` is called after that.
 ///
-/// The caller owns the connections: ``shutDown()`` must be called once, before the last reference is gone, and ends
-/// exchanges that are under way. Of each answer only status, length and verdict are logged;
-/// what gave no tokens is a warning, which names the endpoint.
+/// The caller owns the connections: ``shutDown()`` must be called once, before the last reference is released. It ends
+/// exchanges in progress. Only the status, length and verdict of each response are logged. An exchange that yields no
+/// tokens is logged as a warning that names the endpoint.
 package final class HTTPTokenEndpoint: TokenEndpoint {
     package let timeout: Duration
     package let answerTimeout: Duration
@@ -26,8 +26,9 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - group: The event loops its connections live on.
-    ///   - now: The wall clock; only for expiries that a provider gives as a date, and for what assertions say.
+    ///   - group: the event loops of its connections.
+    ///   - now: the wall clock, used only for expiries that a provider gives as a date, and for the times in
+    ///     assertions.
     package init(
         _ settings: ProviderSettings,
         on group: any EventLoopGroup,
@@ -61,13 +62,13 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         )
     }
 
-    /// The client's proofs by number, in the order to try them.
+    /// The numbers of the client's proofs, in the order to try them.
     package var proofOrder: [Int] { self.prover.order }
 
     package var proofSecret: Secret? { self.secret(self.prover.order[0]) }
     package var proofAcceptedAt: WallTime? { self.prover.acceptedAt }
 
-    /// The secret that one of ``proofOrder`` is; `nil` where it is none.
+    /// The secret of one of ``proofOrder``; `nil` if that proof is not a secret.
     package func secret(_ proof: Int) -> Secret? { self.prover.secret(proof) }
 
     package func isClientSecret(_ value: Secret) -> Bool { self.prover.isSecret(value) }
@@ -81,8 +82,8 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     }
 
     /// - Parameters:
-    ///   - issuer: who issued the refresh token; `nil`: whoever is asked now.
-    ///   - proof: one of ``proofOrder``; `nil`: the first of them.
+    ///   - issuer: the issuer of the refresh token; `nil` for the current one.
+    ///   - proof: one of ``proofOrder``; `nil` for the first of them.
     package func redeem(
         _ refreshToken: Secret,
         of issuer: TokenIssuer? = nil,
@@ -105,7 +106,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         await self.mint(.clientCredentials, scopes: scopes, proof: nil, mayStillSend: mayStillSend)
     }
 
-    /// - Parameter proof: one of ``proofOrder``; `nil`: the first of them.
+    /// - Parameter proof: one of ``proofOrder``; `nil` for the first of them.
     package func mint(
         _ grant: MintGrant,
         scopes: [String],
@@ -129,8 +130,8 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         }
     }
 
-    /// - Parameter makeRequest: called when it is known where it goes, with what is signed for it alone; `nil` where it could
-    ///   not be signed.
+    /// - Parameter makeRequest: called when the endpoint is known, with a registration that may be signed for that
+    ///   endpoint only. Returns `nil` if the request can't be signed.
     private func ask(
         _ message: Logger.Message,
         _ issuer: TokenIssuer?,
@@ -141,7 +142,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     ) async -> TokenVerdict {
         guard let endpoint = try? await self.metadata.tokenEndpoint() else { return .notSent(.discoveryFailed) }
         if let issuer {
-            // Who has decided on this did not know where it would go.
+            // The caller decided on this request before the endpoint was known.
             guard issuer.isSettled else { return .notSent(.discoveryFailed) }
             guard issuer.match(self.settings.issuer(naming: endpoint)) == .same else { return .notSent(.endpointMoved) }
         }
@@ -190,15 +191,15 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         await self.revoke(token, of: nil, kind: kind)
     }
 
-    /// - Parameter issuer: who issued the token; `nil`: whoever is asked now.
+    /// - Parameter issuer: the issuer of the token; `nil` for the current one.
     package func revoke(_ token: Secret, of issuer: TokenIssuer?, kind: RevocableToken) async -> RevocationVerdict {
         let endpoint: ProviderURL
         var tokenEndpoint: ProviderURL
         do throws(MetadataSource.Unavailable) {
             guard let named = try await self.metadata.revocationEndpoint() else { return .unsupported }
             (endpoint, tokenEndpoint) = (named, named)
-            // Where proofs are signed it is for that one; and an issuer that has moved its tokens elsewhere has no say in those
-            // of before.
+            // Signed proofs may have the token endpoint as their audience. And an issuer that has moved its token
+            // endpoint has no authority over tokens issued before.
             if self.prover.signs || issuer != nil { tokenEndpoint = try await self.metadata.tokenEndpoint() }
         } catch {
             return .unreachable(.discoveryFailed)
@@ -215,10 +216,10 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             issuer: self.settings.issuerName
         )
         var verdict = RevocationVerdict.unreachable(.signingFailed)
-        // A revocation spends nothing: whichever proof is taken will do.
+        // A revocation spends nothing, so the proofs can be tried one after another.
         for proof in self.prover.order {
             for audience in [ClientProver.Audience.revocation(place), .own(endpoint)] {
-                // Some servers want each endpoint's own URL as the audience, which signed proofs alone have.
+                // Some servers require each endpoint's own URL as the audience. Only signed proofs have an audience.
                 if case .own = audience {
                     let first = self.prover.audience(proof, .revocation(place))
                     guard case .clientRefused = verdict, let first, first != endpoint.text else { break }
@@ -235,8 +236,9 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         return verdict
     }
 
-    /// Whether a token that is perhaps still good may go there: where the configuration says so, or to the issuer or the token
-    /// endpoint. Metadata that somebody has got hold of could name a server of theirs.
+    /// Whether a token that may still be valid can be sent to `endpoint`. It can if the configuration names the
+    /// endpoint, or if the endpoint has the origin of the issuer or of the token endpoint. Otherwise, tampered
+    /// metadata could name an attacker's server.
     private func mayRevoke(at endpoint: ProviderURL, beside tokenEndpoint: ProviderURL) -> Bool {
         self.metadata.isRevocationEndpointNamed || endpoint.origin == tokenEndpoint.origin
             || endpoint.origin == self.settings.issuer().origin
@@ -259,17 +261,17 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
 
     package var revokes: Bool? { self.metadata.revokes }
 
-    /// Finds out what it must know to revoke, where that is not known. Sends no token.
+    /// Fetches the metadata needed to revoke, if it is unknown. Sends no token.
     package func discover() async { _ = try? await self.metadata.revocationEndpoint() }
 
     package func locate() async { _ = try? await self.metadata.tokenEndpoint() }
 
     package func doubt() { self.metadata.doubt() }
 
-    /// What its issuer says when it is asked now. Sends no token.
+    /// Fetches the issuer's metadata now. Sends no token.
     package func survey() async -> MetadataFinding { await self.metadata.survey() }
 
-    /// Lets go of all connections. Exchanges under way end without an answer, later ones with `shut_down`.
+    /// Closes all connections. Exchanges in progress end without a response, later ones with `shut_down`.
     package func shutDown() async { await self.connector.shutDown() }
 }
 
@@ -308,7 +310,7 @@ extension HTTPTokenEndpoint {
 }
 
 extension ExchangeOutcome {
-    /// Whether this is what an endpoint looks like that is no longer there.
+    /// Whether this outcome is typical of an endpoint that no longer exists.
     fileprivate var hintsThatEndpointMoved: Bool {
         switch self {
         case .notSent(let reason): [.nameUnresolved, .connectFailed, .tlsFailed].contains(reason)

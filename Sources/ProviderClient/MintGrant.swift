@@ -1,11 +1,11 @@
 package import TokenModel
 
-/// What an access token is asked for by where no refresh token pays for it.
+/// The grant for which an access token is requested without a refresh token.
 package enum MintGrant: Sendable {
-    /// The client's own name (RFC 6749 §4.4).
+    /// The client's own authority (RFC 6749 §4.4).
     case clientCredentials
-    /// The owner's name and password (RFC 6749 §4.3).
+    /// The resource owner's name and password (RFC 6749 §4.3).
     case password(username: Secret, password: Secret)
-    /// An assertion of somebody the provider trusts (RFC 7523 §2.1), signed anew for each request.
+    /// An assertion of an issuer that the provider trusts (RFC 7523 §2.1), signed anew for each request.
     case jwtBearer(GrantAssertion)
 }

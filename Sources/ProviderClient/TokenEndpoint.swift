@@ -1,73 +1,75 @@
 package import OAuth
 package import TokenModel
 
-/// A provider as the refresh engine and the kill switch see it: where refresh tokens are redeemed, access tokens minted
-/// and tokens revoked, with one client registration.
+/// A provider as the refresh engine and the kill switch see it. It redeems refresh tokens, mints access tokens and
+/// revokes tokens, with one client registration.
 ///
-/// All calls always come back with a verdict, token requests within ``answerTimeout`` and a little, others within
-/// ``timeout``; they throw nothing and log no token.
-/// No cancellation of the calling task touches an exchange that has begun: a provider may have rotated the refresh
-/// token by then, and its answer is the only copy. An implementation must keep that promise.
+/// Every call returns a verdict: a token request slightly after ``answerTimeout`` at the latest, any other call within
+/// ``timeout``. No call throws, and none logs a token.
+/// Cancelling the calling task does not affect an exchange in progress: the provider may have rotated the refresh
+/// token by then, and its response is the only copy of the new one. An implementation must keep that promise.
 package protocol TokenEndpoint: Sendable {
-    /// Whom tokens from here belong to, as far as that is known now. Compare it with a record's before sending that record's
-    /// tokens.
+    /// The issuer and the client of tokens from this endpoint, as far as known now. It must be compared with a
+    /// record's binding before that record's tokens are sent.
     var binding: EndpointBinding { get }
 
-    /// This endpoint, which sends tokens only where `issuer` has its token endpoint, and nothing where that is elsewhere by now
-    /// or not known: what is discovered may change between the comparison and the sending.
+    /// This endpoint, limited to one issuer. It sends a token only if the token endpoint still belongs to `issuer`,
+    /// and nothing if the endpoint has changed or is unknown. Discovered endpoints may change between the comparison
+    /// and the request.
     func sending(onlyTo issuer: TokenIssuer) -> any TokenEndpoint
 
-    /// Finds out where tokens are asked for, where that is not known. Sends no token.
+    /// Finds the token endpoint, if it is unknown. Sends no token.
     func locate() async
 
-    /// Has what was discovered found out anew before its next use, if that is not too soon.
+    /// Has discovered metadata fetched again before its next use, unless it was fetched very recently.
     func doubt()
 
     /// How long a caller waits for tokens; at most 15 s.
     var timeout: Duration { get }
 
-    /// The longest a token request lasts, connecting included; at least ``timeout``, and at most 5 min. Until it is over the
-    /// provider may answer that it has rotated the refresh token.
+    /// The maximum duration of a token request, connecting included; at least ``timeout``, and at most 5 min. Until
+    /// then the provider may still respond that it has rotated the refresh token.
     var answerTimeout: Duration { get }
 
-    /// This endpoint once for each thing that its client may prove itself by, in the order to try them: first what worked
-    /// last. Never empty. Where the provider refuses the client with one, the next may be asked at once: a client that
-    /// was refused has spent nothing.
+    /// This endpoint, once for each proof of its client, in the order to try them: first the one accepted last. Never
+    /// empty. If the provider refuses the client with one proof, the next can be tried at once: a refused client has
+    /// spent nothing.
     var proofs: [any TokenEndpoint] { get }
 
-    /// The secret that the first of ``proofs`` is; `nil` where that is none.
+    /// The secret of the first of ``proofs``; `nil` if that proof is not a secret.
     var proofSecret: Secret? { get }
 
-    /// When the provider took the first of ``proofs`` from this process last; `nil`: it has not yet.
+    /// When the provider last accepted the first of ``proofs`` from this process; `nil` if it has not yet.
     var proofAcceptedAt: WallTime? { get }
 
-    /// Whether it revokes tokens; `nil` while nobody knows.
+    /// Whether the provider revokes tokens; `nil` while that is unknown.
     var revokes: Bool? { get }
 
-    /// How many such things there are.
+    /// The number of ``proofs``.
     var proofCount: Int { get }
 
-    /// Whether `value` is a secret that its client proves itself by, and so no token of anybody's. Compared in constant time.
+    /// Whether `value` is a secret of the client, and so not a token. Compared in constant time.
     func isClientSecret(_ value: Secret) -> Bool
 
     /// Redeems a refresh token for new tokens (RFC 6749 §6), once: no retry happens inside.
     ///
     /// - Parameters:
-    ///   - scopes: What to ask for; empty leaves the parameter out, which means what was granted before.
-    ///   - mayStillSend: Asked when the connection stands and the head is written, just before the first byte of the
-    ///     form: `false` sends nothing, and the verdict is ``OAuth/TokenVerdict/notSent(_:)``. Must not block.
+    ///   - scopes: the scopes to request; if empty, the parameter is left out, which means the scopes granted before.
+    ///   - mayStillSend: called when the connection is established and the head is written, just before the first byte
+    ///     of the form. If it returns `false`, the form is not sent, and the verdict is
+    ///     ``OAuth/TokenVerdict/notSent(_:)``. Must not block.
     func redeem(
         _ refreshToken: Secret,
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict
 
-    /// Has an access token minted in the client's own name (RFC 6749 §4.4), once: no retry happens inside. Comes back
-    /// with what the answer means to a mint, see ``TokenVerdict/ofMint``.
+    /// Requests an access token for the client itself (RFC 6749 §4.4), once: no retry happens inside. The verdict is
+    /// what the response means for a mint, see ``TokenVerdict/ofMint``.
     ///
     /// - Parameters:
-    ///   - scopes: What to ask for; empty leaves the parameter out.
-    ///   - mayStillSend: As for ``redeem(_:scopes:mayStillSend:)``.
+    ///   - scopes: the scopes to request; if empty, the parameter is left out.
+    ///   - mayStillSend: as for ``redeem(_:scopes:mayStillSend:)``.
     func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict
 
     /// Asks the provider to revoke a token (RFC 7009 §2.1), once.
@@ -75,40 +77,40 @@ package protocol TokenEndpoint: Sendable {
 }
 
 extension TokenEndpoint {
-    /// One whose place is no other ever.
+    /// By default, the endpoint never changes.
     package func sending(onlyTo issuer: TokenIssuer) -> any TokenEndpoint { self }
 
-    /// Nothing is to be found out.
+    /// By default, the token endpoint is known.
     package func locate() async {}
 
-    /// Nothing was.
+    /// By default, nothing is discovered.
     package func doubt() {}
 
     package var proofCount: Int { self.proofs.count }
 
-    /// A provider that nobody waits for longer than for its caller.
+    /// By default, no exchange lasts longer than a caller waits.
     package var answerTimeout: Duration { self.timeout }
 
-    /// A client with one proof.
+    /// By default, the client has one proof.
     package var proofs: [any TokenEndpoint] { [self] }
 
-    /// Nobody knows.
+    /// By default, it is unknown.
     package var revokes: Bool? { nil }
 
-    /// A client without a secret.
+    /// By default, the client has no secret.
     package var proofSecret: Secret? { nil }
 
-    /// A client with one proof needs no memory.
+    /// By default, the client has one proof, which needs no record of acceptance.
     package var proofAcceptedAt: WallTime? { nil }
 
-    /// A client without a secret.
+    /// By default, the client has no secret.
     package func isClientSecret(_ value: Secret) -> Bool { false }
 }
 
-/// Who issues tokens of a provider, and for which client.
+/// The issuer of a provider's tokens, and the client that they are issued to.
 package struct EndpointBinding: Hashable, Sendable {
-    /// By the configuration: the token endpoint where that is named, else the issuer, with the token endpoint that it has
-    /// named (RFC 8414) once it has.
+    /// The issuer according to the configuration: the token endpoint if that is named; otherwise the configured
+    /// issuer, with the token endpoint of its metadata (RFC 8414) once that is known.
     package let issuer: TokenIssuer
     /// The client identifier (RFC 6749 §2.2).
     package let clientID: String

@@ -2,24 +2,27 @@ package import HTTPWire
 package import NIOCore
 package import TokenModel
 
-/// The gateway's decisions on one event loop: pure reads of tables that the loop owns. An object, since each request takes
-/// hold of it several times, and its parts are many.
+/// The gateway's decisions on one event loop: pure reads of tables that the loop owns.
 ///
-/// A request comes to ``decide(_:from:)`` once. When its upstream connection is ready, ``authorize(_:_:refused:)`` puts the token in,
-/// in the same tick as the write: what is checked there holds for the bytes that leave.
+/// It is a class because each request refers to it several times, and a copy of a struct would retain each of its
+/// parts.
+///
+/// ``decide(_:from:)`` judges each request once. When the request's upstream connection is ready,
+/// ``authorize(_:_:refused:)`` adds the token in the same tick as the write, so its checks hold for the bytes that
+/// leave.
 package final class Gateway {
     private var callers: CallerTable
     private var table: RouteTable
-    /// One per account, in the table's order.
+    /// One slot per account, in the table's order.
     package private(set) var slots: [CredentialSlot]
-    /// Where each account's slot is.
+    /// The index of each account's slot in ``slots``.
     private var places: [AccountID: Int]
-    /// Which tokens are dead. No slot holds a credential that is dead by it.
+    /// Tells which tokens are dead. No slot holds a credential that these epochs declare dead.
     package private(set) var epochs = KillEpochs()
-    /// From this moment on no token is put in: the store may hold a kill that nobody here has read.
+    /// From this moment on no token is added to a request: the store may hold a kill that this process has not read.
     package var leaseEnd = BootInstant.distantFuture
 
-    /// - Parameter callers: those whom `table`'s routes are for; `nil` lets in anyone but web pages.
+    /// - Parameter callers: the callers that may use `table`'s routes; `nil` admits everyone except web pages.
     package init(_ table: RouteTable, callers: CallerTable? = nil) {
         self.callers = callers ?? CallerTable(nil, routes: table)
         self.table = table
@@ -27,18 +30,18 @@ package final class Gateway {
         self.places = Dictionary(uniqueKeysWithValues: table.slots.enumerated().map { ($1.account, $0) })
     }
 
-    /// What is to be done with a request.
+    /// What to do with a request.
     package enum Decision: Sendable {
-        /// The account's credential is there.
+        /// The account's slot holds a credential.
         case forward(RouteTable.Match)
         /// The request must wait for a credential.
         case wait(RouteTable.Match)
         case reply(GatewayError)
     }
 
-    /// Judges a request by its head: who sends it, where it goes, and whether it may.
+    /// Judges a request by its head: who sends it, where it goes, and whether that is allowed.
     ///
-    /// - Parameter unverified: the connection that it came by.
+    /// - Parameter unverified: what the request's connection knows of its caller; it records the authenticated sender.
     package func decide(_ request: RequestHead, from unverified: inout UnverifiedCaller) -> Decision {
         unverified.begins()
         let match: RouteTable.Match
@@ -58,19 +61,20 @@ package final class Gateway {
         return self.slots[match.route.slot].hasCredential ? .forward(match) : .wait(match)
     }
 
-    /// Whether whoever has opened a tunnel by `route`, a route of this table or of one before it, may still use it: it is
-    /// known by what it proved itself by, and there is such a route for it, to the same upstream.
+    /// Whether the caller that opened a tunnel by `route` may keep it: its key, certificate or peer identity still
+    /// belongs to that caller, and the caller may use a route of the same name, account and upstream. `route` may be
+    /// from an older table.
     func stillServes(_ unverified: UnverifiedCaller, by route: Route) -> Bool {
         guard let caller = self.callers.sender(of: unverified) else { return false }
         return self.table.index(of: route).map(caller.mayTunnel) ?? false
     }
 
-    /// Puts the token behind `head`, which may go upstream then; or `nil` when the credential has gone or ended in the meantime,
-    /// or the lease has.
+    /// Appends the token to `head`, which may then go upstream. Returns `nil` when the credential has been removed or
+    /// has expired in the meantime, when the lease has ended, or when the token is the `refused` one.
     ///
     /// - Parameters:
-    ///   - head: nobody else may have it, so that its memory can be overwritten when it has gone.
-    ///   - refused: the token set that an upstream has refused this request with: it does not go again.
+    ///   - head: must have no other owner, so that its memory can be overwritten after it was sent.
+    ///   - refused: the token set that an upstream has rejected for this request; it is not sent again.
     package func authorize(
         _ head: consuming ByteBuffer,
         _ route: Route,
@@ -84,21 +88,21 @@ package final class Gateway {
         return AuthorizedHead(head, token, origin)
     }
 
-    /// A request has carried a slot's token.
+    /// Notes that a request has carried a slot's token.
     ///
-    /// - Returns: whether that is news.
+    /// - Returns: whether this is the first request that carries it.
     package func use(slot: Int) -> Bool {
         self.slots[slot].isUsed ? false : self.slots[slot].use()
     }
 
-    /// An upstream took a slot's token.
+    /// Notes that an upstream accepted a slot's token.
     ///
-    /// - Returns: whether that is news.
+    /// - Returns: whether `token` is still the slot's, and this is the first time.
     package func prove(_ token: TokenVersion, slot: Int) -> Bool {
         self.slots[slot].isProven ? false : self.slots[slot].prove(token)
     }
 
-    /// Puts a credential into its account's slot, or takes it out.
+    /// Puts a credential into its account's slot, or removes it.
     package func apply(_ event: CredentialEvent) {
         switch event {
         case .installed(let credential):
@@ -109,19 +113,19 @@ package final class Gateway {
         case .dropped(let account):
             guard let index = self.places[account] else { return }
             self.slots[index].clear()
-        // Whoever is under way may still use it; `clearUnused(but:)` ends that.
+        // Requests in progress may still use the credential; `clearUnused(but:)` removes it later.
         case .retired: break
         }
     }
 }
 
-// MARK: - Reading the configuration again
+// MARK: - Reloading the configuration
 
 extension Gateway {
-    /// Takes up a table that follows the one there is, and those who may use its routes.
+    /// Replaces the table by its successor, and the callers that may use its routes.
     ///
-    /// - Parameter passes: of all accounts. What a slot holds whose account was out of the configuration for a while is
-    ///   not the account's any more.
+    /// - Parameter credentials: the credentials of all accounts. If an account was out of the configuration for a
+    ///   while, the credential in its slot is outdated.
     package func reload(_ table: RouteTable, callers: CallerTable, credentials: CredentialTable) {
         self.table = table
         self.callers = callers
@@ -142,10 +146,10 @@ extension Gateway {
         }
     }
 
-    /// Takes the credentials out of slots that no route uses any more.
+    /// Removes the credentials from slots that no route uses any more.
     ///
-    /// - Parameter busy: gives the slots that requests under way may still need; called only where there is anything to
-    ///   take out.
+    /// - Parameter busy: returns the slots that requests in progress may still need; called only where there is
+    ///   anything to remove.
     package func clearUnused(but busy: () -> Set<Int>) {
         guard self.table.unusedSlots.contains(where: { self.slots[$0].credential != nil }) else { return }
         let busy = busy()
@@ -156,7 +160,7 @@ extension Gateway {
 // MARK: - The kill switch
 
 extension Gateway {
-    /// Goes by a kill log from now on, unless that is an older one: dead credentials leave their slots.
+    /// Adopts a kill log, unless it is older than the current one, and removes dead credentials from their slots.
     package func fence(_ epochs: KillEpochs) {
         if epochs.last >= self.epochs.last { self.epochs = epochs }
         for index in self.slots.indices {
@@ -172,14 +176,14 @@ extension Gateway {
         self.slots[slot].verdict(on: origin, by: self.epochs) == .live
     }
 
-    /// Whether a request under way whose token is dead may go on to its end.
+    /// Whether a request in progress may finish although its token is dead.
     func mayEnd(_ origin: TokenOrigin, slot: Int) -> Bool {
         self.slots[slot].mayEnd(with: origin, by: self.epochs)
     }
 
-    /// Whether no token may come for a slot's account.
+    /// Whether a kill forbids any token for a slot's account.
     ///
-    /// - Parameter provider: the account's; `nil` takes that of its last pass.
+    /// - Parameter provider: the account's provider; `nil` uses the provider of the slot's last credential.
     package func isKilled(slot: Int, at provider: ProviderID?) -> Bool {
         let account = self.slots[slot].account
         guard let provider = provider ?? self.slots[slot].provider else {
@@ -188,28 +192,29 @@ extension Gateway {
         return self.epochs.verdict(on: self.epochs.last, of: account, at: provider) == .killed
     }
 
-    /// No token is put in.
+    /// The lease has ended, so no token is added to requests.
     package var isLeaseOver: Bool { BootInstant.now >= self.leaseEnd }
 
-    /// A slot's pass, if its token may be put in now.
+    /// A slot's credential, if its token may be added to a request now.
     package func usableCredential(slot: Int) -> UpstreamCredential? {
         let now = BootInstant.now
         return now < self.leaseEnd ? self.slots[slot].usableCredential(at: now) : nil
     }
 
-    /// Why a credential that was waited for is of no use; `nil` where it may be tried.
+    /// Why a credential that a request waited for can't be used; `nil` where it may be tried.
     package func refusal(of credential: UpstreamCredential) -> CredentialError? {
         if self.isLeaseOver { return .leaseEnded }
         return self.epochs.verdict(on: credential) == .killed ? .accountKilled : nil
     }
 }
 
-/// A request head with its token in. It can be made only by ``Gateway/authorize(_:_:refused:)`` and sent only once.
+/// A request head that includes its token. Only ``Gateway/authorize(_:_:refused:)`` makes one, and it can be sent only
+/// once.
 package struct AuthorizedHead: ~Copyable {
     private let bytes: ByteBuffer
-    /// Which token set it carries.
+    /// The token set that the head carries.
     package let token: TokenVersion
-    /// What the kill switch asks of that.
+    /// What the kill switch needs to judge that token.
     package let origin: TokenOrigin
 
     fileprivate init(_ bytes: ByteBuffer, _ token: TokenVersion, _ origin: TokenOrigin) {
@@ -218,6 +223,6 @@ package struct AuthorizedHead: ~Copyable {
         self.origin = origin
     }
 
-    /// The bytes to write, in this tick.
+    /// The bytes, which must be written in this tick.
     package consuming func open() -> ByteBuffer { self.bytes }
 }

@@ -26,7 +26,7 @@ extension GatewayError {
         }
     }
 
-    /// One line that says what happened, for people.
+    /// One line for people that says what happened.
     private var title: StaticString {
         switch self.code {
         case .badRequest: "The request is not valid HTTP"
@@ -56,7 +56,8 @@ extension GatewayError {
         }
     }
 
-    /// What a caller is told beyond the title: the same for each code, but where there is a reason in particular.
+    /// What the caller is told beyond the title: a specific reason where there is one, otherwise the code's usual
+    /// detail.
     package var detail: String {
         if let rule = self.rule { return "\(rule.rawValue): \(rule.finding)" }
         return "\(self.reason ?? self.usualDetail)"
@@ -94,7 +95,7 @@ extension GatewayError {
         }
     }
 
-    /// The proxy error type of RFC 9209 §2.3 that comes nearest.
+    /// The nearest proxy error type of RFC 9209 §2.3.
     private var proxyStatus: StaticString {
         switch self.code {
         case .badRequest, .targetTooLong, .headTooLarge, .methodNotAllowed, .expectationFailed, .notImplemented,
@@ -115,7 +116,7 @@ extension GatewayError {
     /// The whole response: `application/problem+json` (RFC 9457) with `Proxy-Status` (RFC 9209).
     ///
     /// - Parameters:
-    ///   - method: of the request, where one could be read: HEAD gets no body.
+    ///   - method: the request's method, where one could be read: HEAD gets no body.
     ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0 and asked for it.
     package func reply(
         to method: HTTPMethod,
@@ -140,7 +141,7 @@ extension GatewayError {
         return LocalReply(bytes: reply, statusLineLength: statusLineLength, bodyLength: bodyLength)
     }
 
-    /// Whole seconds, at least 1; the codes that promise `Retry-After` always have one.
+    /// Whole seconds, at least 1. The codes that promise `Retry-After` always have a value.
     private var retryAfterSeconds: Int64? {
         let promised = [.refreshFailed, .storeLost, .overloaded].contains(self.code)
         guard let wait = self.retryAfter ?? (promised ? .seconds(1) : nil) else { return nil }
@@ -171,18 +172,18 @@ extension GatewayError {
     }
 }
 
-/// An answer that the gateway gives itself.
+/// A response that the gateway makes itself.
 package struct LocalReply {
-    /// Head and body, without a `Date`: the same at any time.
+    /// Head and body without `Date`, so that they are the same at any time.
     package let bytes: ByteBuffer
-    /// The first of the ``bytes``: the status line with its CRLF.
+    /// Length of the status line with its CRLF at the start of ``bytes``, in bytes.
     let statusLineLength: Int
-    /// The last of the ``bytes`` that are the body's.
+    /// Length of the body at the end of ``bytes``, in bytes.
     package let bodyLength: Int
 
-    /// Head and body as they go out.
+    /// Head and body as they are sent, with the date behind the status line.
     ///
-    /// - Parameter date: the line for it, with its CRLF.
+    /// - Parameter date: the `Date` line with its CRLF.
     package func bytes(with date: ByteBuffer) -> ByteBuffer {
         var bytes = ByteBuffer()
         bytes.reserveCapacity(self.bytes.readableBytes + date.readableBytes)

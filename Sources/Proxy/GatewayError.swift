@@ -1,9 +1,9 @@
 package import HTTPWire
 package import TokenModel
 
-/// Why a request gets an answer of the gateway's own. Equal when the codes are equal.
+/// Why the gateway answers a request with a local reply. Two errors are equal when their codes are equal.
 package struct GatewayError: Error, Sendable {
-    /// Names of the contract with callers; ``GatewayError/reply(to:close:keepAlive:)`` gives each its status.
+    /// Stable names that callers may rely on; ``GatewayError/reply(to:close:keepAlive:)`` gives each its status.
     package enum Code: String, Sendable, CaseIterable {
         case badRequest = "bad_request"
         case targetTooLong = "target_too_long"
@@ -32,20 +32,20 @@ package struct GatewayError: Error, Sendable {
     }
 
     package let code: Code
-    /// For the operator: what failed, on what, what would help. Never a token, nor anything the caller sent. The caller
-    /// sees ``detail`` instead: this may name files, keys and hosts.
+    /// For the operator: what failed, on what, and what would help. It may name files, keys and hosts, but never holds
+    /// a token or anything that the caller sent. The caller sees ``detail`` instead.
     package let message: String
-    /// What a caller is told in particular, such as which rule of HTTP was broken; `nil` where the code says all there is to say to a caller.
+    /// A specific explanation for the caller, such as which rule of HTTP was broken; `nil` where the code says enough.
     private(set) var reason: StaticString?
-    /// Which rule of HTTP an upstream's answer broke.
+    /// The rule of HTTP that an upstream's response broke.
     package private(set) var rule: WireRule?
     package var account: AccountID?
-    /// Place in the configuration, counted from 1, of a route that matches and that its caller may not use; else 0. It is
-    /// logged and counted, and the caller is not told.
+    /// ``Route/number`` of a route that matches but that the caller may not use; otherwise 0. It is logged and counted,
+    /// and the caller is not told.
     var forbiddenRoute = 0
     /// Name of the route.
     package var route: String?
-    /// When trying again may help.
+    /// How long to wait before a retry may help.
     package var retryAfter: Duration?
 
     package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
@@ -54,19 +54,19 @@ package struct GatewayError: Error, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// An answer whose caller may know as much as the operator, or is told so in other words.
+    /// The caller is told `reason`. The operator gets `message`, or `reason` where `message` is `nil`.
     init(_ code: Code, _ message: String? = nil, reason: StaticString) {
         self.init(code, message ?? "\(reason)")
         self.reason = reason
     }
 
-    /// What is wrong with a caller's bytes; ``WireError/Code`` has the same names.
+    /// An error in a caller's bytes; ``WireError/Code`` has the same names.
     init(_ error: WireError) {
         self.init(Code(rawValue: error.code.rawValue) ?? .badRequest, "\(error.reason)")
         self.reason = error.reason
     }
 
-    /// What is wrong with an upstream's answer. The operator counts by the rule's name, so it is all of the message.
+    /// An upstream's response breaks `rule`. The message is only the rule's name, because operators count by it.
     package init(answerBreaks rule: WireRule) {
         self.init(.upstreamInvalid, rule.rawValue)
         self.rule = rule
@@ -96,7 +96,7 @@ extension GatewayError: Equatable {
 }
 
 extension GatewayError {
-    /// Whose doing it is.
+    /// Which party caused the error.
     package enum Fault: Sendable { case caller, upstream, provider, gateway }
 
     package var fault: Fault {

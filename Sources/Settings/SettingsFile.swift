@@ -4,10 +4,10 @@ internal import TokenModel
 
 /// The configuration on disk.
 package enum SettingsFile {
-    /// Reads the file at `path` and all that it refers to, or throws every fault.
+    /// Reads the file at `path` and all files that it refers to, or throws every fault.
     ///
-    /// - Parameter path: as the operator gave it, relative to the working directory; faults name the file so. What the
-    ///   file refers to is relative to the directory of this path, wherever a symbolic link there leads.
+    /// - Parameter path: as the operator gave it, relative to the working directory; faults name the file this way.
+    ///   Paths in the file are relative to the directory of this path, even if the path is a symbolic link.
     /// - Parameter certificateFault: as ``Surroundings/certificateFault``.
     package static func load(
         path: String,
@@ -22,11 +22,11 @@ package enum SettingsFile {
         return try SettingsReader(file: path, surroundings: surroundings).read(try Self.text(of: path))
     }
 
-    /// As ``load(path:variables:certificateFault:)``, but reads ``SettingsReader/readAdmin(_:)`` alone, and nothing that the
-    /// file refers to.
+    /// As ``load(path:variables:certificateFault:)``, but reads only the part that ``SettingsReader/readAdmin(_:)``
+    /// returns, and none of the files that the file refers to.
     ///
-    /// - Parameter isFound: nobody has named the file, it was only there: then one is refused that belongs to another user,
-    ///   or that others can write.
+    /// - Parameter isFound: the file was found in the working directory, and the user did not name it. Then it is
+    ///   refused if it belongs to another user or if others can write it.
     package static func loadAdmin(
         path: String,
         isFound: Bool,
@@ -50,7 +50,7 @@ package enum SettingsFile {
     private static func text(of path: String, isOwn: Bool = false) throws(SettingsError) -> String {
         let bytes: [UInt8]
         do throws(FileError) {
-            // A pipe could be read only once, and this file is read again.
+            // A pipe could be read only once, and a reload reads this file again.
             bytes = try OpenFile.contents(of: path, limit: 1 << 20, isOwn: isOwn)
         } catch {
             let help =
@@ -72,7 +72,7 @@ package enum SettingsFile {
         return text
     }
 
-    /// Where `bytes` stop being UTF-8.
+    /// The position of the first byte that is not valid UTF-8.
     private static func firstInvalid(in bytes: [UInt8]) -> SourcePosition {
         var decoder = UTF8()
         var rest = bytes.makeIterator()

@@ -1,11 +1,11 @@
 internal import TokenModel
 internal import Yams
 
-/// Turns the text of a configuration file into settings.
+/// Parses the text of a configuration file into settings.
 ///
-/// Pure but for what the text refers to, which goes through ``Surroundings``.
+/// It reads nothing else, except through ``Surroundings`` for the files and variables that the text refers to.
 package struct SettingsReader: Sendable {
-    /// What the file is called in faults.
+    /// The name of the file in faults.
     private let file: String
     private let surroundings: Surroundings
 
@@ -14,7 +14,8 @@ package struct SettingsReader: Sendable {
         self.surroundings = surroundings
     }
 
-    /// Reads `text`, or throws every fault it has. A text that is not YAML has one fault, where it stops being YAML.
+    /// Parses `text`, or throws all of its faults. A text that is not YAML has a single fault, at the position where it
+    /// stops being YAML.
     package func read(_ text: String) throws(SettingsError) -> GatewaySettings {
         let root = try self.root(of: text)
         let settings = Section<RootKey>(root).map { GatewaySettings($0, in: root.reading) }
@@ -22,7 +23,7 @@ package struct SettingsReader: Sendable {
         return settings
     }
 
-    /// The whole document; a file without one is a fault.
+    /// The root of the document. An empty file is a fault.
     func root(of text: String) throws(SettingsError) -> Place {
         let document: YAMLDocument
         do throws(YAMLDocument.SyntaxError) {
@@ -47,7 +48,7 @@ package struct SettingsReader: Sendable {
 }
 
 extension Reading {
-    /// The whole document; `nil` where there is nothing in it.
+    /// The root of the document; `nil` if it is empty.
     fileprivate var root: Place? {
         guard let node = self.document.root else { return nil }
         let start = node.mark.map { SourcePosition($0) } ?? .start
@@ -58,8 +59,9 @@ extension Reading {
 }
 
 extension SettingsReader {
-    /// Reads only where the admin API is and where its tokens are, or throws every fault that bears on it: a gateway that
-    /// runs can be spoken with whatever became of the rest of the file and of what that refers to.
+    /// Reads only the address of the admin API and the location of its tokens, or throws the faults that affect these.
+    /// A command can then talk to a running gateway even if the rest of the file, or a file that it refers to, is
+    /// broken.
     package func readAdmin(_ text: String) throws(SettingsError) -> AdminSettings {
         let root = try self.root(of: text)
         let reading = root.reading
@@ -74,7 +76,7 @@ extension SettingsReader {
         return settings
     }
 
-    /// Whether a fault is that of a key that was read, or of one that was probably meant to be such.
+    /// Whether a fault concerns a key that ``readAdmin(_:)`` reads, or a misspelling of such a key.
     private static func bearsOnAdmin(_ fault: SettingsFinding) -> Bool {
         let key = String(fault.path.prefix { $0 != "." && $0 != "[" })
         let mine = [RootKey.admin, .stateDirectory].map(\.rawValue)

@@ -1,7 +1,7 @@
 internal import OAuth
 internal import TokenModel
 
-/// Who the gateway says it is, to providers and for accounts: where the proofs come from, nothing of what they are.
+/// How the gateway authenticates to providers and for accounts: where the secrets come from, never their contents.
 extension SettingsSummary {
     static func proof(of provider: ProviderSettings) -> String {
         let secrets = provider.clientSecrets.map { Self.place($0.origin) }.joined(separator: ", else from ")
@@ -12,7 +12,7 @@ extension SettingsSummary {
             + (provider.identity.map { ", shows the certificate in \($0.certificate)" } ?? "")
     }
 
-    /// What of a provider stands in no file.
+    /// The values that come from the preset instead of the file.
     static func preset(of provider: ProviderSettings) -> [String] {
         guard let preset = provider.preset else { return [] }
         let filled = preset.filled.isEmpty ? "nothing" : preset.filled.joined(separator: " ")

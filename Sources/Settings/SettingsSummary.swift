@@ -1,6 +1,7 @@
 internal import TokenModel
 
-/// What a configuration means, in plain lines for the operator. It names where secrets come from, never what they are.
+/// The meaning of a configuration, as plain lines for the operator. It shows where secrets come from, never their
+/// values.
 package struct SettingsSummary: Sendable {
     private let settings: GatewaySettings
 
@@ -16,7 +17,7 @@ package struct SettingsSummary: Sendable {
             + (self.settings.warnings.isEmpty ? [] : Self.part("warnings", self.settings.warnings.map(\.description)))
     }
 
-    /// What concerns the process as a whole.
+    /// The lines about the process as a whole.
     private var process: [String] {
         let settings = self.settings
         let store =
@@ -43,7 +44,7 @@ package struct SettingsSummary: Sendable {
     }
 
     private static func line(_ admin: AdminSettings) -> String {
-        // What `sun_path` holds (unix(7)), less what tells the processes' sockets apart.
+        // The size of `sun_path` (unix(7)) minus the bytes that distinguish the processes' sockets.
         let isTooLong = admin.socket.utf8.count > 107 - 7
         return "admin on \(admin.address)" + (admin.tls.map { " over TLS with \($0.certificate)" } ?? "")
             + ", tokens in \(admin.tokenFile), "
@@ -56,7 +57,7 @@ package struct SettingsSummary: Sendable {
         return "\(listener.address) over TLS with \(tls.identity.certificate)\(authorities)"
     }
 
-    /// How many may connect, and what time and memory they get.
+    /// The limits on connections, time and memory for callers.
     private static func line(_ limits: LimitSettings) -> String {
         let share = limits.connectionsPerAddress == 0 ? "" : ", \(limits.connectionsPerAddress) of one address"
         let pace = limits.bodyRate == 0 ? "at any pace" : "at \(Quantity.text(limits.bodyRate)) a second or more"
@@ -88,7 +89,7 @@ package struct SettingsSummary: Sendable {
         ] + Self.preset(of: provider)
     }
 
-    /// When the provider's tokens are refreshed, and what goes into each token request.
+    /// When the provider's tokens are refreshed, and which parameters each token request carries.
     private static func refreshes(of provider: ProviderSettings) -> String {
         let mode = provider.refresh == .ahead ? "ahead of expiry" : "on expiry"
         let parameters = provider.tokenParameters.keys.sorted().joined(separator: " ")
@@ -157,7 +158,7 @@ package struct SettingsSummary: Sendable {
 }
 
 extension SettingsSummary {
-    /// Who is told of events. A path may be what lets in, so it is not shown.
+    /// The receiver of events. The URL's path may be a secret, so it is not shown.
     private static func lines(_ webhook: WebhookSettings?) -> [String] {
         guard let webhook else { return [] }
         let origin =
@@ -171,7 +172,7 @@ extension SettingsSummary {
         ]
     }
 
-    /// Which answers besides a 401 cost a refresh.
+    /// The responses, besides a 401, that cause a refresh.
     private static func signs(_ signs: [RetrySign]) -> String {
         let statuses = signs.map { $0.json == nil ? "\($0.status)" : "\($0.status) with JSON" }
         return "a token is dead at \(statuses.joined(separator: " or ")) too"
@@ -179,36 +180,36 @@ extension SettingsSummary {
 }
 
 extension SettingsSummary: CustomStringConvertible {
-    /// The lines, one below the other. Characters that would break a line or hide a part of it are shown as escapes.
+    /// The lines, separated by newlines. Characters that would break a line or hide a part of it are shown as escapes.
     package var description: String { self.lines.map(\.escapingUnprintables).joined(separator: "\n") }
 }
 
-/// All that a configuration file says, with the defaults filled in and every path absolute.
+/// All settings of a configuration file, with defaults filled in and all paths absolute.
 ///
-/// Plain values: nothing here opens, binds or calls. That the references hold (each route's account, each account's
-/// provider) was checked when it was read.
+/// These are plain values: nothing here opens, binds or calls anything. The reader has checked the references between
+/// them (each route's account, each account's provider).
 package struct GatewaySettings: Equatable, Sendable {
-    /// Where callers connect; at least one. Without ``callers`` all are on loopback or Unix sockets.
+    /// Where callers connect; at least one. Without ``callers``, all listeners are on loopback or Unix sockets.
     package let listeners: [ListenerSettings]
     package let admin: AdminSettings
-    /// `nil`: metrics are on the admin listener alone.
+    /// `nil`: only the admin listener serves metrics.
     package let metrics: MetricsSettings?
-    /// The directory for what the gateway writes. It may not exist yet.
+    /// The directory for the files that the gateway writes. It may not exist yet.
     package let stateDirectory: String
     package let store: StoreSettings
     package let replica: ReplicaSettings
-    /// How long in-flight requests may go on after SIGTERM.
+    /// How long requests in progress may continue after SIGTERM.
     package let shutdownGrace: Duration
-    /// In the order of the file, as the accounts and routes.
+    /// In the order of the file, like accounts and routes.
     package let providers: [ProviderSettings]
     package let accounts: [AccountSettings]
     package let routes: [RouteSettings]
-    /// Who may use the routes; `nil`: anyone who can connect, but for web pages.
+    /// The callers that may use the routes; `nil`: anyone who can connect, except web pages.
     package let callers: [CallerSettings]?
     package let limits: LimitSettings
-    /// `nil`: events are in the log alone.
+    /// `nil`: events are only logged.
     package let webhook: WebhookSettings?
     package let log: LogSettings
-    /// What the operator should look at, though it keeps nothing from working.
+    /// What the operator should look at, although the configuration works.
     package let warnings: [SettingsFinding]
 }

@@ -1,7 +1,8 @@
 internal import CShims
 internal import FoundationEssentials
 
-/// A moment on `CLOCK_BOOTTIME`, in nanoseconds: meaningful within one boot of the machine, never stored.
+/// A moment on `CLOCK_BOOTTIME`, in nanoseconds. It has a meaning within one boot of the machine only and is never
+/// stored.
 package struct BootInstant: InstantProtocol, Hashable, Sendable {
     package let nanoseconds: Int64
 
@@ -26,21 +27,21 @@ package struct BootInstant: InstantProtocol, Hashable, Sendable {
     }
 }
 
-/// The clock that ages are counted on: it goes on while the machine sleeps and does not jump with the wall clock.
+/// The clock for ages and deadlines. It runs on while the machine sleeps and does not jump with the wall clock.
 package struct BootClock: Clock {
     package init() {}
 
     package var now: BootInstant { .now }
     package var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Sleeps on the continuous clock, which counts as this one does.
+    /// Sleeps on the continuous clock, which runs on during machine sleep as well.
     package func sleep(until deadline: BootInstant, tolerance: Duration?) async throws {
         try await Task.sleep(for: self.now.duration(to: deadline), tolerance: tolerance, clock: .continuous)
     }
 }
 
 extension Duration {
-    /// Whole nanoseconds, held to what an `Int64` can carry (292 years).
+    /// Whole nanoseconds, clamped to the range of an `Int64` (292 years).
     package var clampedNanoseconds: Int64 {
         let (seconds, attoseconds) = self.components
         let (scaled, scaledOverflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -49,12 +50,12 @@ extension Duration {
     }
 }
 
-/// The clocks as the engine reads them, so that a test can turn their hands.
+/// The clocks that the engine reads. A test replaces them with its own.
 package struct Timepiece: Sendable {
     private let read: @Sendable () -> Moment
     private let sleep: @Sendable (BootInstant) async -> Void
 
-    /// Joins a clock for ages with a reading of the wall clock.
+    /// Combines a clock for ages with a reading of the wall clock.
     package init<Ages: Clock>(ages: Ages, wall: @escaping @Sendable () -> WallTime) where Ages.Instant == BootInstant {
         self.read = { Moment(boot: ages.now, wall: wall()) }
         self.sleep = { instant in try? await ages.sleep(until: instant, tolerance: nil) }
@@ -65,10 +66,10 @@ package struct Timepiece: Sendable {
         WallTime(millisecondsSince1970: Int64(Date.now.timeIntervalSince1970 * 1_000))
     }
 
-    /// Both clocks, now.
+    /// The current time on both clocks.
     package var now: Moment { self.read() }
 
-    /// Waits until `instant`; comes back earlier when the task is cancelled.
+    /// Waits until `instant`. Returns earlier if the task is cancelled.
     package func rest(until instant: BootInstant) async {
         await self.sleep(instant)
     }
@@ -76,8 +77,8 @@ package struct Timepiece: Sendable {
 
 /// One moment on both clocks, read together.
 ///
-/// Ages and deadlines are counted on `boot`, which never jumps; `wall` is only written into records, shown, and compared
-/// with what records say.
+/// Ages and deadlines are counted on `boot`, which never jumps. `wall` is only stored in records, displayed, and
+/// compared with the times in records.
 package struct Moment: Hashable, Sendable {
     package let boot: BootInstant
     package let wall: WallTime

@@ -1,48 +1,50 @@
-/// Why an account has no credential to give. Equal when the codes are equal.
+/// The reason why an account has no credential. Two errors are equal if their codes are equal.
 package struct CredentialError: Error, Sendable {
-    /// Names of the contract with callers; each is one answer.
+    /// Error codes of the contract with callers. Each code has its own local reply.
     package enum Code: String, Sendable, CaseIterable {
-        /// No valid token, and the provider can't be reached or says later.
+        /// There is no valid token, and the provider is unreachable or asks us to retry later.
         case refreshFailed = "refresh_failed"
-        /// The provider refuses Martlet's own client, or something else answers in its place.
+        /// The provider refuses Martlet's own client, or another server responds in the provider's place.
         case providerConfig = "provider_config"
-        /// The refresh token is dead: somebody must sign in again.
+        /// The refresh token is dead. A person must sign in again.
         case reauthorizationRequired = "reauthorization_required"
-        /// No tokens stored yet.
+        /// No tokens are stored yet.
         case accountEmpty = "account_empty"
-        /// The stored record does not open; it is kept.
+        /// The stored record can't be decrypted or parsed. It is kept.
         case accountUnreadable = "account_unreadable"
-        /// The kill switch holds.
+        /// The kill switch is on.
         case killed = "killed"
-        /// The store is out of reach, and a refresh needs it now.
+        /// The store is unreachable, and a refresh needs it now.
         case storeLost = "store_lost"
-        /// Too many callers wait already, or one has waited too long.
+        /// Too many callers wait already, or this caller has waited too long.
         case overloaded = "overloaded"
     }
 
-    /// A bound of the gateway's own, past which no refresh is sent: nothing is wrong at the provider. The raw value is a word
-    /// for operators.
+    /// A limit of the gateway itself that prevented the refresh. Nothing is wrong at the provider. Operators see the
+    /// raw value.
     package enum Restraint: String, Sendable {
         /// The account was refreshed too often in a short time.
         case account = "refresh_limit"
-        /// More is due than the provider's `refresh_rate` lets through in time.
+        /// More refreshes are due than the provider's `refresh_rate` allows in time.
         case provider = "refresh_rate"
     }
 
     package let code: Code
-    /// For the operator: what failed, on what, what would help. Never a token or anything a provider printed freely.
+    /// For the operator: what failed, on which object, and what would help. Contains no token and no free text from a
+    /// provider.
     package let message: String
-    /// When trying again may help.
+    /// How long to wait until a retry may help.
     package let retryAfter: Duration?
-    /// Nothing is dead: there are tokens, made for another provider, token endpoint or client than the configured one.
+    /// The tokens are not dead. They were issued for another provider, token endpoint or client than the configured
+    /// one.
     package let isBoundElsewhere: Bool
-    /// There were tokens, which a kill or a removal took.
+    /// The account had tokens, and a kill or a removal took them.
     package let wasEmptied: Bool
-    /// What kept the refresh from being sent, where that was the gateway itself.
+    /// The gateway's own limit that kept the refresh from being sent; `nil` if there was none.
     package let restraint: Restraint?
-    /// Only the wait is over: the refresh that was waited for goes on.
+    /// Only the caller's wait has ended. The refresh itself goes on.
     package let isUnderWay: Bool
-    /// Something else answered in the provider's place: nobody has refused the client.
+    /// Another server responded in the provider's place, so nobody has refused the client.
     package let isNotProvider: Bool
 
     package init(
@@ -67,7 +69,7 @@ package struct CredentialError: Error, Sendable {
 }
 
 extension CredentialError {
-    /// The same, and when trying again may help.
+    /// A copy with another retry delay.
     package func with(retryAfter: Duration) -> CredentialError {
         CredentialError(
             self.code,

@@ -1,4 +1,4 @@
-/// A name or random id that is not interchangeable with another kind of name.
+/// A name or random id with a type of its own, so that it can't be confused with another kind of name.
 package protocol Identifier: RawRepresentable, Hashable, Sendable, Comparable, CustomStringConvertible
 where RawValue == String {
     init(rawValue: String)
@@ -25,31 +25,32 @@ extension RandomIdentifier {
     }
 }
 
-/// One authorization at a provider, by its name in the configuration.
+/// One authorization at a provider, identified by its name in the configuration.
 package struct AccountID: Identifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// An authorization server together with Martlet's client registration there, by its name in the configuration.
+/// An authorization server together with Martlet's client registration there, identified by its name in the
+/// configuration.
 package struct ProviderID: Identifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// One authorization in a record: drawn anew at import, login or first mint.
+/// One authorization in a record. It is drawn anew at each import, login or first mint.
 package struct GrantID: RandomIdentifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// One start of one replica.
+/// One start of one replica's process.
 package struct IncarnationID: RandomIdentifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// One attempt to hold the exclusive right to spend a refresh token.
+/// One attempt to get the exclusive right to spend a refresh token.
 package struct ClaimID: RandomIdentifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
@@ -61,7 +62,7 @@ package struct KillID: RandomIdentifier {
     package init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// One stay of a replica among those that share a store: drawn anew each time it joins.
+/// One membership of a replica among those that share a store. It is drawn anew each time the replica joins.
 package struct ReplicaID: RandomIdentifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
@@ -84,27 +85,29 @@ extension Ordinal {
     package var description: String { String(self.rawValue) }
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
-    /// The one after this; the last number there is stays itself, so that a hostile stored value can't trap.
+    /// The following number. The largest number returns itself, so that a hostile stored value can't trap.
     package var next: Self {
         Self(rawValue: self.rawValue == .max ? .max : self.rawValue + 1)
     }
 }
 
-/// Number of a stored record; grows with each write, and compare-and-set compares it. The first write is 1.
+/// The number of a stored record. It grows with each write, and compare-and-set compares it. The first write is 1.
 package struct Version: Ordinal {
     package let rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
     package static let first = Version(1)
 }
 
-/// Number of a grant's token set, one more with each committed one. 0: no access token yet. A 401 compares it.
+/// The number of a grant's token set. It grows by one with each committed set; 0 means that there is no access token
+/// yet. A 401 names the generation that the upstream refused.
 package struct Generation: Ordinal {
     package let rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }
     package static let none = Generation(0)
 }
 
-/// Number of an entry in the kill log. 0: before the first kill. A record's stamp is the epoch its writer had read.
+/// The number of an entry in the kill log; 0 is the state before the first kill. A record stores the epoch that its
+/// writer had read.
 package struct Epoch: Ordinal {
     package let rawValue: UInt64
     package init(rawValue: UInt64) { self.rawValue = rawValue }

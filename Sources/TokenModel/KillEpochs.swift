@@ -1,48 +1,49 @@
-/// The kill log as far as it was read, folded: which tokens are dead.
+/// The state that results from all kill log entries read so far. It tells which tokens are dead.
 ///
-/// A token set carries an observed epoch, the epoch that its writer had read. It is dead when one of its scopes was killed later.
-/// So nothing has to be found and changed for a kill to hold, and what a refresh from before the kill still brings is
-/// born dead.
+/// A token set carries an observed epoch: the epoch that its writer had read. The token set is dead if one of its
+/// scopes was killed after that epoch. A kill therefore takes effect without finding and changing any record. A refresh
+/// that began before the kill produces tokens that are dead from the start.
 package struct KillEpochs: Equatable, Sendable {
     private struct ScopeState: Equatable {
-        /// Stamps below this are dead.
+        /// Tokens with an observed epoch below this are dead.
         var epoch: Epoch
-        /// The kill has not been lifted: there are no new tokens either.
+        /// The kill has not been lifted, so no new tokens are accepted either.
         var isKilled: Bool
-        /// With observed epochs below this requests under way are cut.
+        /// Requests in progress are aborted if the observed epoch of their token is below this.
         var abortEpoch: Epoch
-        /// What of it were kills, and what removals: the last of each.
+        /// The last kill and the last removal of this scope.
         var invalidation: Invalidation
     }
 
-    /// The last entry that was read; what a new token set is stamped with.
+    /// The last entry that was read. A new token set stores it as its observed epoch.
     package private(set) var last = Epoch.start
-    /// Which entries these were, where entries may be lost and another may have had the number; the last ones.
+    /// The ids of the latest entries that were read. A store may lose entries and reuse their numbers; the id tells
+    /// such entries apart.
     private var entries: [Epoch: KillID] = [:]
     private var states: [KillScope: ScopeState] = [:]
-    /// Killed by orders that this process knows of and that do not stand in the log yet: here they hold all the same.
+    /// Kill orders that this process knows and that are not in the log yet. They already apply in this process.
     package private(set) var pending: [KillScope: KillStreams] = [:]
 
     /// Before the first kill.
     package init() {}
 
-    /// What a kill log says of a token set, or of an account that has none.
+    /// The kill log's verdict on a token set, or on an account that has none.
     package enum Verdict: Equatable, Sendable {
         case live
-        /// Its tokens were killed; new ones may come.
+        /// The tokens were killed. New tokens are accepted.
         case dead
-        /// The kill switch holds: nothing may come.
+        /// The kill switch is on. No new tokens are accepted.
         case killed
     }
 
-    /// The last entries that took tokens; `nil` where there is none of that kind.
+    /// The last entries that took tokens away; `nil` if there is no entry of that kind.
     package struct Invalidation: Equatable, Sendable {
         /// A kill, lifted or not.
         package let kill: Epoch?
         /// The removal of an account's tokens, without a kill.
         package let removal: Epoch?
 
-        /// The last of them was a removal.
+        /// Whether the later of the two entries is the removal.
         package var endWithRemoval: Bool {
             guard let removal = self.removal else { return false }
             return self.kill.map { $0 < removal } ?? true
@@ -51,14 +52,15 @@ package struct KillEpochs: Equatable, Sendable {
 
     /// Judges tokens of `account` at `provider` with the observed epoch `observedEpoch`.
     ///
-    /// - Parameter formerly: the providers that they were bound to before: a kill of any of them is about them too.
+    /// - Parameter formerly: the providers that the tokens were bound to before. A kill of any of them covers these
+    ///   tokens too.
     package func verdict(
         on observedEpoch: Epoch,
         of account: AccountID,
         at provider: ProviderID,
         formerly: [ProviderID] = []
     ) -> Verdict {
-        // Nearly always.
+        // The common case.
         guard !self.states.isEmpty || !self.pending.isEmpty else { return .live }
         var verdict = Verdict.live
         for scope in Self.scopes(of: account, at: provider, formerly) {
@@ -70,8 +72,8 @@ package struct KillEpochs: Equatable, Sendable {
         return verdict
     }
 
-    /// Whether requests under way with such tokens, where these are dead, may go on to their end: each kill that is about
-    /// them lets them.
+    /// Whether requests in progress with such tokens may finish although the tokens are dead. They may if every kill
+    /// that covers the tokens allows it.
     package func mayEnd(
         with observedEpoch: Epoch,
         of account: AccountID,
@@ -83,7 +85,8 @@ package struct KillEpochs: Equatable, Sendable {
         }
     }
 
-    /// The last entry that killed tokens of `account` at `provider` with the observed epoch `observedEpoch`; `nil` where they live.
+    /// The last entry that killed tokens of `account` at `provider` with the observed epoch `observedEpoch`; `nil` if
+    /// these tokens are alive.
     package func killer(
         of observedEpoch: Epoch,
         of account: AccountID,
@@ -94,7 +97,8 @@ package struct KillEpochs: Equatable, Sendable {
             .compactMap { self.states[$0]?.epoch }.filter { observedEpoch < $0 }.max()
     }
 
-    /// What took tokens of `account`, made for any of `providers`: for words about them, and no verdict.
+    /// The last kill and removal that took tokens of `account` issued by any of `providers`. Use it for messages only;
+    /// it is not a verdict.
     package func invalidation(of account: AccountID, at providers: Set<ProviderID>) -> Invalidation {
         let scopes = [KillScope.all, .account(account)] + providers.map { KillScope.provider($0) }
         let takings = scopes.compactMap { self.states[$0]?.invalidation }
@@ -119,28 +123,28 @@ package struct KillEpochs: Equatable, Sendable {
         [.all, .provider(provider), .account(account)] + formerProviders.map(KillScope.provider)
     }
 
-    /// Whether `scope` itself is killed, whatever holds for the wider ones.
+    /// Whether `scope` itself is killed. Wider scopes are not considered.
     package func isKilled(_ scope: KillScope) -> Bool {
         self.states[scope]?.isKilled == true || self.pending[scope] != nil
     }
 
-    /// As ``isKilled(_:)``, by the log alone.
+    /// Like ``isKilled(_:)``, but ignores orders that are not in the log yet.
     package func holds(_ scope: KillScope) -> Bool { self.states[scope]?.isKilled == true }
 
-    /// Scopes that are killed now.
+    /// All scopes that are killed now.
     package var killed: Set<KillScope> {
         Set(self.pending.keys).union(self.states.lazy.filter(\.value.isKilled).map(\.key))
     }
 
-    // MARK: - Branches
+    // MARK: - Diverging logs
 
-    /// The last entry that was read, where that is noted.
+    /// The id of the last entry that was read; `nil` if it was not noted.
     package var lastEntry: KillID? { self.entries[self.last] }
 
-    /// Notes which entry was taken up last.
+    /// Stores the id of the entry that was applied last.
     package mutating func note(_ entry: KillID) {
         self.entries[self.last] = entry
-        // What was read so long ago every replica has read, or it has joined anew.
+        // Every replica has read an entry this old, or has joined anew since then.
         if self.entries.count > 2 * Self.mostNoted {
             self.entries = self.entries.filter { $0.key.rawValue + UInt64(Self.mostNoted) > self.last.rawValue }
         }
@@ -148,22 +152,23 @@ package struct KillEpochs: Equatable, Sendable {
 
     private static let mostNoted = 4_096
 
-    /// The observed epoch as far as it counts here: a writer that had read another entry of that number went by a log that was lost,
-    /// and nobody knows from where on.
+    /// The observed epoch, or ``Epoch/start`` if the writer read another entry with the same number. Such a writer
+    /// followed a log that was lost, and we can't tell at which entry that log and ours diverge.
     ///
-    /// - Parameter entry: which the writer had read; `nil` where none is noted.
+    /// - Parameter entry: the id of the entry that the writer had read; `nil` if the record does not say.
     package func counted(_ observedEpoch: Epoch, by entry: KillID?) -> Epoch {
         guard let entry, let own = self.entries[observedEpoch], own != entry else { return observedEpoch }
         return .start
     }
 
-    // MARK: - Folding
+    // MARK: - Applying log entries
 
-    /// Entry `epoch`, behind the last: the tokens of `scope` are dead.
+    /// Applies entry `epoch`, which follows the last one: the tokens of `scope` are dead.
     ///
     /// - Parameters:
-    ///   - holds: no new ones may come until ``lift(_:at:)``; a removal takes what is there and no more.
-    ///   - streams: what becomes of requests under way with them.
+    ///   - holds: whether no new tokens are accepted until ``lift(_:at:)``. A removal passes `false`: it takes the
+    ///     existing tokens only.
+    ///   - streams: what happens to requests in progress with these tokens.
     package mutating func raise(
         _ scope: KillScope,
         at epoch: Epoch,
@@ -183,26 +188,26 @@ package struct KillEpochs: Equatable, Sendable {
         )
     }
 
-    /// Entry `epoch`, behind the last: new tokens of `scope` may come. What was dead stays dead.
+    /// Applies entry `epoch`, which follows the last one: new tokens of `scope` are accepted. Dead tokens stay dead.
     package mutating func lift(_ scope: KillScope, at epoch: Epoch) {
         self.last = epoch
         self.states[scope]?.isKilled = false
     }
 
-    /// Entry `epoch`, behind the last, kills nothing.
+    /// Applies entry `epoch`, which follows the last one and kills nothing.
     package mutating func skip(_ epoch: Epoch) { self.last = epoch }
 
-    /// The scopes of all orders that do not stand in the log yet, in place of those there were.
+    /// Replaces ``pending`` with the scopes of all orders that are not in the log yet.
     package mutating func setPending(_ scopes: [KillScope: KillStreams]) { self.pending = scopes }
 }
 
-/// What a kill is about: everything, a provider's accounts, or one account.
+/// The scope of a kill: everything, a provider's accounts, or one account.
 package enum KillScope: Hashable, Sendable {
     case all
     case provider(ProviderID)
     case account(AccountID)
 
-    /// As `martlet kill` and `martlet revive` take it.
+    /// The command-line option of `martlet kill` and `martlet revive` for this scope.
     package var option: String {
         switch self {
         case .all: "--all"
@@ -212,10 +217,10 @@ package enum KillScope: Hashable, Sendable {
     }
 }
 
-/// What becomes of requests under way whose token has been killed.
+/// What happens to requests in progress whose token has been killed.
 package enum KillStreams: String, Sendable, CaseIterable {
-    /// They are cut.
+    /// They are aborted.
     case abort
-    /// Those whose head has left may end; no new one starts.
+    /// A request whose head has been sent may finish. No new request starts.
     case drain
 }

@@ -1,25 +1,26 @@
-/// What an operator should hear of: an account, or all of a provider's, can't be given tokens, and time alone may not mend
-/// it. Holds no secret.
+/// An event for operators: an account, or every account of a provider, can't get tokens, and waiting alone may not fix
+/// it. Contains no secret.
 package struct RefreshEvent: Equatable, Sendable {
-    /// Named as the answers that callers get meanwhile.
+    /// The kind of an event. Except for ``refusedWithoutReason``, the raw value is the error code that callers get
+    /// meanwhile.
     package enum Kind: String, Sendable, CaseIterable {
-        /// A grant is dead: somebody must sign in again. Once per grant, over all replicas.
+        /// A grant is dead, and a person must sign in again. Sent once per grant over all replicas.
         case reauthorizationRequired = "reauthorization_required"
-        /// The provider refuses the client, or what it asks for one account, or something else answers in its place. Once
-        /// until that is over.
+        /// The provider refuses the client, or the client's request for one account, or another server responds in the
+        /// provider's place. Sent once until the problem is over.
         case providerConfig = "provider_config"
-        /// The provider refuses a refresh token, or the client, and does not say which: somebody must sign in again, or look
-        /// at the client. Once for each row of such refusals.
+        /// The provider refuses a refresh token or the client and does not say which. A person must sign in again or
+        /// check the client. Sent once per series of such refusals.
         case refusedWithoutReason = "refused_without_reason"
-        /// An account's token has expired and its refresh fails. Once until it has a token again.
+        /// An account's token has expired and its refresh fails. Sent once until the account has a token again.
         case refreshFailed = "refresh_failed"
     }
 
     package let kind: Kind
     package let provider: ProviderID
-    /// `nil` for what concerns all of the provider's.
+    /// `nil` if the event concerns all accounts of the provider.
     package let account: AccountID?
-    /// One word, of the provider's or ours.
+    /// One word from the provider or from Martlet.
     package let reason: String
     package let at: WallTime
 

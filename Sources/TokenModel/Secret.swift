@@ -1,14 +1,14 @@
 internal import CShims
 
-/// Bytes that must never reach text: access and refresh tokens, client secrets, keys.
+/// Bytes that must never appear in text: access and refresh tokens, client secrets, keys.
 ///
-/// Every road to text (interpolation, `dump`, reflection) shows `<redacted>`. The bytes come out only in
-/// ``withUnredacted(_:)``; search for that name to find every reader. Copies of a `Secret` share one buffer,
-/// which is overwritten when the last of them is gone. Equality takes the same time wherever two values differ.
+/// Every conversion to text (interpolation, `dump`, reflection) shows `<redacted>`. Only ``withUnredacted(_:)`` gives
+/// access to the bytes; search for that name to find every reader. Copies of a `Secret` share one buffer, which is
+/// overwritten when the last copy is released. A comparison takes the same time wherever two values differ.
 package struct Secret: Sendable {
     private let storage: Storage
 
-    /// Copies `bytes`; the caller's own copy is the caller's to forget.
+    /// Copies `bytes`. Erasing the original is up to the caller.
     package init(_ bytes: some Collection<UInt8>) {
         self.storage = Storage(bytes)
     }
@@ -23,7 +23,7 @@ package struct Secret: Sendable {
 
     package var isEmpty: Bool { self.count == 0 }
 
-    /// Lends the bytes for the duration of `body`; they must not outlive it in anything that is printed or stored.
+    /// Lends the bytes for the duration of `body`. `body` must not copy them into anything that is printed or stored.
     package func withUnredacted<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -32,7 +32,7 @@ package struct Secret: Sendable {
 }
 
 extension Secret: Equatable {
-    /// Compares in constant time for values of one length.
+    /// Compares in constant time if both values have the same length.
     package static func == (left: Secret, right: Secret) -> Bool {
         guard left.count == right.count else { return false }
         return left.withUnredacted { left in
@@ -48,7 +48,7 @@ extension Secret: Equatable {
 }
 
 extension Secret {
-    /// Whether these are the bytes of `candidate`, compared in constant time for values of one length.
+    /// Whether the bytes equal `candidate`. Compares in constant time if both have the same length.
     package func matches(_ candidate: Span<UInt8>) -> Bool {
         guard self.count == candidate.count else { return false }
         return self.withUnredacted { bytes in
@@ -66,10 +66,10 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 }
 
 extension Secret {
-    /// Owns the buffer and overwrites it at the end.
+    /// Owns the buffer and overwrites it before releasing it.
     ///
-    /// `@unchecked Sendable`: the buffer is written once, in `init`, before the reference is shared, and read only
-    /// afterwards; `deinit` runs when nobody else holds the reference.
+    /// `@unchecked Sendable`: the buffer is written once, in `init`, before the reference is shared. After that it is
+    /// only read. `deinit` runs when no other reference is left.
     @safe
     private final class Storage: @unchecked Sendable {
         private let buffer: UnsafeMutableBufferPointer<UInt8>

@@ -1,17 +1,19 @@
-/// Finds the word or the name that was probably meant.
+/// Finds the word or name that the user probably meant.
 package enum Suggestion {
-    /// The one of `words` that is nearest to `word`, if it is near enough to be a slip: a third of its letters wrong,
-    /// at least one, or only an end missing or too much (`warn`, `logging`). Case counts nothing, so that `clientId` finds `client_id`.
+    /// The element of `words` that is nearest to `word`, if it is near enough to be a typing error: at most a third of
+    /// the letters are wrong (at least one letter is allowed), or only the end is missing or superfluous (`warn`,
+    /// `logging`). Case is ignored, so that `clientId` finds `client_id`.
     package static func closest(to word: String, among words: some Sequence<String>) -> String? {
         let letters = Array(word.lowercased())
-        // Long enough for every key there is; the table below is quadratic.
+        // 64 letters are enough for every key. The table below is quadratic.
         guard letters.count <= 64 else { return nil }
         let limit = max(1, letters.count / 3)
         var best: (word: String, distance: Int)?
         for candidate in words {
             let other = Array(candidate.lowercased())
             let isBegun = other.starts(with: letters) || letters.starts(with: other)
-            // Each letter too many or too few is a wrong one. There may be thousands of accounts: most end here.
+            // Each missing or extra letter counts as one error. There may be thousands of accounts, and this check
+            // rejects most of them.
             guard isBegun || abs(letters.count - other.count) <= limit else { continue }
             let distance = isBegun && min(letters.count, other.count) >= 3 ? 1 : Self.distance(letters, other)
             if distance <= limit, best.map({ distance < $0.distance }) ?? true {
@@ -21,7 +23,7 @@ package enum Suggestion {
         return best?.word
     }
 
-    /// How many letters must be inserted, removed, replaced or swapped with their neighbour.
+    /// The number of letters to insert, remove, replace or swap with their neighbour.
     private static func distance(_ left: [Character], _ right: [Character]) -> Int {
         var beforeLast = [Int](repeating: 0, count: right.count + 1)
         var last = Array(0...right.count)

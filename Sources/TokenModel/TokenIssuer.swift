@@ -1,33 +1,36 @@
-/// Who issued tokens: the only one that a refresh token is sent to.
+/// The server that issued tokens. A refresh token is sent to this server only.
 ///
-/// Several issuers may share a host, such as the realms or tenants of one server: an origin says too little. Addresses stand
-/// in one form, `scheme://host:port/path`, with the port always written, and are compared letter by letter.
+/// Several issuers may share a host, such as the realms or tenants of one server, so an origin does not identify an
+/// issuer. Addresses have the form `scheme://host:port/path`, always with the port, and are compared character by
+/// character.
 package enum TokenIssuer: Hashable, Sendable {
-    /// An issuer (RFC 8414 §2), which says itself where its token endpoint is; `nil` until it has.
+    /// An issuer (RFC 8414 §2), which publishes its token endpoint; `tokenEndpoint` is `nil` until that is known.
     case issuer(String, tokenEndpoint: String?)
     /// A token endpoint (RFC 6749 §3.2) that the configuration names.
     case tokenEndpoint(String)
-    /// `scheme://host:port` of either: all that earlier versions wrote down.
+    /// `scheme://host:port` of either. Earlier versions stored nothing more.
     case origin(String)
 
-    /// How it stands to the one that the configuration names.
+    /// The relation to the issuer that the configuration names.
     package enum Match: Equatable, Sendable {
         case same
-        /// The same issuer, which names another token endpoint than it did.
+        /// The same issuer, which now names another token endpoint than before.
         case moved
         case other
     }
 
-    /// Compares the issuer of a record with that of the configuration. What one of them does not say yet does not part them.
+    /// Compares the issuer of a record with that of the configuration. A detail that one side does not know yet is no
+    /// difference.
     package func match(_ configured: TokenIssuer) -> Match {
         switch (self, configured) {
         case (.issuer(let mine, let endpoint), .issuer(let theirs, let found)):
             guard mine == theirs else { return .other }
             return endpoint == nil || found == nil || endpoint == found ? .same : .moved
-        // An earlier version sent it wherever that issuer said: what it says now is written down, and holds from then on.
+        // An earlier version sent the token wherever that issuer said. The current endpoint gets recorded and is
+        // binding from then on.
         case (.origin(let origin), _): return configured.origin == origin ? .same : .other
         case (.tokenEndpoint, .tokenEndpoint): return self == configured ? .same : .other
-        // Whether an issuer or the configuration names it, the token goes to the same place.
+        // The token goes to the same endpoint, whether the issuer or the configuration names it.
         case (.issuer(_, let endpoint?), .tokenEndpoint(let named)),
             (.tokenEndpoint(let named), .issuer(_, let endpoint?)):
             return endpoint == named ? .same : .other
@@ -35,7 +38,7 @@ package enum TokenIssuer: Hashable, Sendable {
         }
     }
 
-    /// Whether it says where its token endpoint is: nothing is sent by one that does not.
+    /// Whether the token endpoint is known. No refresh token is sent while it is unknown.
     package var isSettled: Bool {
         switch self {
         case .issuer(_, let tokenEndpoint): tokenEndpoint != nil
@@ -44,12 +47,12 @@ package enum TokenIssuer: Hashable, Sendable {
         }
     }
 
-    /// This one with what the configuration says beyond it, where both are the same.
+    /// The configured issuer if it is the same one and its token endpoint is known; otherwise `self`.
     package func settled(by configured: TokenIssuer) -> TokenIssuer {
         configured.isSettled && self.match(configured) == .same ? configured : self
     }
 
-    /// `scheme://host:port`, which earlier versions go by.
+    /// `scheme://host:port`. Earlier versions identify an issuer by it.
     package var origin: String {
         switch self {
         case .issuer(let address, _), .tokenEndpoint(let address): Self.origin(of: address)
@@ -63,7 +66,7 @@ package enum TokenIssuer: Hashable, Sendable {
     }
 }
 
-/// For operators: without queries, in which some write a key.
+/// The text for operators. It omits query strings, since some configurations have a key in them.
 extension TokenIssuer: CustomStringConvertible {
     package var description: String {
         func shown(_ address: String) -> Substring { address.prefix { $0 != "?" } }

@@ -1,15 +1,15 @@
-/// What a provider's token answer left us with (RFC 6749 §5.1), as it is kept.
+/// The content of a provider's token response (RFC 6749 §5.1) as it is stored.
 package struct TokenSet: Equatable, Sendable {
-    /// `nil` after an import without one: the first use refreshes.
+    /// `nil` after an import without an access token. The first use then refreshes.
     package var accessToken: Secret?
     package var refreshToken: Secret?
-    /// When the answer had been received.
+    /// When the response was received.
     package var receivedAt: WallTime
-    /// How long the access token is good for, counted from ``receivedAt``; already parsed and clamped.
+    /// The lifetime of the access token, counted from ``receivedAt``. It is already parsed and clamped.
     package var lifetime: Duration
-    /// How long the refresh token is good for, counted from ``receivedAt``, where the provider says.
+    /// The lifetime of the refresh token, counted from ``receivedAt``; `nil` if the provider does not say.
     package var refreshLifetime: Duration?
-    /// What was granted; empty where the provider did not say (then it is what was asked for, RFC 6749 §5.1).
+    /// The granted scopes. Empty if the provider did not say; then they are the requested ones (RFC 6749 §5.1).
     package var scopes: [String]
 
     package init(
@@ -28,6 +28,6 @@ package struct TokenSet: Equatable, Sendable {
         self.scopes = scopes
     }
 
-    /// When the access token ends, by the wall clock.
+    /// When the access token expires, on the wall clock.
     package var expiresAt: WallTime { self.receivedAt.advanced(by: self.lifetime) }
 }

@@ -1,17 +1,18 @@
-/// The right to use an account's current access token until a moment. Each event loop keeps one per account.
+/// An account's current access token and the moment until which it may be used. Each event loop keeps one per account.
 package struct UpstreamCredential: Sendable, Equatable {
     package let account: AccountID
-    /// Whose token it is.
+    /// The provider that issued the token.
     package let provider: ProviderID
-    /// Whose it was before an operator adopted it for another: a kill of any of them ends it.
+    /// The providers that the token belonged to before an operator adopted it for another provider. A kill of any of
+    /// them kills the token.
     package let formerProviders: [ProviderID]
     package let grant: GrantID
-    /// Which of the grant's token sets this is: what a 401 is compared against.
+    /// The number of the grant's token set. A 401 is compared with it.
     package let generation: Generation
-    /// The kill epoch the record's writer had read.
+    /// The kill epoch that the record's writer had read.
     package let observedEpoch: Epoch
     package let accessToken: Secret
-    /// From this moment on the token must not be written any more.
+    /// From this moment on the token must not be put into a request.
     package let usableUntil: BootInstant
 
     package init(
@@ -35,7 +36,7 @@ package struct UpstreamCredential: Sendable, Equatable {
     }
 }
 
-/// Which token set of which grant: what a request carried, and what at most one refresh is ever spent on.
+/// Identifies one token set of one grant. A request carries such a set, and at most one refresh is spent on it.
 package struct TokenVersion: Hashable, Sendable {
     package let grant: GrantID
     package let generation: Generation
@@ -51,13 +52,13 @@ package struct TokenVersion: Hashable, Sendable {
     }
 }
 
-/// What became of an account's credential: what those who keep it follow, in order.
+/// A change of an account's credential. Every cache of credentials applies these events in order.
 package enum CredentialEvent: Equatable, Sendable {
-    /// From now on this is the account's credential, in place of any before.
+    /// The account's credential from now on. It replaces any earlier one.
     case installed(UpstreamCredential)
-    /// The account has no credential: its tokens were forgotten, replaced or made for somebody else.
+    /// The account has no credential: its tokens were forgotten, replaced or issued for somebody else.
     case dropped(AccountID)
-    /// The account is no longer in the configuration: its credential is for those requests that are under way, and nobody is
-    /// told what becomes of it.
+    /// The account is no longer in the configuration. Its credential serves only requests in progress, and no further
+    /// events follow for it.
     case retired(AccountID)
 }

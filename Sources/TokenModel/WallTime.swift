@@ -1,5 +1,5 @@
-/// A moment as the world counts it: milliseconds since 1970-01-01T00:00:00Z. Only for what is stored or shown;
-/// ages within a process are counted on ``BootClock``.
+/// A moment on the wall clock: milliseconds since 1970-01-01T00:00:00Z. Only for stored or displayed times; ages within
+/// a process are counted on ``BootClock``.
 package struct WallTime: Hashable, Comparable, Sendable {
     package let millisecondsSince1970: Int64
 
@@ -27,7 +27,8 @@ package struct WallTime: Hashable, Comparable, Sendable {
 }
 
 extension WallTime {
-    /// The moment as HTTP writes it, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7); meant for the times a clock shows.
+    /// The moment in the HTTP date format, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7). Intended for present-day
+    /// times.
     package var httpDate: String {
         let seconds = self.millisecondsSince1970.flooredQuotientAndRemainder(by: 1_000).quotient
         let (days, second) = seconds.flooredQuotientAndRemainder(by: 86_400)
@@ -47,8 +48,8 @@ extension WallTime {
 }
 
 extension WallTime {
-    /// The moment in UTC with milliseconds, `2026-11-19T08:30:00.250Z` (RFC 3339 §5.6). A year has four digits there:
-    /// moments before year 0 and after year 9999 are shown as the first and last there are.
+    /// The moment in UTC with milliseconds, `2026-11-19T08:30:00.250Z` (RFC 3339 §5.6). The format has four digits for
+    /// the year. Moments before year 0 or after year 9999 are shown as the first or last moment that it can express.
     package var rfc3339: String {
         let shown = min(max(self.millisecondsSince1970, Self.first), Self.last)
         let (days, millisecond) = shown.flooredQuotientAndRemainder(by: 86_400_000)
@@ -62,8 +63,8 @@ extension WallTime {
     private static let first: Int64 = -62_167_219_200_000
     private static let last: Int64 = 253_402_300_799_999
 
-    /// The proleptic Gregorian date that many days after 1970-01-01. Years are counted from March here, so that the leap
-    /// day is a year's last; 400 of them have 146,097 days.
+    /// The proleptic Gregorian date for a number of days after 1970-01-01. The calculation counts years from March, so
+    /// that the leap day is the last day of a year; 400 years have 146,097 days.
     static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = (days + 719_468).flooredQuotientAndRemainder(by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -81,7 +82,7 @@ extension WallTime {
 }
 
 extension Int64 {
-    /// As `quotientAndRemainder`, but the remainder is never negative.
+    /// Like `quotientAndRemainder`, but the remainder is never negative.
     func flooredQuotientAndRemainder(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = self.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

@@ -1,28 +1,29 @@
 package import TokenModel
 
-/// Until when an access token may be used, counted on this process's own clock.
+/// The moment until which an access token may be used, on this process's own clock.
 ///
-/// Judged once, when a token set is first seen, and kept: later jumps of the wall clock change nothing. A token is
-/// served until it expires and never after.
+/// It is computed once, when this process first sees a token set. Later jumps of the wall clock change nothing. A token
+/// is served until it expires and never after.
 package struct Freshness: Equatable, Sendable {
-    /// How this process came by a token set.
+    /// How this process got a token set.
     package enum Receipt: Equatable, Sendable {
-        /// It received the provider's answer itself.
+        /// This process received the provider's response itself.
         case here(at: BootInstant)
-        /// It read the set from the store; only the wall clock connects the writer's time with ours.
+        /// This process read the set from the store. Only the wall clock connects the writer's time with ours.
         case stored
     }
 
-    /// From this moment on the token must not be used; `nil` where there is no access token.
+    /// From this moment on the token must not be used; `nil` if there is no access token.
     package let usableUntil: BootInstant?
-    /// The stored times can't be right by our wall clock. The first use asks for a refresh; if that fails, the token
-    /// is served until ``usableUntil``, see ``believed``.
+    /// The stored times contradict our wall clock. The first use requests a refresh. If that fails, the token is served
+    /// until ``usableUntil``, see ``believed``.
     package let isDoubtful: Bool
 
-    /// The one judgement of usability that everything goes by.
+    /// Computes the freshness of a token set. No other code decides how long a token is usable.
     ///
-    /// A stored receipt is believed between 24 h ago (no lifetime is longer, so that an older one has expired anyway)
-    /// and 5 min ahead of `now`. Whatever is stored, a token never gets more than its lifetime from now.
+    /// A stored receipt time is believed if it lies between 24 h before and 5 min after `now`. No lifetime is longer
+    /// than 24 h, so a token from an older receipt has expired anyway. Whatever is stored, a token never gets more than
+    /// its lifetime from now.
     package static func evaluate(_ tokens: TokenSet?, receipt: Receipt, now: Moment) -> Freshness {
         guard let tokens, tokens.accessToken != nil else {
             return Freshness(usableUntil: nil, isDoubtful: false)
@@ -40,21 +41,21 @@ package struct Freshness: Equatable, Sendable {
         }
     }
 
-    /// How long before a token's end it is replaced where nobody is to wait for that: the larger of 60 s and a fifth of
-    /// its lifetime, but never more than half of it.
+    /// How long before its expiry a token is replaced in the background: the larger of 60 s and a fifth of its
+    /// lifetime, but never more than half of it.
     package static func margin(ofLifetime lifetime: Duration) -> Duration {
         min(max(.seconds(60), lifetime / 5), lifetime / 2)
     }
 
-    /// No token is believed to live longer, whatever a provider or an import says.
+    /// The longest lifetime that a token is credited with, whatever a provider or an import says.
     package static let longestLifetime = Duration.seconds(24 * 3_600)
     /// How far another machine's wall clock may run ahead of ours.
     private static let clockSkew = Duration.seconds(5 * 60)
 
-    /// The same end without the doubt, for when a refresh that was to settle it has failed.
+    /// The same end without the doubt. Used after the refresh that was to resolve the doubt has failed.
     package var believed: Freshness { Freshness(usableUntil: self.usableUntil, isDoubtful: false) }
 
-    /// Whether the token may be written at `moment`, doubtful or not.
+    /// Whether the token may be put into a request at `moment`, doubtful or not.
     package func isUsable(at moment: BootInstant) -> Bool {
         self.usableUntil.map { moment < $0 } ?? false
     }

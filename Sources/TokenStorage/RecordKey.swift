@@ -1,41 +1,41 @@
-/// Where a record stands: a few segments joined by `/`, such as `accounts/alice`.
+/// The key of a record: a few segments joined by `/`, such as `accounts/alice`.
 package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertible {
     package let rawValue: String
 
     package init(rawValue: String) { self.rawValue = rawValue }
 
-    /// The tokens of one account.
+    /// The record of one account.
     package static func account(_ account: String) -> RecordKey { RecordKey(rawValue: "accounts/\(account)") }
 
-    /// The record that opens only under the right key and names the store.
+    /// The record that names the store. It opens only with the right sealing key.
     package static let canary = RecordKey(rawValue: "canary")
 
     /// An entry of the kill log.
     package static func kill(_ number: UInt64) -> RecordKey { .numbered(.kills, number) }
 
-    /// What came of a kill, once it is complete.
+    /// The outcome of a completed kill.
     package static func killEnd(_ number: UInt64) -> RecordKey { .numbered(.killEnds, number) }
 
-    /// A record of the audit log.
+    /// An entry of the audit log.
     package static func audit(_ number: UInt64) -> RecordKey { .numbered(.audit, number) }
 
-    /// A page of the kill log's snapshot `id`.
+    /// A page of the kill log snapshot `id`.
     package static func killSnapshotPage(_ number: Int, of id: String) -> RecordKey {
         .numbered(Prefix(rawValue: "\(Prefix.killSnapshots.rawValue)\(id)/"), UInt64(number))
     }
 
-    /// A running replica.
+    /// The membership and lease of a running replica.
     package static func replica(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.replicas.rawValue + id) }
 
-    /// A token that is to be revoked.
+    /// A token that has yet to be revoked at its provider.
     package static func revocation(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.revocations.rawValue + id) }
 
-    /// What came of a token that the kill numbered `number` took away.
+    /// The outcome of revoking a token that the kill with number `number` killed.
     package static func revoked(_ id: String, by number: UInt64) -> RecordKey {
         RecordKey(rawValue: Prefix.revoked(by: number).rawValue + id)
     }
 
-    /// A record of a ``NumberedLog``. Twenty digits, so that keys sort as numbers do.
+    /// An entry of a ``NumberedLog``. The number has twenty digits, so that keys sort as numbers do.
     package static func numbered(_ prefix: Prefix, _ number: UInt64) -> RecordKey {
         RecordKey(rawValue: prefix.rawValue + Self.digits(of: number))
     }
@@ -47,7 +47,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
 
     package var description: String { self.rawValue }
 
-    /// By UTF-8 bytes, as every driver compares: names that only look alike are different keys.
+    /// Compares UTF-8 bytes, as every driver does: names that only look alike are different keys.
     package static func == (left: RecordKey, right: RecordKey) -> Bool {
         left.rawValue.utf8.elementsEqual(right.rawValue.utf8)
     }
@@ -57,12 +57,12 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         hasher.combine(0xFF as UInt8)
     }
 
-    /// By UTF-8 bytes, as every driver sorts.
+    /// Compares UTF-8 bytes, as every driver sorts.
     package static func < (left: RecordKey, right: RecordKey) -> Bool {
         left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
     }
 
-    /// All keys that begin with the same segments.
+    /// A set of keys: those whose UTF-8 bytes begin with these.
     package struct Prefix: Hashable, Sendable {
         package let rawValue: String
         package init(rawValue: String) { self.rawValue = rawValue }
@@ -77,7 +77,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         package static let replicas = Prefix(rawValue: "replicas/")
         package static let revocations = Prefix(rawValue: "revocations/")
 
-        /// What came of the tokens of one kill.
+        /// The outcomes of revoking the tokens of one kill.
         package static func revoked(by number: UInt64) -> Prefix {
             Prefix(rawValue: "revoked/\(RecordKey.digits(of: number))/")
         }

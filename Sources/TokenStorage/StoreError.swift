@@ -1,24 +1,28 @@
 package import TokenModel
 
-/// What a store could not do. Equal when the codes are equal.
+/// Why a store operation failed. Two errors are equal if their codes are equal.
 package struct StoreError: Error, Sendable {
     package enum Code: String, Sendable {
-        /// The record is not at the expected version; ``StoreError/current`` is what is there (`nil`: nothing).
+        /// The current version is not the expected one. ``StoreError/current`` is the record that is there (`nil`:
+        /// none).
         case conflict
-        /// No answer within the time; a write may or may not stand.
+        /// No connection, or no response in time. A write or removal may or may not be done, now or later.
         case unreachable
-        /// The store answers and can't write: a full disk, read-only, lost rights.
+        /// The store responds and can't write, and this does not pass by itself: a full disk, a read-only file system,
+        /// lost permissions.
         case unwritable
-        /// The record, or the whole store, does not open with this key ring, or is not what its place says.
+        /// The record, or the whole store, does not open with this key ring, is damaged, or has been moved from another
+        /// key or store.
         case unreadable
-        /// The store holds less than this host knows it has held: a backup was restored, or acknowledged writes were lost.
+        /// The store has lost records that this host knows it had: a backup was restored, or acknowledged writes were
+        /// lost.
         case outdated
         /// A value over 64 KiB, a limit below 1, a version that does not grow.
         case invalid
     }
 
     package let code: Code
-    /// For the operator: what failed, on what, what would help.
+    /// For the operator: what failed, on what, and what would help.
     package let message: String
     package let current: StoredRecord?
 
@@ -42,9 +46,7 @@ extension StoreError: CustomStringConvertible {
 }
 
 extension StoreError {
-    /// What every driver refuses before it asks its store.
-    ///
-    /// - Throws: ``Code/invalid`` for a value over ``SealedBytes/maximumCount`` or a version that does not grow.
+    /// The checks that every driver makes before it accesses its database.
     package static func checkWrite(
         _ value: SealedBytes,
         at key: RecordKey,

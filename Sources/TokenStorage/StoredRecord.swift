@@ -1,6 +1,6 @@
 package import TokenModel
 
-/// A record as a store holds it: which write it is, and bytes that only a key ring can open.
+/// A version, and the sealed bytes that were written as this version.
 package struct StoredRecord: Equatable, Sendable {
     package let version: Version
     package let value: SealedBytes
@@ -11,7 +11,7 @@ package struct StoredRecord: Equatable, Sendable {
     }
 }
 
-/// A record, and where it stands.
+/// A stored record together with its key.
 package struct KeyedRecord: Equatable, Sendable {
     package let key: RecordKey
     package let stored: StoredRecord
@@ -21,7 +21,7 @@ package struct KeyedRecord: Equatable, Sendable {
         self.stored = stored
     }
 
-    /// A page as ``TokenStore/records(under:after:limit:)`` is to give it, for stores that have all keys in memory.
+    /// A page as ``TokenStore/records(under:after:limit:)`` must return it. For stores that have all keys in memory.
     package static func page(
         of keys: some Sequence<RecordKey>,
         under prefix: RecordKey.Prefix,
@@ -44,8 +44,10 @@ package struct KeyedRecord: Equatable, Sendable {
 /// A hint that the record at a key was changed.
 package struct RecordChange: Equatable, Sendable {
     package let key: RecordKey
-    /// The version that was written; `nil` where the record was removed, or nobody knows. Only who knows just this version
-    /// may pass the hint over: a lower one tells of a store that fell back.
+    /// The version that was written; `nil` if the record was removed or the version is unknown.
+    ///
+    /// A receiver may ignore the hint only if this is exactly the version that it knows. A lower version means that the
+    /// store has fallen back to an earlier state.
     package let version: Version?
 
     package init(key: RecordKey, version: Version?) {
@@ -54,7 +56,7 @@ package struct RecordChange: Equatable, Sendable {
     }
 }
 
-/// Ciphertext with what is needed to open it. Made and opened by a key ring only.
+/// Ciphertext, with what a key ring needs to decrypt it. Only a ``KeyRing`` makes and opens it.
 package struct SealedBytes: Hashable, Sendable {
     package let bytes: [UInt8]
     package init(bytes: [UInt8]) { self.bytes = bytes }
@@ -64,30 +66,32 @@ extension SealedBytes: CustomStringConvertible {
     package var description: String { "\(self.bytes.count) sealed bytes" }
 }
 
-/// What a store promises beyond its contract. What stands on a store asks this and never which driver it is.
+/// What a store promises beyond the contract of ``TokenStore``. Code above the store checks these values and never
+/// which driver it has.
 package struct StoreGuarantees: Equatable, Sendable {
-    /// From where the same records are seen.
+    /// Which processes see the same records.
     package enum Reach: String, Sendable {
-        /// From this process alone.
+        /// Only this process.
         case process
-        /// From the processes of one host; a read is never stale.
+        /// The processes of one host. A read is never stale.
         case host
-        /// From several hosts; a read may come from a node that others have left behind.
+        /// Processes on several hosts. A read may come from a node that has fallen behind the others.
         case network
     }
 
-    /// What may be gone after another node took over.
+    /// What a failover to another node may lose.
     package enum Failover: String, Sendable {
-        /// No write that was acknowledged. So it is too where nothing takes over.
+        /// No acknowledged write. This also holds for a store without failover.
         case losesNothing = "nothing"
-        /// The last writes, in one order over all keys: never one without those behind it.
+        /// A suffix of the writes, in one order over all keys: if a write is lost, all writes after it are lost too.
         case losesSuffix = "suffix"
     }
 
-    /// How many bytes of values a page of records holds at most, but for its first.
+    /// The most bytes that the values on a page have together: 1 MiB. The first record of a page always fits.
     package static let largestPage = 1 << 20
 
-    /// So many records fit into a page however long each is: where fewer come than were asked for, there are no more.
+    /// The number of records that fit on a page whatever their size: 16. If fewer records are returned than were asked
+    /// for, up to this limit, there are no more.
     package static let uncutPage = Self.largestPage / SealedBytes.maximumCount
 
     package let reach: Reach
@@ -100,11 +104,12 @@ package struct StoreGuarantees: Equatable, Sendable {
 }
 
 extension StoreGuarantees {
-    /// The version that a write behind `expecting` names (`nil`: there is no record yet).
+    /// The version for a write that replaces version `expecting` (`nil`: there is no record yet).
     ///
-    /// Drawn, and not counted: a failover may lose the last writes, and on one host an earlier copy of the file may be put
-    /// back. The same number would then be written twice, with other content, and who has read the lost one would take the
-    /// other for it. Only what ends with its process counts.
+    /// Only a store that ends with its process counts versions up by one. Otherwise the version grows by a random
+    /// number: a failover may lose the last writes, and on one host an earlier copy of the file may be put back. If
+    /// versions were counted, the same number could then be written twice with different content, and a reader of the
+    /// lost record would take the other one for it.
     package func version(behind expecting: Version?) -> Version {
         let counts = self.reach == .process && self.failover == .losesNothing
         guard let expecting else { return counts ? .first : Version(.random(in: Self.gaps)) }
@@ -113,6 +118,6 @@ extension StoreGuarantees {
         return Version(overflows ? .max : sum)
     }
 
-    /// So large that two writers do not draw the same, so small that versions do not run out.
+    /// Large enough that two writers do not draw the same number, small enough that versions do not run out.
     private static let gaps: ClosedRange<UInt64> = 1...1 << 24
 }

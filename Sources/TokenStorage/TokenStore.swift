@@ -1,36 +1,83 @@
 package import TokenModel
 
-/// A durable map of small sealed records with compare-and-set: all that claims, tokens, kills and audit are built on.
+/// A durable map of small sealed records with compare-and-set. Replicas share it; claims, tokens, kills, leases and the
+/// audit log are records in it.
 ///
-/// This is the contract for whoever writes a driver; `TokenStoreContract` in TestKit checks all of it.
+/// This comment is the contract for the author of a driver. The driver's tests run each clause of `TokenStoreContract`
+/// (TestKit) on a new, empty store. Where they can cause an outage or kill a process, they also run its `checkOutage`
+/// and `checkWhatWasKilled`. No clause can cause a failover or observe a stale read; what is said about those here
+/// binds a driver all the same.
 ///
-/// - A record is ciphertext to a store: at most 64 KiB, never looked into, never changed.
-/// - The *writer* names the version. A write stands only if the key's current version is `expecting` (`nil`: there is
-///   no record), and then all readers see it, from any process, also after `kill -9`; a write that threw
-///   ``StoreError/Code/unreachable`` may or may not stand, and its writer must read again.
-/// - Compare-and-set is linearizable per key, and real-time order holds across keys: who starts after a write was
-///   acknowledged sees it, on the node that took it.
-/// - Where ``StoreGuarantees/reach`` is `.network` a *read* may be stale (an isolated old primary goes on answering); a
-///   write that is acknowledged is not. What a failover loses is what ``StoreGuarantees/failover`` says: nothing, or a
-///   suffix of one order over all keys that agrees with real time, never a hole.
-/// - What a store object reads is never older than its own last acknowledged write, also where it has connected anew in
-///   between: joining the replicas and raising a kill rest on that.
-/// - Errors of a failover are ``StoreError/Code/unreachable``, and such a write may land later;
-///   ``StoreError/Code/unwritable`` is for what does not pass by itself.
-/// - Versions of a key only grow. ``remove(_:expecting:)`` is therefore only for keys that contain a random id.
-/// - Versions are unsigned 64-bit numbers: a database keeps them in its signed type by bit pattern, none as a
-///   floating-point number.
-/// - Each call ends within 2 s, with ``StoreError/Code/unreachable`` if need be, and survives cancellation of its task.
-/// - Nothing blocks an event loop: blocking drivers bring threads of their own.
+/// **Values and keys**
+///
+/// - A value is ciphertext of 0 to 65,536 bytes (``SealedBytes/maximumCount``). A store never interprets or changes it.
+/// - A key is any Unicode text, including the empty text and text with U+0000. Keys are equal if their UTF-8 bytes are
+///   equal, and ordered by these bytes. So a driver does no normalization, case folding, trimming or collation; a
+///   binary column is safest.
+///
+/// **Versions**
+///
+/// - The *writer* chooses the version of a write; see ``StoreGuarantees/version(behind:)``. It must be greater than
+///   `expecting`, or at least 1 where `expecting` is `nil`. It may skip any number of versions.
+/// - Versions are unsigned 64-bit numbers up to `UInt64.max`. A database with signed integers stores the bit pattern,
+///   because a driver only tests versions for equality. No version may pass through a floating-point number.
+///
+/// **Writes and removals**
+///
+/// - A write or removal succeeds only if the version of the record at the key is `expecting` (`nil`: there is no
+///   record). Otherwise it changes nothing and throws ``StoreError/conflict(_:)`` with the record that is there.
+/// - Compare-and-set is linearizable per key. If several first writes of a key race, exactly one succeeds.
+/// - Real-time order holds across keys: an operation that starts after a write was acknowledged sees that write, on the
+///   node that acknowledged it.
+/// - An acknowledged write is visible through every store object in every process, within the limits that the sections
+///   on stale reads and failover set. It survives `kill -9` of the process that wrote it.
+/// - A write or removal that throws ``StoreError/Code/unreachable`` has an unknown outcome: it is done, is not done, or
+///   is done later. Its caller reads again.
+///
+/// **Stale reads**
+///
+/// - Where ``StoreGuarantees/reach`` is `.process` or `.host`, no read is stale.
+/// - Where it is `.network`, a read or listing may be stale, because an isolated former primary still responds to
+///   reads. It must not acknowledge writes.
+/// - No store object reads or lists a state older than its own last acknowledged write or removal, or than the record
+///   that its last conflict carried. This also holds after it has reconnected in between. Joining the replicas and
+///   raising a kill rely on it.
+/// - While nothing fails, no read is stale, and no reader sees the version of a record fall.
+///
+/// **Failover**
+///
+/// - ``StoreGuarantees/failover`` says what a failover may lose: nothing, or the last writes in one order over all keys
+///   that agrees with real time. It never leaves a hole, which is a lost write before one that is kept.
+/// - During a failover or another outage, a write or removal throws ``StoreError/Code/unreachable``. A read or listing
+///   throws the same, or returns what it can. ``StoreError/Code/unwritable`` is for failures that do not pass by
+///   themselves, such as a full disk.
+/// - After the outage the same store object works again.
+///
+/// **Calls**
+///
+/// - Each call ends within 2 s, if need be with ``StoreError/Code/unreachable``.
+/// - Cancellation of the calling task does not stop a call: it is carried out and returns its result.
+/// - At least 256 calls may be in progress at once.
+/// - No call blocks an event loop or a thread of the concurrency runtime. A driver that blocks uses threads of its own.
 package protocol TokenStore: Sendable {
-    /// What this store promises beyond the above, and what it does not.
+    /// What this store promises beyond the contract, and what it does not. It does not change during the life of the
+    /// store object: callers keep copies.
     var guarantees: StoreGuarantees { get }
 
-    /// The record at `key`, or `nil` where there is none.
+    /// The record at `key`, or `nil` if there is none.
+    ///
+    /// - Throws: ``StoreError/Code/unreachable``; ``StoreError/Code/unreadable`` if what is stored at `key` is not a
+    ///   record.
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord?
 
-    /// Puts `value` at `key` as `version`, if the current version is `expecting`; else throws
-    /// ``StoreError/conflict(_:)`` with the record that is there.
+    /// Writes `value` at `key` as `version`, if the current version there is `expecting`. The write is durable when
+    /// this returns.
+    ///
+    /// - Parameter expecting: the version to replace; `nil`: there is no record at `key` yet.
+    /// - Throws: ``StoreError/Code/invalid`` for a value over 64 KiB or a version that does not grow, before anything
+    ///   else is checked (``StoreError/checkWrite(_:at:as:expecting:)``); ``StoreError/Code/conflict`` with the record
+    ///   that is there (`nil`: none); ``StoreError/Code/unreachable`` where the outcome is unknown;
+    ///   ``StoreError/Code/unwritable``.
     func write(
         _ value: SealedBytes,
         at key: RecordKey,
@@ -38,25 +85,55 @@ package protocol TokenStore: Sendable {
         expecting: Version?
     ) async throws(StoreError)
 
-    /// Erases the record at `key`, if its version is `expecting`.
+    /// Removes the record at `key`, if its version is `expecting`.
+    ///
+    /// A store does not remember the version of a removed record: the next write at `key` expects `nil` and may have
+    /// any version, even a lower one. Readers rely on versions that only grow. So callers remove only records whose key
+    /// contains a random id or a token's name (``StoreID/name(of:)``), and kill log entries that a snapshot has
+    /// replaced.
+    ///
+    /// - Throws: ``StoreError/Code/conflict`` with the record that is there (`nil`: there is none at `key`), and
+    ///   otherwise as ``write(_:at:as:expecting:)``.
     func remove(_ key: RecordKey, expecting: Version) async throws(StoreError)
 
-    /// Up to `limit` records under `prefix` in ascending order of their keys' UTF-8 bytes, beginning behind `after`.
+    /// A page of the records whose keys' UTF-8 bytes begin with those of `prefix`, in ascending order of these bytes.
     ///
-    /// A page is bounded in bytes too (``StoreGuarantees/largestPage``), so only an empty one is the end, or a short one
-    /// where no more than ``StoreGuarantees/uncutPage`` were asked for. Pages are no snapshot: a key that is there throughout appears once, one that comes or goes meanwhile may or may not.
+    /// A page is limited in bytes too: its values have at most ``StoreGuarantees/largestPage`` bytes together, except
+    /// that its first record always fits. So an empty page is the end of a listing. A page with fewer than `limit`
+    /// records is the end only if `limit` is at most ``StoreGuarantees/uncutPage``, because byte limits never cut such
+    /// a page.
+    ///
+    /// One page shows one moment; `KillLog` relies on this. Several pages do not: a key that exists throughout the
+    /// listing appears exactly once, a key that is written or removed meanwhile may or may not appear.
+    ///
+    /// - Parameters:
+    ///   - prefix: ``RecordKey/Prefix/all`` lists every key.
+    ///   - after: the page begins with the first key greater than this one. There need not be a record at `after`, and
+    ///     it need not begin with `prefix`.
+    ///   - limit: the most records on the page, up to `Int.max`.
+    /// - Throws: ``StoreError/Code/invalid`` for a limit below 1 (``StoreError/checkLimit(_:)``);
+    ///   ``StoreError/Code/unreachable``; ``StoreError/Code/unreadable`` if something stored there is not a record.
     func records(
         under prefix: RecordKey.Prefix,
         after: RecordKey?,
         limit: Int
     ) async throws(StoreError) -> [KeyedRecord]
 
-    /// Records that may have changed, by anyone. Hints: they may be lost, doubled or late.
+    /// A stream of hints about records that may have changed, whoever wrote them.
+    ///
+    /// Hints may be lost, duplicated or late, so callers work without them. In undisturbed operation, though, a stream
+    /// gets a hint for each key that is written after this method has returned, through any store object in any
+    /// process, including this one. Any number of streams may be open at once. A removal need not be hinted at.
+    /// ``RecordChange/version`` is the version that was written, or `nil`.
+    ///
+    /// The stream ends when the task that reads it is cancelled. A later call returns a new, working stream.
+    /// ``ChangeBroadcaster`` does all this for the writes of one store object.
     func changes() -> AsyncStream<RecordChange>
 }
 
 extension TokenStore {
-    /// Calls `body` with each record under `prefix`, in ascending order of their keys' UTF-8 bytes, a page at a time.
+    /// Calls `body` with each record under `prefix`, in ascending order of the UTF-8 bytes of the keys. Reads a page at
+    /// a time.
     package func forEachRecord(
         under prefix: RecordKey.Prefix,
         _ body: (KeyedRecord) async throws(StoreError) -> Void

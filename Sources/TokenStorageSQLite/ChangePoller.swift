@@ -2,18 +2,17 @@ internal import GRDB
 internal import Synchronization
 internal import TokenStorage
 
-/// Finds out what other processes wrote, while somebody listens.
+/// Finds the writes of other processes, while at least one stream is open.
 ///
-/// SQLite has no way to be told. `PRAGMA data_version` costs a look at shared memory and changes with every commit of
-/// another connection, and ``LogWatch`` tells when not even that is worth it; what was
-/// written is then found by its change numbers. Records that another process removed leave
-/// nothing to find: no hint comes of them.
+/// SQLite has no notifications. `PRAGMA data_version` costs a look at shared memory and changes with every commit of
+/// another connection, and ``LogWatch`` says when even that is unnecessary. New writes are then found by their change
+/// numbers. A record that another process has removed leaves no trace, so there is no hint for it.
 final class ChangePoller: Sendable {
     private static let interval = Duration.milliseconds(25)
     private static let batch = 1_000
 
-    /// What has been seen, kept while nobody listens: a new listener then hears of all that was written meanwhile, and
-    /// not nothing of what is written while it joins.
+    /// The position up to which writes are announced. It is kept while no stream is open, so that a new stream gets all
+    /// writes since then, and misses none that are written while it is opened.
     private struct Position {
         var dataVersion: Int64?
         var change: Int64
@@ -26,8 +25,8 @@ final class ChangePoller: Sendable {
     private let polling = Mutex<Task<Void, Never>?>(nil)
 
     /// - Parameters:
-    ///   - path: of the database.
-    ///   - change: number of the last write before this poller's time.
+    ///   - path: the path of the database.
+    ///   - change: the number of the last write before this poller started.
     init(_ connection: Connection, at path: String, after change: Int64, announcingTo broadcaster: ChangeBroadcaster) {
         self.connection = connection
         self.log = Mutex(LogWatch(path: path + "-wal"))
@@ -37,7 +36,7 @@ final class ChangePoller: Sendable {
 
     deinit { self.stop() }
 
-    /// Polls from now on, until nobody listens any more.
+    /// Starts to poll, until no stream is open any more.
     func start() {
         self.polling.withLock { polling in
             guard polling == nil else { return }
@@ -56,18 +55,18 @@ final class ChangePoller: Sendable {
         }
     }
 
-    /// - Returns: whether to go on.
+    /// - Returns: whether to continue.
     private func poll() async -> Bool {
         let isOver = self.polling.withLock { polling in
             guard Task.isCancelled || !self.broadcaster.hasListeners else { return false }
-            // A cancelled task is not the one that stands there.
+            // If this task is cancelled, `polling` holds another task or none.
             if !Task.isCancelled { polling = nil }
             return true
         }
         guard !isOver else { return false }
         guard self.log.withLock({ $0.mayHaveChanged(at: .now) }) else { return true }
         let position = self.position.withLock { $0 }
-        // A poll that failed is made up for by the next: the position stays.
+        // The next poll makes up for a failed one, because the position stays.
         guard let found = try? await self.connection.run(.reading, { try Self.look($0, from: position) }) else {
             return true
         }
@@ -80,10 +79,12 @@ final class ChangePoller: Sendable {
         _ database: Database,
         from position: Position
     ) throws -> (changes: [RecordChange], position: Position) {
-        // Read first: what is committed between the two statements has a later version, and is looked for again.
+        // Read this first. A commit between the two statements then has a later data version, and the next poll looks
+        // for it again.
         let dataVersion = try Int64.fetchOne(database.cachedStatement(sql: "PRAGMA data_version"))
         guard dataVersion != position.dataVersion else { return ([], position) }
-        // Numbers never come again: a lower one tells that an older database was put back, and any record may be another.
+        // Change numbers are never reused. So a lower one means that an older database was put back, and any record may
+        // have changed.
         let start = try Records.highestChange(database) < position.change ? 0 : position.change
         let (found, last) = try Records.changes(after: start, limit: Self.batch, database)
         let isWhole = found.count < Self.batch
@@ -95,16 +96,16 @@ final class ChangePoller: Sendable {
     import Glibc
 #endif
 
-/// Tells from outside, at the cost of one system call, whether anyone may have written to the write-ahead log: a poll that
-/// asks SQLite wakes several threads, and most of the time nothing has happened.
+/// Tells at the cost of one system call whether any process may have written to the write-ahead log. A poll of SQLite
+/// wakes several threads, and most of the time nothing has happened.
 package struct LogWatch {
-    /// For so long after a write was seen the answer is yes: a commit's frames are written, and on the disk, before others
-    /// can see it; and two writes may have one time.
+    /// For this long after a write was seen, the result is yes. A commit's frames are written and on disk before other
+    /// connections can see the commit, and two writes may have the same modification time.
     package static let restlessness = Duration.seconds(2)
-    /// After so long without a yes it is yes whatever the file looks like.
+    /// After this long without a yes, the result is yes whatever the file looks like.
     package static let longestRest = Duration.seconds(1)
 
-    /// What changes of a file with each write.
+    /// The attributes of a file that change with each write.
     private struct Look: Equatable {
         var file: UInt64
         var size: Int64
@@ -117,7 +118,7 @@ package struct LogWatch {
     private var restlessUntil: ContinuousClock.Instant?
     private var lastYes: ContinuousClock.Instant?
 
-    /// - Parameter path: of the log.
+    /// - Parameter path: the path of the log.
     package init(path: String) {
         self.path = path
     }
@@ -133,7 +134,7 @@ package struct LogWatch {
         return true
     }
 
-    /// - Returns: `nil` where there is nothing to look at.
+    /// - Returns: `nil` if there is no file.
     private func lookNow() -> Look? {
         var status = stat()
         guard unsafe stat(self.path, &status) == 0 else { return nil }

@@ -5,24 +5,25 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
-/// One connection to a database, with a thread of its own for as long as it works: nothing here blocks the caller's.
+/// One connection to a database. It works on a thread of its own, so it never blocks the caller's.
 ///
-/// Operations run one after another, to their end also when the task that asked is cancelled, and are answered within
-/// ``timeLimit``: one that can't get the lock, or whose disk does not answer, has failed by then for its caller.
+/// Operations run one after another, and run to their end even if the calling task is cancelled. Each returns within
+/// ``timeLimit``: an operation that can't get the lock, or whose disk does not respond, has failed for its caller by
+/// then.
 final class Connection: Sendable {
-    /// When an operation stops waiting for its turn and for other processes' locks.
+    /// How long an operation waits for its turn and for other processes' locks.
     static let lockLimit = Duration.milliseconds(1_600)
-    /// When its caller is answered whatever it does, such as waiting for a disk.
+    /// How long a caller waits at most, whatever the operation is doing, such as waiting for a disk.
     static let timeLimit = Duration.milliseconds(1_900)
 
-    /// Answers those whose time is over.
+    /// Ends the wait of callers whose time is over.
     private static let deadlines = Deadlines(Connection.timeLimit)
 
     private let queue: DatabaseQueue
     private let patience: Patience
     private let path: String
 
-    /// Opens the database; blocks.
+    /// Opens the database. Blocks.
     ///
     /// - Parameter deadline: when to stop waiting for other processes' locks.
     init(path: String, label: String, by deadline: ContinuousClock.Instant) throws(StoreError) {
@@ -30,7 +31,8 @@ final class Connection: Sendable {
         var configuration = Configuration()
         configuration.label = label
         configuration.busyMode = .callback { tries in patience.wait(afterTries: tries) }
-        // GRDB ends the process for a transaction left open, as after a rollback that failed; `run` ends it instead.
+        // GRDB terminates the process for a transaction that is left open, for instance after a failed rollback. `run`
+        // rolls such a transaction back instead.
         configuration.allowsUnsafeTransactions = true
         configuration.prepareDatabase { database in
             let code = unsafe martlet_forbid_checkpoint_on_close(database.sqliteConnection)
@@ -44,7 +46,7 @@ final class Connection: Sendable {
         self.path = path
     }
 
-    /// Runs `body` before the connection is shared; blocks.
+    /// Runs `body` before the connection is shared. Blocks.
     func runAtOpening<Value>(
         by deadline: ContinuousClock.Instant,
         _ body: (Database) throws -> Value
@@ -52,8 +54,8 @@ final class Connection: Sendable {
         try Self.patiently(self.patience, self.path, by: deadline) { try self.queue.writeWithoutTransaction(body) }
     }
 
-    /// Tries again while another process holds the lock: SQLite does not ask for patience where it fears a deadlock, as
-    /// when two processes turn on the write-ahead log at once.
+    /// Retries while another process holds the lock. SQLite does not call the busy handler where it expects a deadlock,
+    /// for instance when two processes turn on the write-ahead log at once.
     private static func patiently<Value>(
         _ patience: Patience,
         _ path: String,
@@ -92,12 +94,12 @@ final class Connection: Sendable {
         }
     }
 
-    /// Has the connection run `body` behind all that was asked of it before.
+    /// Runs `body` on the connection, after all earlier operations.
     func takeTurn(_ body: @escaping @Sendable (Database, Patience) -> Void) {
         self.queue.asyncWriteWithoutTransaction { database in body(database, self.patience) }
     }
 
-    /// What `begin` sees to that is answered; a failure where that takes longer than ``timeLimit``.
+    /// The reply that `begin` arranges; a failure if that takes longer than ``timeLimit``.
     func reply<Value: Sendable>(
         _ attempt: StoreError.Attempt,
         _ begin: (Reply<Value>) -> Void
@@ -114,12 +116,12 @@ final class Connection: Sendable {
         return try result.get()
     }
 
-    /// What SQLite threw, as the store says it.
+    /// The store error for an error that SQLite threw.
     func storeError(_ error: any Error, _ attempt: StoreError.Attempt) -> StoreError {
         StoreError(error, attempt: attempt, path: self.path)
     }
 
-    /// It took too long.
+    /// The error for an operation that took too long.
     func late(_ attempt: StoreError.Attempt) -> StoreError {
         StoreError(
             .unreachable,
@@ -127,25 +129,25 @@ final class Connection: Sendable {
         )
     }
 
-    /// Runs `body` behind all that was asked of the connection before; blocks.
+    /// Runs `body` on the connection, after all earlier operations. Blocks.
     func runAtOnce(_ body: (Database, Patience) throws -> Void) throws {
         try self.queue.writeWithoutTransaction { database in try body(database, self.patience) }
     }
 
-    /// Waits for all that was asked of the connection; blocks.
+    /// Waits for all earlier operations. Blocks.
     func drain() {
-        // A closed one has nothing left.
+        // A closed connection has no operations left.
         try? self.runAtOnce { _, _ in }
     }
 
-    /// Closes the connection; later operations fail. Blocks.
+    /// Closes the connection. Later operations fail. Blocks.
     func close() {
-        // What can't be closed now is closed with the last reference.
+        // If it can't be closed now, it is closed with its last reference.
         try? self.queue.close()
     }
 }
 
-/// The first answer to one operation; later ones are dropped.
+/// The reply to one operation. Only the first result counts; later ones are dropped.
 final class Reply<Value: Sendable>: Sendable {
     private let continuation: Mutex<CheckedContinuation<Result<Value, StoreError>, Never>?>
 
@@ -153,7 +155,7 @@ final class Reply<Value: Sendable>: Sendable {
         self.continuation = Mutex(continuation)
     }
 
-    /// Whether no answer was given yet.
+    /// Whether no result has been given yet.
     var isAwaited: Bool { self.continuation.withLock { $0 != nil } }
 
     func give(_ result: Result<Value, StoreError>) {
@@ -165,18 +167,18 @@ final class Reply<Value: Sendable>: Sendable {
     }
 }
 
-/// How long the operation that a connection is busy with may go on waiting for another process's lock.
+/// The deadline up to which the current operation of a connection may wait for another process's lock.
 ///
-/// SQLite asks it between tries, on the connection's own thread.
+/// SQLite's busy handler calls ``wait(afterTries:)`` between tries, on the connection's own thread.
 final class Patience: Sendable {
     private let end = Mutex(ContinuousClock.now)
 
-    /// Sets it for the operation that begins.
+    /// Sets the deadline for the operation that begins.
     func lasts(until end: ContinuousClock.Instant) {
         self.end.withLock { $0 = end }
     }
 
-    /// Waits a little, longer after more tries.
+    /// Waits 1 to 10 ms, longer after more tries.
     ///
     /// - Returns: whether to try again.
     func wait(afterTries tries: Int) -> Bool {

@@ -2,12 +2,12 @@ internal import Glibc
 internal import LocalFiles
 internal import TokenStorage
 
-/// The file that a database lives in, checked before SQLite sees it.
+/// The file of a database, which is checked before SQLite opens it.
 struct DatabaseFile: Sendable {
     let path: String
     private let identity: Identity
 
-    /// Which file stands at a path, whatever its name.
+    /// The identity of a file, whatever its name.
     private struct Identity: Equatable, Sendable {
         let device: dev_t
         let inode: ino_t
@@ -18,13 +18,14 @@ struct DatabaseFile: Sendable {
         }
     }
 
-    /// Makes the file where there is none, and takes it and its companions (`-wal`, `-shm`, `.lock`) away from other users.
+    /// Makes the file if there is none, and removes other users' access to it and its companions (`-wal`, `-shm`,
+    /// `.lock`).
     ///
-    /// Refuses symbolic links, which whoever made them can point elsewhere while we believe to be alone with the file, and
-    /// files of other users, who can read and change what is theirs whatever its mode.
+    /// Rejects symbolic links, because their owner can change their target while this process believes it has the file
+    /// to itself. Rejects files of other users, who can read and change their own files whatever the mode.
     ///
-    /// Nothing is opened here: to close any descriptor of a database file drops the locks that this process holds on it
-    /// through SQLite.
+    /// Opens nothing: closing any descriptor of a database file drops the locks that this process holds on it through
+    /// SQLite.
     init(preparing path: String) throws(StoreError) {
         let status: stat
         if let found = try Self.status(of: path) {
@@ -49,8 +50,8 @@ struct DatabaseFile: Sendable {
         for companion in [path, path + "-wal", path + "-shm", path + ".lock"] { try Self.restrict(companion) }
     }
 
-    /// Refuses to go on with a database whose file was taken away or replaced: SQLite would go on with the old one, and
-    /// what it acknowledges would be lost with this process.
+    /// Rejects a database whose file was removed or replaced. SQLite would continue to use the old file, and what it
+    /// acknowledges would be lost with this process.
     func checkInPlace() throws(StoreError) {
         guard let status = try Self.status(of: self.path), Identity(status) == self.identity else {
             throw StoreError(
@@ -99,7 +100,7 @@ struct DatabaseFile: Sendable {
         }
     }
 
-    /// Takes the file at `path`, if there is one, away from other users; refuses what can't be trusted.
+    /// Removes other users' access to the file at `path`, if there is one. Rejects a file that can't be trusted.
     static func restrict(_ path: String) throws(StoreError) {
         guard let status = try Self.status(of: path) else { return }
         try Self.checkOwn(status, at: path)
@@ -112,7 +113,7 @@ struct DatabaseFile: Sendable {
         }
     }
 
-    /// Of what stands at the path itself, also if that is a link.
+    /// The status of the file at `path`. Does not follow a symbolic link.
     private static func status(of path: String) throws(StoreError) -> stat? {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else {

@@ -4,37 +4,40 @@ internal import LocalFiles
 internal import Synchronization
 internal import TokenStorage
 
-/// Keeps the commits and the checkpoints of one database apart, over all threads and processes of this host.
+/// Excludes commits and checkpoints of one database from each other, over all threads and processes of this host.
 ///
 /// SQLite before 3.51.3 can lose commits when a checkpoint overlaps a commit that resets the write-ahead log
-/// (sqlite.org/wal.html, "The WAL-reset bug"). So whoever opens, commits, makes a checkpoint or closes holds this lock.
+/// (sqlite.org/wal.html, "The WAL-reset bug"). So every process holds this lock to open, commit, make a checkpoint or
+/// close.
 ///
-/// It is flock(2) on a file of its own, `<database>.lock`: to close any descriptor of the database, its log or its index
-/// drops SQLite's locks on them. The file stays for good; who finds it removed or replaced goes over to the new one.
+/// The lock is flock(2) on a file of its own, `<database>.lock`, because closing any descriptor of the database, its
+/// log or its index drops SQLite's locks on them. The file is never removed. A process that finds the file removed or
+/// replaced opens the new one.
 ///
-/// A process that commits without a pause would take it again before any other one looks. So processes stand in a queue
-/// first, which is an fcntl(2) lock on the same file: one at a time tries for the lock itself, and who has just let go
-/// comes behind it. The queue is a courtesy: a process that is stopped in it holds the others up by ``courtesy`` each time.
+/// A process that commits without a pause would get the lock again before any other process tries. So processes first
+/// wait in a queue, which is an fcntl(2) lock on the same file. One process at a time tries for the lock itself, and
+/// the process that has just released the lock comes after it. The queue is a courtesy: a process that is stopped in
+/// the queue delays the others by ``courtesy`` each time.
 final class DatabaseLock: Sendable {
     private struct Known {
         weak var lock: DatabaseLock?
     }
 
-    /// Of each path one, because two descriptors in one process exclude each other as two processes do: they could only
-    /// poll, and not queue.
+    /// One lock per path, because two descriptors in one process exclude each other as two processes do: their threads
+    /// could only poll, and not queue.
     private static let known = Mutex<[String: Known]>([:])
 
-    /// Between tries, in microseconds: of those in the queue, and of the one at its head.
+    /// The pauses between tries in microseconds: for processes in the queue, and for the process at its head.
     private static let pauses: (waiting: UInt32, next: UInt32) = (1_000, 200)
-    /// How long the queue is waited in. Many commits long.
+    /// The longest wait in the queue, which is the time of many commits.
     private static let courtesy = Duration.milliseconds(200)
 
     private let database: String
-    /// This process's own queue for the file.
+    /// The queue of this process's threads.
     private let turn = DispatchSemaphore(value: 1)
     private let file: Mutex<OpenFile>
 
-    /// The one of the database at `path`; makes its file where there is none.
+    /// The lock of the database at `path`. Makes its file if there is none.
     static func of(_ path: String) throws(StoreError) -> DatabaseLock {
         try Self.known.withLock { known throws(StoreError) in
             if let lock = known[path]?.lock { return lock }
@@ -50,10 +53,10 @@ final class DatabaseLock: Sendable {
         self.file = Mutex(file)
     }
 
-    /// Runs `body` while nobody else holds the lock.
+    /// Runs `body` while holding the lock.
     ///
-    /// - Throws: ``StoreError/Code/unreachable`` where it is not to be had by `deadline`, such as from a process that is
-    ///   stopped while it holds it.
+    /// - Throws: ``StoreError/Code/unreachable`` if the lock can't be taken by `deadline`, for instance from a process
+    ///   that is stopped while it holds the lock.
     func withLock<Value>(until deadline: ContinuousClock.Instant, _ body: () throws -> Value) throws -> Value {
         try self.take(until: deadline)
         defer { self.letGo() }
@@ -110,7 +113,7 @@ final class DatabaseLock: Sendable {
 
     private static func path(for database: String) -> String { database + ".lock" }
 
-    /// Refuses what ``DatabaseFile`` refuses: links, and files of other users.
+    /// Opens the lock file. Rejects what ``DatabaseFile`` rejects: symbolic links, and files of other users.
     private static func open(for database: String) throws(StoreError) -> OpenFile {
         let path = Self.path(for: database)
         try DatabaseFile.restrict(path)

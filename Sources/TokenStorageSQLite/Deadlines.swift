@@ -1,12 +1,12 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Looks after operations that may all take equally long, and tells each whose time is over.
+/// Watches operations that all have the same time limit, and reports each whose time is over.
 ///
-/// One timer for all of them: a timer of its own for each would wake a thread each time, to be told of an operation that
-/// had ended long before.
+/// One timer serves all of them. A timer per operation would wake a thread each time, for an operation that has usually
+/// ended long before.
 final class Deadlines: Sendable {
-    /// Told whether its time is over; says whether anybody still waits for it.
+    /// Called with whether the operation's time is over. Returns whether a caller still waits for the operation.
     typealias Check = @Sendable (_ isLate: Bool) -> Bool
 
     private struct Watched {
@@ -19,10 +19,10 @@ final class Deadlines: Sendable {
         var isArmed = false
     }
 
-    /// No two looks come sooner after one another than this.
+    /// The shortest time between two checks.
     private static let shortestPause = Duration.milliseconds(20)
 
-    /// A queue of its own, because the global ones may be short of threads.
+    /// A queue of its own, because the global queues may run out of threads.
     private let queue = DispatchQueue(label: "martlet.store.clock")
     private let limit: Duration
     private let state = Mutex(State())
@@ -54,7 +54,7 @@ final class Deadlines: Sendable {
             return state.watched
         }
         let now = ContinuousClock.now
-        // Nearly all have ended by now.
+        // Nearly all operations have ended by now.
         let rest = watched.filter { $0.check($0.deadline <= now) }
         let next = self.state.withLock { state in
             state.watched.insert(contentsOf: rest, at: 0)

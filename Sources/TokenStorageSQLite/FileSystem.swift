@@ -3,14 +3,15 @@ internal import Glibc
 internal import LocalFiles
 internal import TokenStorage
 
-/// The file system that a path is on, as far as it matters to a database.
+/// The file system of a path, as far as it matters to a database.
 package struct FileSystem: Sendable {
-    /// Its name where other machines may have the same files; `nil` for a local one.
+    /// The name of the file system if other machines may access the same files; `nil` for a local one.
     ///
-    /// Such processes do not share the memory that SQLite's log needs, and often not even locks.
+    /// Processes on other machines do not share the memory that SQLite's write-ahead log needs, and often not even
+    /// locks.
     package let network: String?
 
-    /// What statfs(2) says: `linux/magic.h` and the kernel's file systems.
+    /// File system types as statfs(2) returns them, from `linux/magic.h` and the kernel's file systems.
     private static let networks: [Int: String] = [
         0x6969: "nfs", 0x517B: "smb", 0xFF53_4D42: "cifs", 0xFE53_4D42: "smb", 0x0102_1997: "9p", 0x00C3_6400: "ceph",
         0x5346_414F: "afs", 0x6B41_4653: "afs", 0x7375_7245: "coda", 0x564C: "ncp", 0x0BD0_0BD0: "lustre",
@@ -18,15 +19,15 @@ package struct FileSystem: Sendable {
     ]
     private static let fuse = 0x6573_5546
 
-    /// Some that FUSE serves are local, such as an overlay, so these are told by their names.
+    /// Some FUSE file systems are local, such as an overlay, so remote ones are recognized by name.
     private static let remoteNames = [
         "sshfs", "s3", "goofys", "rclone", "gluster", "ceph", "gcsfuse", "blobfuse", "davfs", "curlftpfs", "smbnetfs",
         "juicefs", "mfs", "lizardfs", "seaweed", "weed", "gvfs", "virtiofs", "grpcfuse", "vmhgfs", "beegfs", "onedrive",
     ]
 
     /// - Parameters:
-    ///   - magic: the number of its kind.
-    ///   - name: what the kernel's table of mounts calls it, such as `fuse.sshfs`.
+    ///   - magic: the number of the file system type.
+    ///   - name: its type in the kernel's mount table, such as `fuse.sshfs`.
     package init(magic: Int, name: String?) {
         if let network = Self.networks[magic] {
             self.network = network
@@ -37,7 +38,7 @@ package struct FileSystem: Sendable {
         }
     }
 
-    /// The one that the file at `path` is on, or would be; `nil` where that can't be told.
+    /// The file system that the file at `path` is on or would be on; `nil` if that is unknown.
     package init?(of path: String) {
         let directory = WholeFile.directory(of: path)
         let magic = unsafe Int(martlet_file_system(directory))
@@ -46,7 +47,7 @@ package struct FileSystem: Sendable {
         self.init(magic: magic, name: magic == Self.fuse ? Self.mountedName(on: status.st_dev) : nil)
     }
 
-    /// Refuses to keep the database at `path` here.
+    /// Rejects the database at `path` if it is on a network file system.
     func check(path: String) throws(StoreError) {
         guard let network = self.network else { return }
         throw StoreError(
@@ -56,7 +57,7 @@ package struct FileSystem: Sendable {
         )
     }
 
-    /// What `/proc/self/mountinfo` calls the file system of a device (proc(5)).
+    /// The type of the file system on a device, from `/proc/self/mountinfo` (proc(5)).
     private static func mountedName(on device: dev_t) -> String? {
         let major = (device >> 8) & 0xFFF | (device >> 32) & ~0xFFF
         let minor = device & 0xFF | (device >> 12) & ~0xFF

@@ -3,27 +3,28 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
-/// Changes that wait while the disk is busy with earlier ones, and then go into one transaction: one sync for all of them.
+/// Groups changes that wait while the disk is busy with earlier ones into one transaction, so that one sync serves all
+/// of them.
 ///
-/// Each is answered for itself, and only when all are on the disk: one that finds another version than it expects fails
-/// alone, a transaction that fails takes all of its changes with it.
+/// Each change gets its own result, once the whole transaction is on disk. A change that finds another version than it
+/// expects fails alone. If the transaction fails, all its changes fail.
 final class GroupCommit: Sendable {
-    /// How many changes go into a transaction at most: what comes behind them must not wait long for it.
+    /// The most changes in one transaction, so that later changes do not wait long for it.
     private static let largestGroup = 64
 
     private struct Change {
         let record: RecordChange
         let deadline: ContinuousClock.Instant
         let reply: Reply<Void>
-        /// Throws before it changes anything, or has the transaction fail.
+        /// Either throws before it changes anything, or makes the transaction fail.
         let body: @Sendable (Database) throws -> Void
     }
 
     private let connection: Connection
     private let file: DatabaseFile
     private let lock: DatabaseLock
-    /// Called with each change that is on the disk. Before the answer and not after it: a change whose caller was told
-    /// "too late" may stand all the same.
+    /// Called with each change that is on disk, before the change gets its result: a change whose caller was told that
+    /// it is too late may have been made all the same.
     private let changed: @Sendable (RecordChange) -> Void
     private let waiting = Mutex<[Change]>([])
 
@@ -39,7 +40,7 @@ final class GroupCommit: Sendable {
         self.changed = changed
     }
 
-    /// Runs `body` in a transaction that holds the write lock from its beginning; what it does is on the disk when this
+    /// Runs `body` in a transaction that holds the write lock from its beginning. Its changes are on disk when this
     /// returns.
     func run(
         _ record: RecordChange,
@@ -91,9 +92,9 @@ final class GroupCommit: Sendable {
         }
     }
 
-    /// - Throws: what the whole transaction fails with.
+    /// - Throws: an error that makes the whole transaction fail.
     private func outcome(of change: Change, _ database: Database) throws -> Result<Void, StoreError> {
-        // Waiting for the lock took too long for this one, though not for all.
+        // This change has waited too long for the lock, though others in the group have not.
         guard ContinuousClock.now < change.deadline else { return .failure(self.connection.late(.writing)) }
         do {
             try change.body(database)
@@ -105,14 +106,14 @@ final class GroupCommit: Sendable {
 }
 
 extension StoreError {
-    /// What was being done when SQLite failed.
+    /// The operation during which SQLite failed.
     enum Attempt: String {
         case opening = "open"
         case reading = "read"
         case writing = "write"
     }
 
-    /// Translates what SQLite threw. Statements and values stay out of it.
+    /// Translates an error that SQLite threw. The message contains no statements and no values.
     init(_ error: any Error, attempt: Attempt, path: String) {
         if let error = error as? StoreError {
             self = error

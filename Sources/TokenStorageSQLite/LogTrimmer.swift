@@ -3,40 +3,40 @@ internal import Glibc
 internal import Synchronization
 internal import TokenStorage
 
-/// When the write-ahead log is emptied.
+/// The schedule on which the write-ahead log is emptied.
 package struct LogTrimming: Sendable {
-    /// After the first write to an empty log.
+    /// The delay after the first write to an empty log.
     package var delay = Duration.seconds(1)
-    /// After tries that found another process reading for long.
+    /// The longest delay between tries while another process reads for a long time.
     package var longestDelay = Duration.seconds(60)
-    /// For such readers: those who come to write meanwhile wait behind it.
+    /// How long a try waits for such readers. Writers of all processes wait meanwhile.
     package var patience = Duration.milliseconds(20)
-    /// A log that has grown by so many bytes does not wait for the delay.
+    /// The growth of the log in bytes after which it is emptied without delay.
     package var cap = 16 << 20
 
     package init() {}
 }
 
-/// Empties the write-ahead log soon after writes: records that were replaced or removed stand in it until then, and what
-/// is forgotten must be gone from the disk.
+/// Empties the write-ahead log soon after writes. Until then it contains records that were replaced or removed, and
+/// deleted records must disappear from the disk.
 final class LogTrimmer: Sendable {
     private struct State {
-        /// Waits for the next try; `nil` while nothing is to be done.
+        /// The task that waits for the next try; `nil` if none is needed.
         var waiting: Task<Void, Never>?
-        /// The log's size at which there is no waiting.
+        /// The size of the log at which it is emptied without delay.
         var limit: Int
         var isFinished = false
     }
 
-    /// Of its own, so that no read waits for a disk.
+    /// A connection of its own, so that no read waits for a disk.
     private let connection: Connection
     private let lock: DatabaseLock
-    /// Of the log.
+    /// The path of the log.
     private let path: String
     private let trimming: LogTrimming
     private let state: Mutex<State>
 
-    /// - Parameter path: of the database.
+    /// - Parameter path: the path of the database.
     init(_ connection: Connection, _ lock: DatabaseLock, at path: String, _ trimming: LogTrimming) {
         self.connection = connection
         self.lock = lock
@@ -47,13 +47,13 @@ final class LogTrimmer: Sendable {
 
     deinit { self.cancel() }
 
-    /// To be called after each write.
+    /// Called after each write.
     func logGrew() {
         let size = self.logSize
         guard size > 0 else { return }
         self.state.withLock { state in
             guard size >= state.limit else { return self.schedule(after: self.trimming.delay, &state) }
-            // A try that does not help is followed by one when the log has grown as much again.
+            // If the try does not empty the log, the next one comes once the log has grown by as much again.
             state.limit = size + self.trimming.cap
             state.waiting?.cancel()
             state.waiting = nil
@@ -61,20 +61,20 @@ final class LogTrimmer: Sendable {
         }
     }
 
-    /// Ends the try under way, and makes no more; blocks.
+    /// Ends the try in progress, and makes no more. Blocks.
     func stop() {
         self.state.withLock { $0.isFinished = true }
         self.cancel()
         self.connection.drain()
     }
 
-    /// Empties the log once more, for the caller that holds the lock; blocks.
+    /// Empties the log once more. The caller holds the lock. Blocks.
     func trimLast() {
         guard self.logSize > 0 else { return }
         try? self.connection.runAtOnce { _ = try Self.checkpoint($0, $1, self.trimming) }
     }
 
-    /// Closes the connection; blocks.
+    /// Closes the connection. Blocks.
     func close() { self.connection.close() }
 
     private func cancel() {
@@ -94,7 +94,7 @@ final class LogTrimmer: Sendable {
     }
 
     private func tryToTrim(after delay: Duration) async {
-        // Free for the next one before the log is looked at: a write after that needs a try of its own.
+        // Reset this before the log is read: a write after that needs a try of its own.
         self.state.withLock { $0.waiting = nil }
         let isTrimmed = await self.trim()
         self.state.withLock { state in
@@ -104,7 +104,8 @@ final class LogTrimmer: Sendable {
         }
     }
 
-    /// - Returns: whether the log is empty now. Where somebody reads it, what it holds was copied as far as that allows.
+    /// - Returns: whether the log is empty now. If another connection reads the log, as much of it as possible was
+    ///   copied to the database.
     private func trim() async -> Bool {
         let (connection, lock, trimming) = (self.connection, self.lock, self.trimming)
         let isTrimmed = try? await connection.reply(.writing) { (reply: Reply<Bool>) in

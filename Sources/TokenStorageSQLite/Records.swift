@@ -3,10 +3,10 @@ internal import GRDB
 internal import TokenModel
 internal import TokenStorage
 
-/// The statements over the one table.
+/// The SQL statements on the only table.
 ///
-/// Versions are unsigned 64-bit numbers and SQLite's integers are signed: they are kept bit by bit, which equality, the
-/// only thing asked of them there, does not see.
+/// Versions are unsigned 64-bit numbers and SQLite's integers are signed, so the bit pattern is stored. SQLite only
+/// tests versions for equality, where the sign does not matter.
 package enum Records {
     static func read(_ key: RecordKey, _ database: Database) throws -> StoredRecord? {
         let statement = try database.cachedStatement(sql: "SELECT version, value FROM record WHERE key = ?")
@@ -25,7 +25,7 @@ package enum Records {
         return StoredRecord(version: Version(UInt64(bitPattern: version)), value: SealedBytes(bytes: Array(value)))
     }
 
-    /// Compares and sets; in a transaction of the caller's that holds the write lock. Changes nothing where it throws a
+    /// Compares and sets, in a transaction of the caller's that holds the write lock. Changes nothing if it throws a
     /// ``StoreError``.
     static func write(
         _ value: SealedBytes,
@@ -47,7 +47,7 @@ package enum Records {
         )
     }
 
-    /// Compares and erases; as ``write(_:at:as:expecting:_:)``.
+    /// Compares and removes; otherwise as ``write(_:at:as:expecting:_:)``.
     static func remove(_ key: RecordKey, expecting: Version, _ database: Database) throws {
         let current = try Self.read(key, database)
         guard current?.version == expecting else { throw StoreError.conflict(current) }
@@ -55,8 +55,8 @@ package enum Records {
         try statement.execute(arguments: [Data(key.rawValue.utf8)])
     }
 
-    /// Both ends are bounds of the index. With one that a statement may have or not (`?2 IS NULL OR key < ?2`) SQLite reads
-    /// every row behind the prefix before it finds the page ended.
+    /// The page query. Both ends are bounds of the index. With an optional bound (`?2 IS NULL OR key < ?2`) SQLite
+    /// would read every row after the prefix before it finds the end of the page.
     package static let pageSQL = """
         SELECT key, version, value FROM record WHERE key >= coalesce(?1, x'') AND key < ?2 ORDER BY key
         """
@@ -74,7 +74,8 @@ package enum Records {
         let statement = try database.cachedStatement(sql: Self.pageSQL)
         let rows = try Row.fetchCursor(statement, arguments: [Data(start), Self.end(of: prefix)])
         var (page, bytes): ([KeyedRecord], Int) = ([], 0)
-        // Counted here and not by SQLite: rows that no key of ours can have don't make a page empty.
+        // The limit is counted here and not by SQLite, so that rows that can't be Martlet's keys don't make a page
+        // empty.
         while page.count < limit, let row = try rows.next() {
             guard let key = RecordKey(row[0] as DatabaseValue) else { continue }
             let stored = try Self.record(at: key, row[1], row[2])
@@ -85,9 +86,9 @@ package enum Records {
         return page
     }
 
-    /// What was written after `change`, in the order of the writes.
+    /// The writes after `change`, in their order.
     ///
-    /// - Returns: at most `limit` of them, and the number of the last.
+    /// - Returns: at most `limit` writes, and the number of the last.
     static func changes(after change: Int64, limit: Int, _ database: Database) throws -> (
         found: [RecordChange], last: Int64
     ) {
@@ -115,13 +116,13 @@ package enum Records {
         try Int64.fetchOne(database, sql: "SELECT max(change) FROM record") ?? 0
     }
 
-    /// The number of the last write there ever was, also where its record has been removed since.
+    /// The number of the last write that was ever made, even if its record has been removed since.
     static func highestChange(_ database: Database) throws -> Int64 {
         try Int64.fetchOne(database.cachedStatement(sql: "SELECT seq FROM sqlite_sequence WHERE name = 'record'")) ?? 0
     }
 
-    /// Behind every key that begins with `prefix`, and before all others that follow: its last byte counted up. UTF-8 has no
-    /// byte 0xFF, so that byte alone is behind every key.
+    /// The exclusive upper bound of the keys that begin with `prefix`: the prefix with its last byte incremented. UTF-8
+    /// has no byte 0xFF, so for an empty prefix this byte is after every key.
     private static func end(of prefix: RecordKey.Prefix) -> Data {
         var end = Array(prefix.rawValue.utf8)
         let last = end.popLast() ?? 0xFE
@@ -130,7 +131,7 @@ package enum Records {
 }
 
 extension RecordKey {
-    /// `nil` for what no key of ours can be.
+    /// `nil` for a value that can't be one of Martlet's keys.
     fileprivate init?(_ value: DatabaseValue) {
         guard case .blob(let bytes) = value.storage, let text = String(validating: bytes, as: UTF8.self) else {
             return nil

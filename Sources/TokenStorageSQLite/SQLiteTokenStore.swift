@@ -3,32 +3,33 @@ internal import GRDB
 package import TokenModel
 package import TokenStorage
 
-/// Keeps records in one SQLite database file, which several processes on one host may share.
+/// A store in one SQLite database file, which several processes on one host may share.
 ///
-/// A write is on the disk when it returns (write-ahead log, `synchronous=FULL`). The file and its companions `-wal`,
-/// `-shm` and `.lock` can be read by their owner only; replaced and removed records are overwritten, in the file at once
-/// and in the log within seconds. Commits and checkpoints of all processes exclude each other by `.lock`.
+/// A write is on disk when it returns (write-ahead log, `synchronous=FULL`). The file and its companions `-wal`, `-shm`
+/// and `.lock` are accessible to their owner only. Replaced and removed records are overwritten: in the database file
+/// at once, in the write-ahead log within seconds. The lock on `.lock` excludes commits and checkpoints of all
+/// processes from each other.
 package final class SQLiteTokenStore: TokenStore {
     private let file: DatabaseFile
     private let lock: DatabaseLock
-    /// Serializes this process's writes before they meet the file's lock.
+    /// Runs this process's writes one after another, before they wait for the file's lock.
     private let writer: Connection
     private let groups: GroupCommit
-    /// Reads while the writer waits, and sees the writer's commits as another's.
+    /// Reads while the writer waits. It sees the writer's commits as those of another connection.
     private let reader: Connection
     private let broadcaster: ChangeBroadcaster
     private let poller: ChangePoller
     private let trimmer: LogTrimmer
 
-    /// Opens the database at `path`, making it where there is none.
+    /// Opens the database at `path`, or creates it.
     ///
     /// - Parameters:
     ///   - trimming: when the write-ahead log is emptied.
-    ///   - fileSystem: tells what a path is on.
-    /// - Throws: ``StoreError/Code/unreachable`` where `path` can't be a database (no directory, a directory itself, a
-    ///   lock held by another process), ``StoreError/Code/unwritable`` without the rights or the space, and
-    ///   on a network file system, ``StoreError/Code/unreadable`` for a file that is no database, damaged, or another
-    ///   program's.
+    ///   - fileSystem: detects the file system of a path.
+    /// - Throws: ``StoreError/Code/unreachable`` if `path` can't be a database (no such directory, a directory itself,
+    ///   a lock held by another process); ``StoreError/Code/unwritable`` without the permissions or the space, and on a
+    ///   network file system; ``StoreError/Code/unreadable`` for a file that is not a database, is damaged, or belongs
+    ///   to another program.
     package static func open(
         at path: String,
         trimming: LogTrimming = LogTrimming(),
@@ -49,8 +50,8 @@ package final class SQLiteTokenStore: TokenStore {
         return try opened.get()
     }
 
-    /// A thread for what blocks. The global queues share their few threads with all tasks; a serial queue of one's own has
-    /// a thread whenever it needs one.
+    /// A queue for blocking work. The global queues share their few threads with all tasks; a serial queue of its own
+    /// gets a thread whenever it needs one.
     private static func blockingQueue() -> DispatchQueue {
         DispatchQueue(label: "martlet.store.blocking")
     }
@@ -80,11 +81,11 @@ package final class SQLiteTokenStore: TokenStore {
             broadcaster.announce(change)
             trimmer.logGrew()
         }
-        // What a process left that was killed.
+        // Trims what a killed process has left in the log.
         trimmer.logGrew()
     }
 
-    /// What is opened under the lock.
+    /// The connections, which are opened under the lock.
     private struct Connections {
         let writer: Connection
         let reader: Connection
@@ -149,14 +150,13 @@ package final class SQLiteTokenStore: TokenStore {
         return self.broadcaster.listen()
     }
 
-    /// Ends all streams of changes, finishes the operations under way and lets go of the file; operations fail from
-    /// then on.
+    /// Ends all streams of changes, finishes the operations in progress and closes the file. Later operations fail.
     package func close() async {
         self.broadcaster.finish()
         self.poller.stop()
         await withCheckedContinuation { continuation in
             Self.blockingQueue().async {
-                // What is under way needs the lock itself.
+                // Operations in progress need the lock themselves, so wait for them first.
                 self.writer.drain()
                 self.trimmer.stop()
                 do {
@@ -166,7 +166,7 @@ package final class SQLiteTokenStore: TokenStore {
                         self.closeConnections()
                     }
                 } catch {
-                    // SQLite itself makes no checkpoint then, so nobody's commit is in danger.
+                    // SQLite makes no checkpoint on close by itself, so no commit of another process is at risk.
                     self.closeConnections()
                 }
                 continuation.resume()

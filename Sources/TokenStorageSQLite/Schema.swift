@@ -1,29 +1,29 @@
 internal import GRDB
 internal import TokenStorage
 
-/// The one table, and how a database is told to keep it.
+/// The only table of a database, and the settings of its connections.
 ///
-/// `change` grows with each write to any key, so that other processes find what is new without looking at everything;
-/// being `AUTOINCREMENT` it never comes again. Keys are blobs, which SQLite compares byte by byte.
+/// `change` grows with each write to any key, so that other processes can find new records without reading all of them.
+/// As `AUTOINCREMENT` it is never reused. Keys are blobs, which SQLite compares byte by byte.
 enum Schema {
-    /// `MRTL`: says in the file's header that it is ours.
+    /// `MRTL` in ASCII: marks the file as Martlet's in the SQLite header.
     private static let applicationID = 0x4D52_544C
     private static let version = 1
 
-    /// For each connection: how it writes, and that nothing in a file may make it run functions.
+    /// Configures a connection: how it writes, and that nothing in a file can make it run functions.
     static func configure(_ database: Database) throws {
         try database.execute(sql: "PRAGMA synchronous = FULL")
         try database.execute(sql: "PRAGMA secure_delete = ON")
-        // One of SQLite's own would come at a moment of its choice; the trimmer's hold the lock.
+        // SQLite would make an automatic checkpoint at any moment. The trimmer makes checkpoints under the lock.
         try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
         try database.execute(sql: "PRAGMA trusted_schema = OFF")
         try database.execute(sql: "PRAGMA cell_size_check = ON")
     }
 
-    /// Makes the table in an empty database, and refuses a database that is another program's or a newer Martlet's.
+    /// Makes the table in an empty database. Rejects a database of another program or of a newer Martlet.
     static func prepare(_ database: Database, path: String) throws {
-        // Looked at before anything is changed: what is not ours stays as it is. In one transaction, as another process
-        // may be making the table right now.
+        // Check before anything is changed, so that a foreign database stays as it is. Use one transaction, because
+        // another process may be making the table right now.
         var isNew = false
         try database.inTransaction(.deferred) {
             isNew = try Self.isNew(database, path: path)
@@ -39,7 +39,7 @@ enum Schema {
         }
         guard isNew else { return }
         try database.inTransaction(.immediate) {
-            // Another process may have been faster.
+            // Another process may have made the table meanwhile.
             guard try Self.isNew(database, path: path) else { return .rollback }
             try database.execute(
                 sql: """

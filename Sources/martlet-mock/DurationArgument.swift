@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import MockServers
 
-/// A duration on the command line, shown as it was written.
+/// A duration on the command line. Its description is the text that the user wrote.
 struct DurationArgument: ExpressibleByArgument, CustomStringConvertible {
     let duration: Duration
     let description: String
@@ -12,7 +12,7 @@ struct DurationArgument: ExpressibleByArgument, CustomStringConvertible {
         self.description = argument
     }
 
-    /// A default, in seconds.
+    /// A default value.
     init(seconds: Int64) {
         self.duration = .seconds(seconds)
         self.description = "\(seconds)s"

@@ -4,7 +4,7 @@ internal import LocalFiles
 internal import MockServers
 internal import UnixSignals
 
-/// The program: reads the command line, serves until it is told to stop.
+/// The program: reads the command line and serves until a signal stops it.
 @main
 struct MartletMock: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -112,10 +112,10 @@ struct MartletMock: AsyncParsableCommand {
         }
     }
 
-    /// A line, unbuffered: whoever started the mock waits for it.
+    /// Writes a line without buffering, because the process that started the mock waits for it.
     private static func tell(_ line: String, on output: CInt) {
         let bytes = Array("\(line)\n".utf8)
-        // A closed output keeps nobody from serving.
+        // The mock keeps serving if the output is closed.
         _ = unsafe bytes.withUnsafeBytes { unsafe write(output, $0.baseAddress, $0.count) }
     }
 }

@@ -1,7 +1,7 @@
 internal import MockServers
 
 extension MockServerError {
-    /// The exit code that says what kind of trouble it was (sysexits.h).
+    /// The exit code for the kind of error (sysexits.h).
     var exitCode: Int32 {
         switch self.code {
         case .addressInUse, .addressUnavailable, .listenerFailed: 69

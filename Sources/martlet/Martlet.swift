@@ -32,12 +32,12 @@ struct Martlet: AsyncParsableCommand {
         ]
     )
 
-    /// Runs the command that the arguments name. What goes wrong is one line on standard error and an exit code.
+    /// Runs the command that the arguments name. A failure prints one line on standard error and sets the exit code.
     static func main() async {
         Console.holdDescriptors()
         MemoryGuard.forbidNewRights()
         do {
-            // Whatever the command: hardly one holds no token or key, be it in its environment.
+            // For every command: nearly all of them hold a token or a key, if only in their environment.
             try MemoryGuard.raise()
             try await self.obey()
             try Console.finish()
@@ -46,7 +46,7 @@ struct Martlet: AsyncParsableCommand {
             Console.complain(failure.message)
             self.exit(withError: ExitCode(failure.status.rawValue))
         } catch {
-            // Ended on purpose: there is nothing to complain about.
+            // Not a parse error. A command that throws an exit code has already printed its messages.
             let code = self.exitCode(for: error)
             guard code == .validationFailure else { self.exit(withError: error) }
             let message = self.message(for: error).split(whereSeparator: \.isNewline).joined(separator: " ")
@@ -68,7 +68,8 @@ struct Martlet: AsyncParsableCommand {
                 try command.run()
             }
         } catch let error where self.exitCode(for: error) == .success {
-            // Help, or the version. The parser would print it too, and not find out that it is lost.
+            // Help or the version. The parser would print this text as well, but would not notice that the output is
+            // lost.
             let text = self.fullMessage(for: error, columns: nil)
             if !text.isEmpty { Console.say(text) }
         }

@@ -1,5 +1,5 @@
-/// Which martlet this is.
+/// The version of this program.
 package enum MartletVersion {
-    /// By the rules of semantic versioning.
+    /// In the format of semantic versioning.
     package static let current = "0.1.0"
 }

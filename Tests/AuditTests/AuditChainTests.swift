@@ -3,7 +3,7 @@ import Testing
 import TokenModel
 
 @Suite struct AuditChainTests {
-    /// A good chain of `count` records.
+    /// A valid chain of `count` records.
     private static func chain(_ count: UInt64) -> [AuditRecord] {
         var records: [AuditRecord] = []
         for number in 1...count {
@@ -31,7 +31,7 @@ import TokenModel
         return chain
     }
 
-    @Test func `records that nobody touched hold, and the head is the last one's`() {
+    @Test func `unchanged records pass verification, and the head is the hash of the last record`() {
         let records = Self.chain(5)
         let chain = Self.verified(records.map(AuditItem.record))
         #expect(chain.count == 5)
@@ -42,21 +42,21 @@ import TokenModel
     }
 
     @Test(arguments: 1...5 as ClosedRange<UInt64>)
-    func `a record that is missing is named`(gone: UInt64) {
+    func `a missing record is named, except the last one`(gone: UInt64) {
         let items = Self.chain(5).filter { $0.number != gone }.map(AuditItem.record)
-        // The end can only be missed by who has kept its hash.
+        // Only someone who has kept the hash of the last record can notice that the record is missing.
         #expect(Self.verified(items).firstFault == (gone == 5 ? nil : .missing(gone)))
     }
 
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
-    func `a record with other words breaks the chain at the next`(changed: UInt64) {
+    func `a changed record breaks the chain at the next record`(changed: UInt64) {
         var records = Self.chain(5)
         let index = Int(changed) - 1
         records[index] = AuditRecord(Self.entry("another"), number: changed, behind: records[index].previous)
         #expect(Self.verified(records.map(AuditItem.record)).firstFault == .unchained(changed + 1))
     }
 
-    @Test func `a record that does not open is named, though others were written behind it`() {
+    @Test func `a record that can't be opened is named, even if other records follow it`() {
         var items = Self.chain(3).map(AuditItem.record)
         items[1] = .unreadable(2)
         #expect(Self.verified(items).firstFault == .unreadable(2))
@@ -66,7 +66,7 @@ import TokenModel
         #expect(chain.last.hash == next.hash)
     }
 
-    @Test func `records out of order, or twice, break the chain`() {
+    @Test func `records that are out of order or repeated break the chain`() {
         let records = Self.chain(3).map(AuditItem.record)
         #expect(Self.verified([records[0], records[0]]).firstFault == .unchained(1))
         #expect(Self.verified([.unreadable(.max), records[0]]).firstFault == .missing(1))

@@ -29,7 +29,7 @@ import TokenStorageSQLite
         SealedRecords(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
     }
 
-    @Test func `records are numbered from 1, and each holds the hash of the one before`() async throws {
+    @Test func `records are numbered from 1, and each holds the hash of the previous record`() async throws {
         let records = Self.records(MemoryTokenStore())
         let log = AuditLog(records)
         #expect(try await log.lastNumber() == 0)
@@ -45,7 +45,7 @@ import TokenStorageSQLite
         #expect(try await AuditLog(records).lastNumber() == 2)
     }
 
-    @Test func `a record that was written over breaks the chain, also where the one behind it was made to fit`()
+    @Test func `an overwritten record breaks the chain, even if the next record is rewritten to match`()
         async throws
     {
         let records = Self.records(MemoryTokenStore())
@@ -64,12 +64,12 @@ import TokenStorageSQLite
         #expect(try await Self.verified(log).firstFault == .unchained(3))
         _ = try await overwrite(entries[2], 3, behind: changed)
 
-        // Each hash covers the one before it.
+        // Each hash covers the previous hash.
         #expect(try await Self.verified(log).firstFault == .unchained(4))
     }
 
     @Test(arguments: 0...17 as ClosedRange<UInt64>, [nil, 1, 4, 9] as [UInt64?])
-    func `the last number is found, also where another is missing`(count: UInt64, gone: UInt64?) async throws {
+    func `the last number is found even if another record is missing`(count: UInt64, gone: UInt64?) async throws {
         let store = MemoryTokenStore()
         let records = Self.records(store)
         let log = AuditLog(records)
@@ -109,7 +109,7 @@ import TokenStorageSQLite
         for store in stores { await store.close() }
     }
 
-    @Test func `a write whose answer is lost is one record`() async throws {
+    @Test func `a write whose acknowledgement is lost yields one record`() async throws {
         let store = FaultyTokenStore()
         let log = AuditLog(Self.records(store))
         store.fail(.unanswered, [.write], times: 1)
@@ -121,7 +121,7 @@ import TokenStorageSQLite
         #expect(chain.firstFault == nil)
     }
 
-    @Test func `an entry that is tried again is found, though others have come behind it meanwhile`() async throws {
+    @Test func `a retried entry is found even if others were appended after it`() async throws {
         let store = FaultyTokenStore()
         let log = AuditLog(Self.records(store))
         _ = try await log.append(Self.entry("zero"))
@@ -139,7 +139,7 @@ import TokenStorageSQLite
         #expect(chain.count == 3)
     }
 
-    @Test func `a store that gives no answer twice is an error`() async throws {
+    @Test func `a store that fails twice causes an error`() async throws {
         let store = FaultyTokenStore()
         let log = AuditLog(Self.records(store))
         store.fail(.away, [.write], times: 2)
@@ -147,7 +147,7 @@ import TokenStorageSQLite
         #expect(try await log.append(Self.entry("two")).number == 1)
     }
 
-    @Test func `a record that does not open is kept, and the log goes on behind it`() async throws {
+    @Test func `a record that can't be opened is kept, and the log continues after it`() async throws {
         let store = MemoryTokenStore()
         let records = Self.records(store)
         _ = try await AuditLog(records).append(Self.entry("one"))

@@ -41,7 +41,7 @@ import TokenStorage
     }
 
     @Test(arguments: [("kim", true), ("admin", false), (nil, false)])
-    func `a name stands before where they came from, and without one that stands alone`(
+    func `an administrator's name precedes the address, unless it is missing or the default name`(
         name: String?,
         isSaid: Bool
     ) throws {
@@ -64,7 +64,7 @@ import TokenStorage
         #expect(stored.hash == record.hash)
     }
 
-    /// As the version before there were names read and hashed a record.
+    /// A record as the version before administrator names reads and hashes it.
     private struct RecordWithoutName: Codable {
         let action, actor: String
         let boot, detail, from: String?
@@ -85,7 +85,7 @@ import TokenStorage
     }
 
     @Test(arguments: ["127.0.0.1:5", "unix socket, uid 1001", nil])
-    func `a record with a name has no member that a version without names does not know`(address: String?) throws {
+    func `a record with a name has only members that a version without names knows`(address: String?) throws {
         let entry = AuditEntry(
             .kill,
             by: .admin("kim.2_x-y", at: address),
@@ -111,7 +111,7 @@ import TokenStorage
     }
 
     @Test(arguments: [AuditActor.stranger(at: "a@b"), .gateway("a@b"), .admin(at: "[fe80::1]@b"), .admin(at: "@b")])
-    func `an at sign that ends no administrator's name is left where it is`(actor: AuditActor) throws {
+    func `an at sign that does not follow an administrator's name stays in the address`(actor: AuditActor) throws {
         let entry = AuditEntry(
             .reload,
             by: actor,
@@ -131,12 +131,12 @@ import TokenStorage
         AuditActor.admin("kim", at: "127.0.0.1:5"), .admin("kim", at: nil), .admin("kim", at: "unix socket"),
         .admin(at: "127.0.0.1:5"), .admin(at: nil),
     ])
-    func `who ordered something is remembered with where from`(actor: AuditActor) {
+    func `an actor is remembered with name and address`(actor: AuditActor) {
         #expect(AuditActor.admin(rememberedBy: actor.memo) == actor)
     }
 
     @Test(arguments: [KillScope.all, .provider(ProviderID("acme")), .account(AccountID("alice"))])
-    func `a record reads back as it was, and other bytes do not`(scope: KillScope) throws {
+    func `a record is decoded as it was encoded, and other bytes are refused`(scope: KillScope) throws {
         let record = Self.record(scope: scope)
         #expect(try AuditRecord(decoding: record.encoded()) == record)
         for text in ["", "{}", "null", String(decoding: record.canonical, as: UTF8.self) + " "] {
@@ -146,7 +146,7 @@ import TokenStorage
         }
     }
 
-    @Test func `long texts are cut, and a record stays small`() throws {
+    @Test func `long texts are truncated, and a record stays small`() throws {
         let long = String(repeating: "ä", count: 40_000)
         let entry = AuditEntry(
             .reload,
@@ -166,7 +166,7 @@ import TokenStorage
     }
 
     @Test(arguments: ["", "0", String(repeating: "g", count: 64), String(repeating: "A", count: 64)])
-    func `only 64 digits in lower case are a hash`(text: String) {
+    func `only 64 lowercase hexadecimal digits are a hash`(text: String) {
         #expect(AuditHash(text) == nil)
     }
 }

@@ -4,8 +4,8 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// One audit log, written by several processes over a store that does all that one of several hosts may do but lose what
-/// it acknowledged; by seeded schedules (`MARTLET_SCHEDULES`).
+/// One audit log, written by several processes in seeded schedules (`MARTLET_SCHEDULES`). The store has every fault
+/// that a store shared by several hosts may have, except the loss of acknowledged writes.
 @Suite struct AuditScheduleTests {
     private static let keyRing = KeyRing(current: .random())
 
@@ -32,9 +32,10 @@ import TokenStorage
         }
     }
 
-    /// What is wrong with a log that three processes have written 20 entries to, each tried until it was acknowledged.
+    /// The violations in a log to which three processes have written 20 entries. Each entry was retried until it was
+    /// acknowledged.
     ///
-    /// - Parameter knowsAgain: an entry that is tried again keeps its id.
+    /// - Parameter knowsAgain: whether an entry keeps its id when it is retried.
     private static func violations(seed: UInt64, knowsAgain: Bool = true) async throws -> [String] {
         let chance = Chance(seed: seed)
         let store = FaultyTokenStore(StoreGuarantees(reach: .network))
@@ -50,7 +51,7 @@ import TokenStorage
             var tries = 0
             while told["\(number)"] == nil {
                 tries += 1
-                // Nobody's store fails for ever.
+                // No store fails forever.
                 chance.isFoul = tries < 20
                 let again = knowsAgain ? entry : Self.entry(number)
                 do throws(StoreError) {
@@ -75,14 +76,14 @@ import TokenStorage
         return violations
     }
 
-    @Test func `what is acknowledged stands once, at its number, in one chain`() async throws {
+    @Test func `an acknowledged entry is stored once, at its number, in one chain`() async throws {
         for seed in Schedules.seeds(or: 100) {
             let violations = try await Self.violations(seed: seed)
             #expect(violations == [], "seed \(seed)")
         }
     }
 
-    @Test func `without knowing an entry again there is a schedule that writes it twice`() async throws {
+    @Test func `if retried entries get a new id, some schedule writes an entry twice`() async throws {
         var (seed, violations): (UInt64, [String]) = (0, [])
         while violations.isEmpty, seed < 1_000 {
             violations = try await Self.violations(seed: seed, knowsAgain: false)

@@ -39,20 +39,20 @@ import TokenStorage
         #expect(records.map(\.reason) == ["over", nil])
         #expect(records.map(\.boot) == ["b00t", "b00t"])
         #expect(records.map(\.time) == ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z"])
-        // The program's log has the hash of each.
+        // The program's log has the hash of each record.
         let lines = self.logs.lines.filter { $0.contains("put into the audit log") }
         #expect(zip(lines, records).allSatisfy { $0.contains($1.hash.digits) })
         #expect(lines.count == 2)
     }
 
-    /// Can be read and not written.
+    /// A store that can be read but not written.
     private static func fullStore() -> FaultyTokenStore {
         let store = FaultyTokenStore()
         store.fail(.full)
         return store
     }
 
-    @Test func `what can't be recorded is not to be done, and a kill is told that it has no record`() async throws {
+    @Test func `a change that can't be recorded is refused, and a kill is marked as unrecorded`() async throws {
         let trail = self.trail(Self.fullStore())
         let error = await #expect(throws: AuditError.self) {
             _ = try await trail.begin(.reload, by: .gateway("SIGHUP"))
@@ -66,7 +66,7 @@ import TokenStorage
         #expect(self.logs.lines.count { $0.hasPrefix("error ") } == 3)
     }
 
-    @Test func `a kill whose announcement failed has all there is to know in its outcome`() async throws {
+    @Test func `a kill whose announcement failed has all facts in the record of its outcome`() async throws {
         let full = Self.fullStore()
         let trail = self.trail(full)
         let ticket = await trail.beginRegardless(.kill, of: .all, reason: "drill", by: .admin(at: "127.0.0.1:5"))
@@ -78,7 +78,7 @@ import TokenStorage
         #expect(record.outcome == "complete")
     }
 
-    @Test func `wrong tokens are summed up, and the end of the process leaves none out`() async throws {
+    @Test func `wrong tokens are summarized in few records, and the end of the process omits none`() async throws {
         let trail = self.trail(self.store)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await trail.run() }

@@ -5,7 +5,7 @@ import TokenModel
 @Suite struct RefusalTallyTests {
     private let start = BootInstant(nanoseconds: 3_600_000_000_000)
 
-    @Test func `a burst of wrong tokens is one record, a second after the first`() {
+    @Test func `a burst of wrong tokens yields one record, a second after the first token`() {
         var tally = RefusalTally()
         #expect(tally.due == nil)
         for number in 0..<500 {
@@ -21,14 +21,14 @@ import TokenModel
     }
 
     @Test(arguments: [Duration.milliseconds(10), .seconds(7), .seconds(61), .seconds(1_000), .seconds(3_000)])
-    func `whoever tries tokens for a week makes few records, and each attempt is in one`(_ pause: Duration) {
+    func `a week of wrong tokens yields few records, and each attempt is counted in one`(_ pause: Duration) {
         var tally = RefusalTally()
         var (now, attempts, records, counted) = (self.start, 0, 0, 0)
         let end = self.start.advanced(by: .seconds(7 * 86_400))
         var nextAttempt = now
         while now < end {
             if nextAttempt <= now {
-                // As many as would have come until something else happens.
+                // One attempt stands for all attempts within a second.
                 tally.refused(from: nil, at: now)
                 attempts += 1
                 nextAttempt = now.advanced(by: max(pause, .seconds(1)))
@@ -45,7 +45,7 @@ import TokenModel
         #expect(records <= 10 + 7 * 48 + 1, "\(records) records")
     }
 
-    @Test func `what could not be recorded goes with the next, a minute later at the earliest`() throws {
+    @Test func `attempts that could not be recorded go into the next record, a minute later at the earliest`() throws {
         var tally = RefusalTally()
         tally.refused(from: "a", at: self.start)
         let first = self.start.advanced(by: .seconds(1))

@@ -4,11 +4,11 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// A kill switch whose task is cancelled: requests may be under way still.
+/// A kill switch whose task is cancelled while requests may still be in progress.
 @Suite struct CutOffTests {
     private let house = Household()
 
-    @Test func `given one that is cut off, it stays listed, puts no token into a request, and lets nobody wait`()
+    @Test func `a cancelled kill switch stays listed, sends no more tokens and lets no caller wait`()
         async throws
     {
         let one = self.house.replica("a", lease: .seconds(36_000))

@@ -4,12 +4,12 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Kills that let requests under way end.
+/// Kills that let requests in progress end.
 @Suite struct DrainingKillTests {
     private let house = Household()
     private let alice = KillScope.account(AccountID("alice"))
 
-    @Test func `given an import and a kill of others during a kill that drains, what drains is not cut`() async throws {
+    @Test func `an import or another kill during a draining kill does not cut the draining requests`() async throws {
         let one = self.house.replica("a")
         let (alice, bob, acme) = (AccountID("alice"), AccountID("bob"), ProviderID("acme"))
         try await self.house.run([one]) {
@@ -26,7 +26,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill that drains and is kept, what drains is not cut, here nor by who takes it up`()
+    @Test func `a kept draining kill does not cut requests, neither here nor in the process that takes the kill over`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -40,7 +40,7 @@ import TokenStorage
             @Sendable func sweeps() -> Int { store.calls.count { $0.operation == .records && $0.place == "accounts/" } }
             let count = sweeps()
             one.kills.lookForKilledTokens()
-            // One may have been under way.
+            // A sweep may have been in progress already.
             try await eventually("a sweep to have looked for orders") {
                 one.kills.lookForKilledTokens()
                 return sweeps() > count + 1

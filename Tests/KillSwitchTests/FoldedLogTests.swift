@@ -4,7 +4,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// A kill log that a snapshot has taken the beginning of.
+/// A kill log whose beginning is replaced by a snapshot.
 @Suite struct FoldedLogTests {
     private let house = Household()
     private let bob = KillScope.account(AccountID("bob"))
@@ -20,8 +20,8 @@ import TokenStorage
         )
     }
 
-    /// `count` entries: bob is killed by the second and revived by the one before the last, and the others tell of imports
-    /// into a few accounts.
+    /// `count` entries. The second one kills bob, the last but one revives him, and the others record imports into a
+    /// few accounts.
     private func entries(_ count: Int) -> [KillEntry] {
         (1...count).map { number in
             switch number {
@@ -38,7 +38,7 @@ import TokenStorage
         }
     }
 
-    /// Keys under a prefix.
+    /// The keys under a prefix.
     private func keys(_ prefix: RecordKey.Prefix) async throws -> [RecordKey] {
         var keys: [RecordKey] = []
         try await self.house.store.forEachRecord(under: prefix) { keys.append($0.key) }
@@ -54,7 +54,7 @@ import TokenStorage
     // MARK: - Contents
 
     @Test(arguments: [1, 2, 3, 9, 10])
-    func `a folded log tells of kills and of last imports what the whole one does`(end: UInt64) {
+    func `a folded log has the same kills and latest imports as the whole log`(end: UInt64) {
         let whole = KillLogContents(entries: self.entries(10))
 
         let folded = whole.folded(upTo: Epoch(end))
@@ -68,7 +68,7 @@ import TokenStorage
         #expect(folded.folded(upTo: Epoch(10)) == whole.folded(upTo: Epoch(10)))
     }
 
-    @Test func `logs that have another kill at a number do not agree, folded or not`() {
+    @Test func `logs with different kills at one number do not agree, whether or not they are folded`() {
         let entries = self.entries(10)
         let whole = KillLogContents(entries: entries)
         var others = entries
@@ -85,7 +85,7 @@ import TokenStorage
         #expect(whole.agrees(with: KillLogContents(entries: Array(others.prefix(1)))))
     }
 
-    @Test func `it is folded as far as each replica has read, and not past a kill that is not complete`() {
+    @Test func `a log is folded as far as every replica has read, but not past an incomplete kill`() {
         var log = FencedLog()
         let imports = (1...3_000).map { _ in self.imported("alice") }
         let kill = KillEntry(.kill, self.bob, at: self.house.clock.wall)
@@ -104,7 +104,7 @@ import TokenStorage
 
     // MARK: - Store
 
-    @Test func `what is read of a folded log is what was folded, and its entries are gone`() async throws {
+    @Test func `a folded log reads as what was folded, and its folded entries are removed`() async throws {
         let entries = self.entries(600)
         try await self.write(entries)
         let expected = KillLogContents(entries: entries).folded(upTo: Epoch(590))
@@ -112,17 +112,17 @@ import TokenStorage
         try await self.fold(upTo: 590)
 
         #expect(try await self.log.contents() == expected)
-        // Number 1, which names the snapshot, its last entry, and those behind it.
+        // The keys are number 1, which names the snapshot, the last folded entry, and the entries after it.
         #expect(try await self.keys(.kills).count == 12)
         #expect(try await self.log.read(behind: Epoch(589)) == .tail(Array(entries[589...])))
-        // One that knows less takes all of it.
+        // A reader that knows fewer entries gets the whole contents.
         #expect(try await self.log.read(behind: Epoch(100)) == .whole(expected))
         #expect(try await self.log.read(behind: .start) == .whole(expected))
         #expect(try await self.log.version(of: entries[1].id, at: Epoch(2)) == KillLog.foldedVersion)
         #expect(try await self.log.version(of: entries[2].id, at: Epoch(2)) == nil)
     }
 
-    @Test func `I19_ a fold that is cut off at any write changes nothing, and the next leaves nothing of it`()
+    @Test func `I19_ a fold interrupted at any write changes nothing, and the next fold cleans it up`()
         async throws
     {
         var (cut, isWhole) = (0, false)
@@ -148,7 +148,7 @@ import TokenStorage
                 try await test.fold(upTo: number)
             }
 
-            // The pages of the snapshot before stay until the next.
+            // The pages of the previous snapshot stay until the next fold.
             #expect(try await test.keys(.kills) == [.kill(1), .kill(10)], "cut \(cut)")
             #expect(try await test.keys(.killSnapshots).count == 2, "cut \(cut)")
             cut += 1
@@ -156,7 +156,7 @@ import TokenStorage
         #expect(cut > 6)
     }
 
-    @Test func `given a store that has lost the last fold, and what was removed behind it, the one before stands`()
+    @Test func `after a failover that lost the last fold, the previous snapshot is complete`()
         async throws
     {
         try await self.write(self.entries(20))
@@ -166,14 +166,14 @@ import TokenStorage
         try await self.fold(upTo: 20)
         let left = Set(try await self.keys(.killSnapshots))
 
-        // A removal whose answer was lost may land behind the failover.
+        // A removal whose acknowledgement was lost may be performed after the failover.
         self.house.store.history = before
         for page in pages where !left.contains(page) { self.house.store.erase(page) }
 
         #expect(try await self.log.contents().last == Epoch(20))
     }
 
-    @Test func `of two who fold at once one does it, and the log says the same`() async throws {
+    @Test func `if two replicas fold at once, one succeeds, and the log's contents stay the same`() async throws {
         let entries = self.entries(20)
         try await self.write(entries)
         let (one, other) = (KillLogContents(entries: entries).folded(upTo: Epoch(18)), self.log)
@@ -187,7 +187,7 @@ import TokenStorage
         #expect(found == KillLogContents(entries: entries).folded(upTo: Epoch(15)))
     }
 
-    @Test func `an entry that is written where a snapshot stands is written behind it`() async throws {
+    @Test func `an entry placed where a snapshot is stored is appended after the snapshot`() async throws {
         try await self.write(self.entries(20))
         try await self.fold(upTo: 20)
         let kill = KillEntry(.kill, .all, at: self.house.clock.wall)
@@ -195,11 +195,11 @@ import TokenStorage
         #expect(try await self.log.append(kill, behind: .start) == Epoch(21))
 
         #expect(try await self.log.contents().entries == [kill])
-        // Whoever knows an entry that has gone does not know what came since.
+        // A writer that knows only folded entries does not know what was appended since.
         await #expect(throws: StoreError(.unreachable, "")) { _ = try await self.log.append(kill, behind: Epoch(7)) }
     }
 
-    @Test func `a version that knows no snapshots does not take a folded log for an empty one`() async throws {
+    @Test func `a version without snapshots does not mistake a folded log for an empty one`() async throws {
         try await self.write(self.entries(20))
         try await self.fold(upTo: 20)
 
@@ -210,7 +210,7 @@ import TokenStorage
 
     // MARK: - Replicas
 
-    @Test func `a replica folds a long log by itself, and who starts then goes by the same kills and imports`()
+    @Test func `a replica folds a long log, and a later replica applies the same kills and imports`()
         async throws
     {
         let entries = self.entries(1_500)
@@ -235,7 +235,7 @@ import TokenStorage
         }
     }
 
-    @Test func `what stands in place of a revival that was not restored is in the snapshot, by its id`() {
+    @Test func `a snapshot contains the entry that replaces an unrestored revival, by its id`() {
         let entries = self.entries(9)
         let instead = KillEntry(.replaced, self.bob, id: entries[7].id, at: self.house.clock.wall)
         let whole = KillLogContents(entries: Array(entries.prefix(7)) + [instead, entries[8]])
@@ -243,7 +243,7 @@ import TokenStorage
         #expect(whole.folded(upTo: Epoch(9)).contains(instead.id))
     }
 
-    @Test func `a removal of folded entries that is cut off is gone on with by the next`() async throws {
+    @Test func `an interrupted removal of folded entries is continued by the next one`() async throws {
         try await self.write(self.entries(9))
         let snapshot = try await self.log.contents().folded(upTo: Epoch(9)).snapshot
         _ = try await self.log.fold(snapshot)
@@ -261,11 +261,11 @@ import TokenStorage
         #expect(try await self.keys(.kills).count == 2)
     }
 
-    @Test func `who takes up a snapshot behind what it knew reads anew whose imports were folded`() async throws {
+    @Test func `a replica that reads a newer snapshot rereads the accounts with folded imports`() async throws {
         try await self.write(self.entries(3))
         let one = self.house.replica("a")
         try await self.house.run([one]) {
-            // Given a replica that does not reach the store while another goes on and folds
+            // Given a replica that does not reach the store while another process appends entries and folds
             let records = self.house.records
             let store = self.house.store.connect()
             let log = KillLog(SealedRecords(store: store, keys: records.keys, storeID: records.storeID))
@@ -277,18 +277,18 @@ import TokenStorage
             try await log.removeFolded()
             #expect(one.fence.replaced.isEmpty)
 
-            // When it reaches it again
+            // When the replica reaches the store again
             self.house.store.recover()
 
-            // Then it reads each of their accounts anew
+            // Then it rereads each of the imported accounts
             try await self.house.clock.advance(bySleepersWithin: .seconds(3), until: "all to be read") {
                 Set(one.fence.replaced) == Set(["late-0", "late-1"].map { AccountID($0) })
             }
         }
     }
 
-    @Test func `I3_who goes by another log than the one that stands folds nothing`() async throws {
-        // Given a log of which the store has lost an entry, and others have written since
+    @Test func `I3_a replica whose log differs from the stored log folds nothing`() async throws {
+        // Given a log of which the store has lost an entry, and to which others have written since
         let known = KillLogContents(entries: self.entries(9))
         var standing = known.entries
         standing[4] = KillEntry(.kill, self.bob, reason: "since", at: self.house.clock.wall)
@@ -304,7 +304,7 @@ import TokenStorage
         #expect(try await self.log.contents() == KillLogContents(entries: standing))
     }
 
-    @Test func `given a store that has lost a folded log, what was killed is written back and the rest is filled`()
+    @Test func `after a store loses a folded log, kills are written back and the other numbers are filled`()
         async throws
     {
         try await self.write(self.entries(1_500))
@@ -324,7 +324,7 @@ import TokenStorage
     }
 }
 
-/// Lets so many writes and removals through, and no more.
+/// Lets a number of writes and removals succeed and fails the rest.
 private final class CountDown: Sendable {
     private let left: Tally
     private let count: Int

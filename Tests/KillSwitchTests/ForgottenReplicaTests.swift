@@ -4,11 +4,11 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Replicas that nobody is to wait for any more, and such that nobody can read of.
+/// Replicas that kills no longer wait for, and replicas whose records can't be opened.
 @Suite struct ForgottenReplicaTests {
     private let house = Household()
 
-    @Test func `given a replica that is lost, it is marked first, and goes when its lease is over`() async throws {
+    @Test func `a lost replica is marked first and removed when its lease is over`() async throws {
         let (one, lost) = (self.house.replica("a"), self.house.replica("lost", lease: .seconds(36_000)))
         lost.fence.stick()
         try await lost.kills.start()
@@ -23,13 +23,13 @@ import TokenStorage
                 self.house.clock.advance(by: .seconds(3_600))
                 return try await one.kills.listReplicas().map(\.record.name) == ["a"]
             }
-            // That, a hundredth, and one second.
+            // The lease, a hundredth of it, and one second.
             #expect(markedAt.duration(to: self.house.clock.now) >= .seconds(36_361))
         }
         lost.fence.release()
     }
 
-    @Test func `given a replica that lives all the same, it stops and joins anew`() async throws {
+    @Test func `a forgotten replica that still runs stops and joins again`() async throws {
         let (one, other) = (self.house.replica("a"), self.house.replica("b", lease: .seconds(36_000)))
         try await self.house.run([one, other]) {
             let before = try await one.kills.listReplicas().first { $0.record.name == "b" }?.id
@@ -43,19 +43,19 @@ import TokenStorage
         }
     }
 
-    @Test func `given a replica whose process has ended for certain, it is forgotten at once`() async throws {
+    @Test func `a replica whose process has certainly ended is forgotten at once`() async throws {
         let one = self.house.replica("a", witness: Gravedigger())
         let dead = self.house.replica("dead")
         try await dead.kills.start()
         try await self.house.run([one]) {
-            // Unless it was found before.
+            // The replica may have been found dead before.
             if let expulsion = try? await one.kills.forget("dead") { #expect(expulsion.until == nil) }
             let names = try await one.kills.listReplicas().map(\.record.name)
             #expect(names == ["a"])
         }
     }
 
-    @Test func `given the replica that was asked, a name that nobody has or that several have, none is expelled`()
+    @Test func `a replica does not expel itself, an unknown name or an ambiguous name`()
         async throws
     {
         let replicas = [self.house.replica("a"), self.house.replica("b"), self.house.replica("b")]
@@ -71,7 +71,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a replica whose record does not open, a kill is pending and names it until it is forgotten`()
+    @Test func `a kill stays pending on a replica whose record can't be opened, until the replica is forgotten`()
         async throws
     {
         let one = self.house.replica("a")
@@ -98,7 +98,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a record that does not open, whoever expels it is not told that the replica has gone`()
+    @Test func `expelling a record that can't be opened does not report the replica as gone`()
         async throws
     {
         let odd = self.house.replica("odd")

@@ -4,7 +4,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Stores that hold less than they have held, and the copy of the kill log that tells.
+/// Stores that have lost entries, and the copy of the kill log that reveals the loss.
 @Suite struct KillCopyTests {
     private let house = Household()
     private let directory: TemporaryDirectory
@@ -12,14 +12,14 @@ import TokenStorage
 
     init() throws { self.directory = try TemporaryDirectory() }
 
-    /// As a process that is started anew has it.
+    /// The copy as a newly started process opens it.
     private var copy: KeptLog { KeptLog(in: self.directory.path, of: "store") }
 
     private func kill(_ replica: Replica, _ scope: KillScope) async throws {
         _ = try await replica.kills.kill(scope, reason: "drill", streams: .abort, wait: .seconds(1))
     }
 
-    /// Kills alice and bob, in a gateway that stops again.
+    /// Kills alice and bob with a gateway that then stops.
     private func killTwo() async throws {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
@@ -28,7 +28,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a store that loses a kill while it is used, it is written back before the lease is renewed`()
+    @Test func `a kill lost by a running store is written back before the lease is renewed`()
         async throws
     {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
@@ -45,14 +45,14 @@ import TokenStorage
         }
     }
 
-    @Test func `given a store that was put back under a replica and written to by others, it uses no token`()
+    @Test func `a replica whose store was restored and then written by others uses no token`()
         async throws
     {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
             try await self.kill(one, self.alice)
             let other = KillEntry(.kill, .account(AccountID("bob")), at: self.house.clock.wall)
-            // In one step: the replica, which looks now and then, would put back what is missing.
+            // In one write, because the replica regularly polls and would restore a missing entry.
             let stored = try await self.house.records.read(.kill(1))
             let version = try #require(stored).version
             _ = try await self.house.records.write(other.encoded(), at: .kill(1), expecting: version)
@@ -62,7 +62,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a store that lacks kills, a start is refused, and leaves no replica behind`() async throws {
+    @Test func `a start on a store that lacks kills is refused and leaves no replica record`() async throws {
         try await self.killTwo()
         self.house.store.erase(.kill(2))
         let one = self.house.replica("a", copy: self.copy)
@@ -73,7 +73,7 @@ import TokenStorage
     }
 
     @Test
-    func `given a store that lacks kills, a start that accepts it writes them back, and what was killed stays dead`()
+    func `a start that accepts an older store writes the missing kills back, and killed tokens stay dead`()
         async throws
     {
         try await self.killTwo()
@@ -88,14 +88,14 @@ import TokenStorage
             #expect(one.kills.epochs.last == Epoch(2))
             #expect(one.fence.epochs.isKilled(self.alice))
         }
-        // From then on it is no older store.
+        // From then on the store is no longer older.
         let next = self.house.replica("a", copy: self.copy)
         let missingThen = try await next.kills.missingInStore()
         #expect(missingThen == nil)
         try await self.house.run([next]) {}
     }
 
-    @Test func `given others that wrote to a store that was put back, a revival of before lifts no kill of theirs`()
+    @Test func `a revival from before the restore does not lift a kill that others wrote after it`()
         async throws
     {
         let one = self.house.replica("a", copy: self.copy)
@@ -112,11 +112,11 @@ import TokenStorage
             #expect(next.kills.epochs.isKilled(self.alice))
             #expect(next.kills.epochs.last == Epoch(3))
         }
-        // All that the copy has is there now.
+        // The store now has all entries of the copy.
         try await self.house.run([self.house.replica("a", copy: self.copy)]) {}
     }
 
-    @Test func `given an empty store, such as the memory's, a start has the kills of before`() async throws {
+    @Test func `a start on an empty store, such as one in memory, has the earlier kills`() async throws {
         try await self.killTwo()
         let later = Household()
         let one = later.replica("a", copy: self.copy)
@@ -127,7 +127,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given thousands of entries, a start fences once`() async throws {
+    @Test func `a start with thousands of entries fences once`() async throws {
         let log = KillLog(self.house.records)
         for number in 0..<1_000 as Range<UInt64> {
             let scope = KillScope.account(AccountID("account-\(number)"))
@@ -140,7 +140,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a state_dir that can't be written, a kill goes on, and that is said once`() async throws {
+    @Test func `a kill succeeds without a writable state_dir, and the failure is logged once`() async throws {
         try self.directory.write([], to: "kill-log")
         let nowhere = KeptLog(in: "\(self.directory.path)/nowhere", of: "store")
         let one = self.house.replica("a", lease: .seconds(36_000), copy: nowhere)

@@ -5,12 +5,12 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// What operators are shown of kills.
+/// The information about kills that operators see.
 @Suite struct KillListingTests {
     private let house = Household()
     private let alice = KillScope.account(AccountID("alice"))
 
-    @Test func `given a store that is away, a list of kills does not say that it is all`() async throws {
+    @Test func `a list of kills is marked as incomplete while the store is unreachable`() async throws {
         let one = self.house.replica("a")
         try await self.house.run([one]) {
             let before = await one.kills.listing()
@@ -24,7 +24,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a pending kill and a gateway that was started anew, its report names whom the list has`()
+    @Test func `after a restart, the report of a pending kill names the replicas in the list`()
         async throws
     {
         let silent = self.house.replica("silent", lease: .seconds(36_000))
@@ -33,7 +33,7 @@ import TokenStorage
         try await self.house.run([one]) {
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
         }
-        // It sees nothing through: that is not run.
+        // The next gateway only starts and does not run, so it does not complete the kill.
         let next = self.house.replica("b")
         try await next.kills.start()
 
@@ -45,7 +45,7 @@ import TokenStorage
         #expect(pending.allSatisfy { $0.until != nil })
     }
 
-    @Test func `given a revival, the kill that it lifted says when, and no other`() async throws {
+    @Test func `only the kill that a revival lifted has the time of the revival`() async throws {
         let one = self.house.replica("a")
         try await self.house.run([one]) {
             for scope in [self.alice, .account(AccountID("bob"))] {
@@ -61,7 +61,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill of another replica's, it is reported as soon as it stands`() async throws {
+    @Test func `a kill of another replica is reported as soon as it is stored`() async throws {
         let (one, other) = (
             self.house.replica("a", lease: .seconds(36_000)), self.house.replica("b", lease: .seconds(36_000))
         )
@@ -75,7 +75,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given what was said of a complete kill that does not open, it is complete, and hides no other`()
+    @Test func `a kill whose end record can't be opened is complete and hides no other kill`()
         async throws
     {
         let one = self.house.replica("a")
@@ -90,13 +90,13 @@ import TokenStorage
         }
     }
 
-    @Test func `given tokens that are written down and have not left their account, the report counts each once`()
+    @Test func `tokens that are written down but still in their account are counted once`()
         async throws
     {
         let one = self.house.replica("a")
         try await self.house.put("alice")
         self.house.provider.answer(.unreachable(.noKnownReason))
-        // The sweep writes them down, and can't empty the account.
+        // The sweep writes the tokens down but can't remove them from the account.
         self.house.store.fail(.full, at: .account("alice"))
         try await self.house.run([one]) {
             let kill = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
@@ -108,7 +108,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given such a record and a replica that has not stopped, the kill is pending all the same`() async throws
+    @Test func `a kill with an invalid end record and an unfenced replica stays pending`() async throws
     {
         let silent = self.house.replica("silent", lease: .seconds(36_000))
         try await silent.kills.start()
@@ -119,7 +119,7 @@ import TokenStorage
             let kill = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
             #expect(kill.state == .pending)
         }
-        // Nor does one that starts later believe it.
+        // A replica that starts later does not trust the record either.
         let next = self.house.replica("b")
         try await next.kills.start()
         #expect(try await next.kills.reports().map(\.state) == [.pending])

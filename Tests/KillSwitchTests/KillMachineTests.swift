@@ -4,7 +4,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// A poll and a wait on a store that several hosts reach and that may lose its last writes, step by step.
+/// The steps of a poll and of a wait, on a store that several hosts can reach and that may lose its last writes.
 @Suite struct KillMachineTests {
     private typealias Action = KillMachine.PollAction
     private let incarnation = IncarnationID("own")
@@ -20,7 +20,7 @@ import TokenStorage
         )
     }
 
-    /// The record that is to be written, and where.
+    /// The record to write, with its id and version.
     private func written(_ action: Action) throws -> ReplicaVault.Entry {
         guard case .writeReplica(let record, let id, let version, _) = action else { throw Unexpected(action: action) }
         return ReplicaVault.Entry(id: id, record: record, version: version)
@@ -28,7 +28,7 @@ import TokenStorage
 
     private struct Unexpected: Error { let action: Action }
 
-    /// Goes on from reading the log, up to the write that says what was read.
+    /// Continues from reading the log to the write that acknowledges it.
     private func read(_ machine: inout KillMachine, _ entries: [KillEntry]) throws -> ReplicaVault.Entry {
         try self.written(self.fence(&machine, .whole(KillLogContents(entries: entries))))
     }
@@ -41,16 +41,16 @@ import TokenStorage
         return machine.didFence()
     }
 
-    /// Joins, and reads the kill.
+    /// Joins and reads the kill.
     ///
-    /// - Returns: the heartbeat that is to be written then.
+    /// - Returns: the heartbeat to write next.
     private func join(_ machine: inout KillMachine) throws -> ReplicaVault.Entry {
         let joining = try self.written(machine.beginPoll(self.start))
         #expect(machine.didWriteReplica(.stands(joining.version)) == .readLog(behind: .start))
         return try self.read(&machine, [self.kill])
     }
 
-    @Test func `I4_replicas are listed only once an own write with the kill's epoch stands`() throws {
+    @Test func `I4_replicas are listed only after this replica's write of the kill's epoch is stored`() throws {
         var machine = self.machine()
         let heartbeat = try self.join(&machine)
         #expect(machine.beginWait(for: Epoch(1)) == .lookForEnd)
@@ -64,7 +64,7 @@ import TokenStorage
         #expect(machine.leaseUntil > self.start.boot)
     }
 
-    @Test func `I3_a joining whose answer was lost is written over, and the log read behind that`() throws {
+    @Test func `I3_a joining whose acknowledgement was lost is overwritten, and the log is read after that`() throws {
         var machine = self.machine()
         let joining = try self.written(machine.beginPoll(self.start))
 
@@ -75,7 +75,7 @@ import TokenStorage
         #expect(machine.didWriteReplica(.stands(rewritten.version)) == .readLog(behind: .start))
     }
 
-    @Test func `I3_an own record at a version that is not known gives no lease before the log was read again`() throws {
+    @Test func `I3_this replica's record at an unknown version gives no lease until the log is read`() throws {
         var machine = self.machine()
         let heartbeat = try self.join(&machine)
         var record = heartbeat.record
@@ -88,7 +88,7 @@ import TokenStorage
         #expect(machine.didWriteReplica(.stands(again.version)) == .readLog(behind: .start))
     }
 
-    @Test func `I3_who was expelled, or taken out of the list, joins as another`() throws {
+    @Test func `I3_a replica that was expelled or removed from the list joins under a new id`() throws {
         for isExpelled in [true, false] {
             var machine = self.machine()
             let heartbeat = try self.join(&machine)
@@ -103,7 +103,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I4_who goes by another entry of that number has not taken the kill`() throws {
+    @Test func `I4_a replica with another entry at that number has not acknowledged the kill`() throws {
         var machine = self.machine()
         let heartbeat = try self.join(&machine)
         _ = machine.didWriteReplica(.stands(heartbeat.version))
@@ -128,7 +128,7 @@ import TokenStorage
         #expect(machine.log.kill(Epoch(1))?.watch?.pending == [ReplicaID("b"), ReplicaID("c")])
     }
 
-    @Test func `I3_where entries may be lost, the last ones that are known are each looked for`() throws {
+    @Test func `I3_if a store may lose entries, each of the last known entries is checked`() throws {
         var machine = self.machine()
         let heartbeat = try self.join(&machine)
         _ = machine.didWriteReplica(.stands(heartbeat.version))
@@ -145,7 +145,7 @@ import TokenStorage
         #expect(machine.leaseUntil == .distantPast)
     }
 
-    @Test func `an order that others are always faster than costs no lease`() throws {
+    @Test func `an order that repeatedly loses its place to other writers does not cost the lease`() throws {
         var machine = self.machine()
         let heartbeat = try self.join(&machine)
         _ = machine.didWriteReplica(.stands(heartbeat.version))
@@ -172,7 +172,7 @@ import TokenStorage
         #expect(machine.log.pendingKills.map(\.entry) == [order.entry])
     }
 
-    @Test func `I4_an entry that was written anew since the listing has all listed again`() throws {
+    @Test func `I4_an entry rewritten since the listing causes a new listing`() throws {
         var machine = self.machine()
         let heartbeat = try self.join(&machine)
         _ = machine.didWriteReplica(.stands(heartbeat.version))
@@ -190,7 +190,7 @@ import TokenStorage
         StoreGuarantees(reach: .network, failover: .losesSuffix),
         StoreGuarantees(reach: .process, failover: .losesSuffix),
     ])
-    func `no version is written twice with other content where writes may be lost or an earlier copy put back`(
+    func `versions are random if the store may lose writes or be restored from an older copy`(
         losing: StoreGuarantees
     ) {
         #expect(Set((0..<20).map { _ in losing.version(behind: nil) }).count > 1)
@@ -199,14 +199,14 @@ import TokenStorage
         #expect(losing.version(behind: Version(.max - 1)) == Version(.max))
     }
 
-    @Test func `versions of a store that ends with its process count up`() {
+    @Test func `versions of a store that ends with its process are consecutive`() {
         let counting = StoreGuarantees(reach: .process)
         #expect(counting.version(behind: nil) == .first)
         #expect(counting.version(behind: Version(7)) == Version(8))
     }
 
     @Test(arguments: [nil, KillID.random()])
-    func `a replica's record reads back as it was`(_ entry: KillID?) throws {
+    func `a replica's record is decoded as it was encoded`(_ entry: KillID?) throws {
         let record = ReplicaRecord(
             incarnation: self.incarnation,
             name: "a",
@@ -217,7 +217,7 @@ import TokenStorage
             joinedAt: WallTime(millisecondsSince1970: 5)
         )
         #expect(try ReplicaRecord(decoding: record.encoded()) == record)
-        // One of before there were last entries reads it.
+        // A version without last entries can read a record that has none.
         let format = record.encoded().withUnredacted { $0[0] }
         #expect(format == (entry == nil ? 1 : 2))
     }

@@ -4,7 +4,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Kills while the store takes nothing.
+/// Kills while the store accepts no writes.
 @Suite struct KillOrderTests {
     private let house = Household()
     private let directory: TemporaryDirectory
@@ -19,7 +19,7 @@ import TokenStorage
     }
 
     @Test(arguments: [(FaultyTokenStore.Fault.away, "unreachable"), (.full, "unwritable")])
-    func `given a store that does not take it, the replica asked is fenced, and the kill stands when the store is back`(
+    func `a kill that the store does not accept fences this replica, and is stored when the store recovers`(
         _ fault: FaultyTokenStore.Fault,
         _ store: String
     ) async throws {
@@ -46,7 +46,7 @@ import TokenStorage
             #expect(one.kills.waitingScopes.isEmpty)
             #expect(one.kills.epochs.pending.isEmpty)
             #expect(one.kills.killedScopes == [self.alice])
-            // Until it is in the audit log.
+            // The order is kept until it is in the audit log.
             var kept = one.kills.keptKills.makeAsyncIterator()
             let told = try #require(await kept.next())
             #expect(try await self.copy.pendingKills().count == 1)
@@ -55,7 +55,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a store that comes back within the wait, the kill is complete`() async throws {
+    @Test func `a kill is complete if the store recovers within the wait`() async throws {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
             self.house.store.fail(.away)
@@ -67,7 +67,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kept kill, a process that starts later is fenced before it reads the log, and writes it`()
+    @Test func `a process that starts later is fenced by a kept kill before it reads the log, and writes the kill`()
         async throws
     {
         let one = self.house.replica("a", copy: self.copy)
@@ -90,13 +90,13 @@ import TokenStorage
         #expect(told?.reason == "drill" && told?.epoch == Epoch(1) && told?.isOwn == false)
         let more = await kept.next()
         #expect(more == nil)
-        // It stands once, also for whoever kept it first.
+        // The kill is stored once, even though another process kept it first.
         let entries = try await KillLog(self.house.records).contents().entries
         #expect(entries.map(\.scope) == [self.alice])
     }
 
     @Test
-    func `given a kept kill that was told of and never recorded, the next process tells of it, until it is recorded`()
+    func `a kept kill that was announced but not recorded is announced by the next process until it is recorded`()
         async throws
     {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
@@ -124,7 +124,7 @@ import TokenStorage
         #expect(rest.isEmpty)
     }
 
-    @Test func `given kept kills of which one is damaged, nothing starts, and the others hold and are told of`()
+    @Test func `a damaged kept kill prevents a start, and the other kept kills are applied and announced`()
         async throws
     {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
@@ -146,7 +146,7 @@ import TokenStorage
                 try await KillLog(self.house.records).contents().entries.count == 1
             }
         }
-        // As an earlier version calls one that stands and is not recorded.
+        // An earlier version uses this file name for a kill that is stored but not recorded.
         let id = try #require(try await KillLog(self.house.records).entry(Epoch(1))?.id)
         try self.directory.move("kill-log/store/order-\(id)", to: "kill-log/store/standing-\(id)")
         let next = self.house.replica("d", lease: .seconds(36_000), copy: self.copy)
@@ -156,7 +156,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a write that the store acknowledges and loses, the kill is written again`() async throws {
+    @Test func `a kill whose acknowledged write the store loses is written again`() async throws {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
         self.house.store.fail(.forgotten, [.write], at: .kill(1), times: 1)
         try await self.house.run([one]) {
@@ -168,7 +168,7 @@ import TokenStorage
     }
 
     @Test
-    func `given a write whose answer was lost, and a poll that has read it, it was not kept, and nothing is told`()
+    func `a kill that a poll finds after its acknowledgement was lost is not kept and not announced`()
         async throws
     {
         let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
@@ -188,7 +188,7 @@ import TokenStorage
         #expect(!self.house.log.text.contains("does not stand in the store"))
     }
 
-    @Test func `given two processes that keep the same kill, it stands once`() async throws {
+    @Test func `a kill that two processes keep is stored once`() async throws {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
             self.house.store.fail(.full, at: .kill(1))
@@ -206,7 +206,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given no place to keep it either, the kill holds as long as the process, and that is said`()
+    @Test func `a kill that can't be kept on disk lasts as long as the process, and that is logged`()
         async throws
     {
         let one = self.house.replica("a")
@@ -219,7 +219,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a write whose answer was lost, the kill stands once`() async throws {
+    @Test func `a kill whose acknowledgement was lost is stored once`() async throws {
         let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
             self.house.store.fail(.unanswered, [.write], times: 1)

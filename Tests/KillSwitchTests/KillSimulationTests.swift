@@ -1,9 +1,10 @@
 import TestKit
 import Testing
 
-/// Kills over a store that does all that one of several hosts may do, by seeded schedules.
+/// Kills in seeded schedules, over a store with every fault that a store shared by several hosts may have.
 ///
-/// One after the other, since other tests want to go on too. `MARTLET_SCHEDULES` says how many of each; see Model.
+/// The tests run one after the other, because other tests need CPU time too. `MARTLET_SCHEDULES` sets the number of
+/// schedules of each kind; see Model.
 @Suite(.serialized) struct KillSimulationTests {
     typealias Weather = KillSimulation.Weather
 
@@ -21,7 +22,7 @@ import Testing
             Weather(storeFails: 0.05, isStale: 0.1, losesSuffix: 0.002, stops: 0.01, dies: 0.003)
         ),
     ])
-    func `I2_I3_I4_I6_what is complete nobody sends, each kill stands once, and a lease is by a log that stands`(
+    func `I2_I3_I4_I6_no replica sends killed tokens, each kill is stored once, and leases need a stored log`(
         _ name: String,
         _ weather: Weather
     ) async {
@@ -42,7 +43,7 @@ import Testing
         if weather.losesSuffix > 0 { #expect(restored > 0) }
     }
 
-    /// Each fault of a store breaks something where the rule against it is left out.
+    /// Leaving out a rule makes some fault of the store violate an invariant.
     @Test(arguments: [
         (KillSimulation.Mutation.leaseByReading, Weather(isStale: 0.8)),
         (.forgetfulStore, Weather(isStale: 0.5, dies: 0.02)),
@@ -50,7 +51,7 @@ import Testing
         (.ordersAreDropped, Weather(storeFails: 0.2)),
         (.nothingIsRestored, Weather(losesSuffix: 0.004)),
     ])
-    func `without a rule there is a schedule that breaks what it is for`(
+    func `if a rule is left out, some schedule violates what the rule protects`(
         _ mutation: KillSimulation.Mutation,
         _ weather: Weather
     ) async {

@@ -5,12 +5,12 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Kills, over one replica and over several.
+/// Kills with one replica and with several.
 @Suite struct KillSwitchTests {
     private let house = Household()
     private let alice = KillScope.account(AccountID("alice"))
 
-    @Test func `given one replica, a kill is complete once it is fenced, and its tokens are revoked`() async throws {
+    @Test func `with one replica, a kill is complete once that is fenced, and the tokens are revoked`() async throws {
         let one = self.house.replica("a")
         try await self.house.put("alice")
         try await self.house.put("bob")
@@ -18,7 +18,7 @@ import TokenStorage
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(36_000))
             #expect(report.state == .complete)
             #expect(report.replicas == [KillReport.Replica(name: "a", state: .acknowledged)])
-            // At once by the order, then by the log.
+            // Fenced at once by the order, then by the log.
             #expect(one.fence.fenced == [.start, Epoch(1)])
             try await eventually("both tokens to be revoked") {
                 try await one.kills.report(on: report.id).tokens.revoked == 2
@@ -30,8 +30,8 @@ import TokenStorage
         }
     }
 
-    @Test func `given two replicas, a kill is complete when both are fenced`() async throws {
-        // Time goes faster than they do: the other has as much of it as it needs.
+    @Test func `with two replicas, a kill is complete when both are fenced`() async throws {
+        // The test clock runs faster than the replicas, so the other replica gets a long lease.
         let (one, other) = (self.house.replica("a"), self.house.replica("b", lease: .seconds(36_000)))
         try await self.house.run([one, other]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
@@ -42,7 +42,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a replica that does not move, a kill is pending and names it, and complete only past its lease`()
+    @Test func `a kill names a stuck replica as pending and completes only after that replica's lease`()
         async throws
     {
         let (one, stuck) = (self.house.replica("a"), self.house.replica("stuck", lease: .seconds(20)))
@@ -50,7 +50,7 @@ import TokenStorage
         try await stuck.kills.start()
         try await self.house.run([one]) {
             let raisedAt = self.house.clock.now
-            // No more than one look: a wait may outlast the lease, where time goes faster than the test.
+            // Only one check, because a longer wait may outlast the lease when the test clock runs fast.
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
             #expect(report.replicas.first { $0.state == .pending }?.name == "stuck")
@@ -60,13 +60,13 @@ import TokenStorage
             }
             let end = try await one.kills.report(on: report.id)
             #expect(end.replicas.first { $0.name == "stuck" }?.state == .leaseExpired)
-            // 20 s and a hundredth, and one second.
+            // A lease of 20 s plus a hundredth, and one second.
             #expect(raisedAt.duration(to: self.house.clock.now) >= .milliseconds(21_200))
         }
         stuck.fence.release()
     }
 
-    @Test func `I4_given a replica that joins while a kill is written, the kill waits for it`() async throws {
+    @Test func `I4_a kill waits for a replica that joins while the kill is written`() async throws {
         let one = self.house.replica("a")
         let vault = ReplicaVault(self.house.records)
         let newcomer = ReplicaRecord(
@@ -75,7 +75,7 @@ import TokenStorage
             lease: .seconds(20),
             joinedAt: self.house.clock.wall
         )
-        // It has joined, and read the log before the kill stood there; its next word does not come.
+        // The replica has joined and read the log before the kill was stored. It never writes again.
         self.house.store.afterWrite(at: .kill(1)) {
             _ = try? await vault.write(newcomer, for: .random(), expecting: nil)
         }
@@ -91,7 +91,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a replica that stopped in order, a kill does not wait for it`() async throws {
+    @Test func `a kill does not wait for a replica that stopped in order`() async throws {
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         try await self.house.run([other]) {}
         #expect(other.kills.hasLeft)
@@ -102,14 +102,14 @@ import TokenStorage
         }
     }
 
-    @Test func `given a store that is away when it stops, a replica knows that it stays listed`() async throws {
+    @Test func `a replica that stops while the store is unreachable knows that it stays listed`() async throws {
         let one = self.house.replica("a")
         try await self.house.run([one]) { self.house.store.fail(.away) }
         #expect(!one.kills.hasLeft)
         #expect(self.house.log.lines.contains { $0.contains("stays listed") })
     }
 
-    @Test func `given a replica whose process has ended for certain, a kill does not wait for it`() async throws {
+    @Test func `a kill does not wait for a replica whose process has certainly ended`() async throws {
         let one = self.house.replica("a", witness: Gravedigger())
         let dead = self.house.replica("dead")
         try await dead.kills.start()
@@ -121,7 +121,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill, a replica that starts later is fenced before it has a lease`() async throws {
+    @Test func `a replica that starts after a kill is fenced before it has a lease`() async throws {
         let (one, late) = (self.house.replica("a"), self.house.replica("late", lease: .seconds(36_000)))
         try await self.house.run([one]) {
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
@@ -134,7 +134,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill, a revival lets new tokens come and leaves the old ones dead`() async throws {
+    @Test func `a revival allows new tokens and leaves the old ones dead`() async throws {
         let one = self.house.replica("a")
         try await self.house.run([one]) {
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
@@ -147,11 +147,11 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill by another that comes between, a revival does not lift it unseen`() async throws {
+    @Test func `a revival does not lift an unseen kill that another replica wrote meanwhile`() async throws {
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         try await self.house.run([one, other]) {
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
-            // Where the revival would have its place another kill stands when it is written.
+            // When the revival is written, another kill already has its number.
             let log = KillLog(self.house.records)
             let unseen = KillEntry(.kill, self.alice, reason: "again", streams: .abort, at: self.house.clock.wall)
             self.house.store.beforeWrite(at: .kill(2)) { _ = try? await log.append(unseen, behind: Epoch(1)) }
@@ -164,7 +164,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a store that has lost the log's end, nothing is written behind the gap`() async throws {
+    @Test func `an entry is not appended after a gap if the store has lost the end of the log`() async throws {
         let one = self.house.replica("a")
         try await self.house.run([one]) {
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
@@ -175,7 +175,7 @@ import TokenStorage
         #expect(try await log.contents().entries.count == 1)
     }
 
-    @Test func `given what is not killed, a revival is refused`() async throws {
+    @Test func `a revival of a scope that is not killed is refused`() async throws {
         let one = self.house.replica("a")
         try await self.house.run([one]) {
             await #expect(throws: KillSwitchError(.notKilled, "")) {
@@ -184,11 +184,11 @@ import TokenStorage
         }
     }
 
-    @Test func `given a store that is away, no token may be put into a request past the lease`() async throws {
+    @Test func `while the store is unreachable, no token is used after the lease`() async throws {
         let one = self.house.replica("a", lease: .seconds(36_000))
         try await self.house.run([one]) {
             self.house.store.fail(.away)
-            // Any poll that was under way is over then.
+            // After this call, any poll that was in progress has ended.
             await #expect(throws: StoreError.self) { try await one.kills.read() }
             let leaseUntil = one.fence.until
             #expect(self.house.clock.now.duration(to: leaseUntil) <= .seconds(36_000))
@@ -198,13 +198,13 @@ import TokenStorage
             #expect(!one.kills.holdsLease)
             await #expect(throws: CredentialError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
             self.house.store.recover()
-            // The clock here may be faster than a poll.
+            // The test clock may run faster than a poll.
             try await eventually("the lease to be renewed") { (try? await one.kills.renewIfLapsed()) != nil }
             #expect(one.kills.holdsLease)
         }
     }
 
-    @Test func `given a store that does not answer, nobody waits for a lapsed lease for longer than a second`()
+    @Test func `a caller waits at most a second for a lapsed lease while the store does not respond`()
         async throws
     {
         let one = self.house.replica("a", lease: .seconds(36_000))
@@ -217,7 +217,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a replica that reads and can't write, a kill waits for its lease`() async throws {
+    @Test func `a kill waits for the lease of a replica that can read but not write`() async throws {
         let one = self.house.replica("a")
         let other = self.house.replica("b", lease: .seconds(20))
         try await self.house.run([one, other]) {
@@ -234,7 +234,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a record of a replica whose answer was lost, joining again finds it`() async throws {
+    @Test func `a replica whose joining was not acknowledged finds its record when it joins again`() async throws {
         let one = self.house.replica("a")
         self.house.store.fail(.unanswered, [.write], times: 1)
         await #expect(throws: StoreError.self) { try await one.kills.start() }
@@ -244,7 +244,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given refreshes under way, their accounts count as in flight until their claims are over`() async throws
+    @Test func `accounts with refreshes in progress count as in flight until their claims are over`() async throws
     {
         let one = self.house.replica("a")
         let short = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
@@ -262,7 +262,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill by one replica, another answers for it`() async throws {
+    @Test func `a replica reports a kill that another replica raised`() async throws {
         let (one, other) = (self.house.replica("a"), self.house.replica("b", lease: .seconds(36_000)))
         try await self.house.run([one, other]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
@@ -273,7 +273,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given an import, other replicas read the account anew`() async throws {
+    @Test func `after an import, other replicas reread the account`() async throws {
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         try await self.house.run([one, other]) {
             try await one.kills.replaced(AccountID("alice"), by: .random())
@@ -282,7 +282,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given imports while the entry of another is written, they are told of together by the next`()
+    @Test func `imports that wait for another entry are announced together by the next entry`()
         async throws
     {
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
@@ -303,13 +303,13 @@ import TokenStorage
     }
 
     @Test(arguments: [0, 1, 2, 1_000])
-    func `an entry that tells of imports is read as it was written, one alone in the layout of before`(count: Int)
+    func `an entry with imports is decoded as it was encoded, and a single import uses the old layout`(count: Int)
         throws
     {
         let replacements = (0..<count).map { number in
             KillEntry.Replacement(account: AccountID("account-\(number)"), grant: .random())
         }
-        // Whoever of those who wait together comes to write it.
+        // Any of the waiting imports may write the entry, so the scope is arbitrary.
         let scope = KillScope.account(AccountID("account-1"))
         let entry = KillEntry(.replaced, scope, replacements: replacements, at: self.house.clock.wall)
         let bytes = entry.encoded()

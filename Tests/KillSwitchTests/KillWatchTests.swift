@@ -3,7 +3,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// When a kill is complete.
+/// The conditions for a complete kill.
 @Suite struct KillWatchTests {
     private let start = BootInstant(nanoseconds: 0)
     private let id = ReplicaID("r")
@@ -24,7 +24,7 @@ import TokenStorage
 
     private func at(_ seconds: Double) -> BootInstant { self.start.advanced(by: .seconds(seconds)) }
 
-    /// Reads the same record each second from 1 to `end`, but for the seconds in `gap`.
+    /// Reads the same record each second from 1 to `end`, except for the seconds in `gap`.
     private func watch(until end: Int, without gap: Range<Int> = 0..<0) -> KillWatch {
         var watch = self.watch([self.entry()])
         for second in 1...end where !gap.contains(second) {
@@ -40,25 +40,25 @@ import TokenStorage
         KillWatch(Epoch(3), ReplicaVault.Listing(entries: entries), reach: reach, now: self.start)
     }
 
-    @Test func `given no replica but those that are fenced, it is complete`() {
+    @Test func `a kill is complete if all replicas are fenced`() {
         #expect(self.watch([self.entry(acknowledged: 3)]).isComplete)
         #expect(!self.watch([self.entry(acknowledged: 2)]).isComplete)
     }
 
-    @Test func `given a replica that acknowledges, it is complete`() {
+    @Test func `a kill is complete when the last replica acknowledges it`() {
         var watch = self.watch([self.entry()])
         watch.saw(self.entry(acknowledged: 3, version: 2), of: self.id, at: self.at(1))
         #expect(watch.isComplete)
         #expect(watch.replicas.map(\.state) == [.acknowledged])
     }
 
-    @Test func `given a store whose reads may be stale, silence is proven by expelling the version that was watched`() {
+    @Test func `if reads may be stale, silence is proven by expelling the version that was watched`() {
         var watch = self.watch([self.entry()], on: .network)
         for second in 1...12 { watch.saw(self.entry(), of: self.id, at: self.at(Double(second))) }
         #expect(!watch.isComplete)
         #expect(watch.silent == [self.entry()])
 
-        // It had written meanwhile: a compare-and-set says so, and the count starts anew.
+        // The replica has written in the meantime: a compare-and-set reveals that, and the count restarts.
         watch.saw(self.entry(version: 2), of: self.id, at: self.at(13))
         #expect(watch.silent == [])
 
@@ -69,7 +69,7 @@ import TokenStorage
         #expect(watch.replicas.map(\.state) == [.leaseExpired])
     }
 
-    @Test func `given another waiter that expels a silent replica, it is complete at once, else by its silence`() {
+    @Test func `a silent replica that another waiter expels completes the kill, at once if it was watched`() {
         var expelled = self.entry(version: 2)
         var record = expelled.record
         record.isExpelled = true
@@ -87,23 +87,23 @@ import TokenStorage
         #expect(other.isComplete)
     }
 
-    @Test func `given a replica that has gone, it is complete`() {
+    @Test func `a kill is complete when the last replica is gone`() {
         var watch = self.watch([self.entry()])
         watch.saw(nil, of: self.id, at: self.at(1))
         #expect(watch.replicas.map(\.state) == [.gone])
     }
 
-    @Test func `given silence, it is complete when the lease, a hundredth and a second are over, and not before`() {
+    @Test func `silence completes a kill only after the lease, a hundredth of it and a second`() {
         #expect(!self.watch(until: 11).isComplete)
         #expect(self.watch(until: 12).isComplete)
     }
 
-    @Test func `given a gap between the reads, the silence counts from after it`() {
+    @Test func `a gap between the reads restarts the silence`() {
         #expect(!self.watch(until: 16, without: 2..<6).isComplete)
         #expect(self.watch(until: 18, without: 2..<6).isComplete)
     }
 
-    @Test func `given a replica that writes anything, its silence counts anew`() {
+    @Test func `any write of a replica restarts its silence`() {
         var watch = self.watch(until: 10)
         watch.saw(self.entry(acknowledged: 2, version: 2), of: self.id, at: self.at(11))
         watch.saw(self.entry(acknowledged: 2, version: 2), of: self.id, at: self.at(12.5))
@@ -111,7 +111,7 @@ import TokenStorage
         #expect(watch.replicas.first?.until == self.at(22.1))
     }
 
-    @Test func `given a replica whose record does not open, its silence counts from when it does`() {
+    @Test func `the silence of a replica counts only from when its record can be opened`() {
         var watch = KillWatch(Epoch(3), ReplicaVault.Listing(unreadable: [self.id]), now: self.start)
         #expect(!watch.isComplete)
         #expect(watch.replicas.first?.until == nil)
@@ -124,7 +124,7 @@ import TokenStorage
         #expect(watch.replicas.map(\.state) == [.leaseExpired])
     }
 
-    @Test func `given reads of one that fail, its silence counts from after them, and that of others goes on`() {
+    @Test func `failed reads of one replica restart its silence and not that of others`() {
         let other = ReplicaID("s")
         let others = ReplicaVault.Entry(id: other, record: self.entry().record, version: Version(1))
         var watch = self.watch([self.entry(), others])
@@ -136,11 +136,11 @@ import TokenStorage
         #expect(watch.replicas.first?.until == self.at(6).advanced(by: .milliseconds(11_100)))
     }
 
-    @Test func `given rounds that take longer than the gap, replicas that are each read often enough lapse`() {
+    @Test func `in slow rounds, each replica's silence counts if that replica is read often enough`() {
         let other = ReplicaID("s")
         let others = ReplicaVault.Entry(id: other, record: self.entry().record, version: Version(1))
         var watch = self.watch([self.entry(), others])
-        // The one is read at the beginning of each round, the other 1.5 s later.
+        // One replica is read at the beginning of each round, the other 1.5 s later.
         for round in 0...6 {
             watch.saw(self.entry(), of: self.id, at: self.at(Double(round) * 2))
             watch.saw(others, of: other, at: self.at(Double(round) * 2 + 1.5))

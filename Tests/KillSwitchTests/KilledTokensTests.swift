@@ -6,12 +6,12 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// What becomes of a killed grant's tokens at the provider.
+/// Revocation of a killed grant's tokens at the provider.
 @Suite struct KilledTokensTests {
     private let house = Household()
     private let alice = KillScope.account(AccountID("alice"))
 
-    /// Runs `body` when an account was killed and the provider could not be reached for its two tokens.
+    /// Runs `body` after an account was killed and the provider could not be reached for its two tokens.
     private func whenUnreached(_ body: @escaping @Sendable (Replica, KillReport) async throws -> Void) async throws {
         let one = self.house.replica("a")
         try await self.house.put("alice")
@@ -25,11 +25,11 @@ import TokenStorage
         }
     }
 
-    @Test func `given one revocation that does not open, the others go on and the report is given`() async throws {
+    @Test func `a revocation record that can't be opened does not stop the others or the report`() async throws {
         try await self.whenUnreached { one, report in
             let keys = try await self.house.store.records(under: .revocations, after: nil, limit: 9).map(\.key)
             self.house.store.fail(.spoiled, at: try #require(keys.first))
-            // It may have been read already, for a last time.
+            // The record may have been read once more already.
             try await eventually("that one not to open") {
                 self.house.log.lines.contains { $0.contains("could not be revoked now") }
             }
@@ -40,7 +40,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given an unreachable provider, the tokens are asked about again until it is there`() async throws {
+    @Test func `an unreachable provider is asked again until it responds`() async throws {
         try await self.whenUnreached { one, report in
             self.house.provider.answer(.revoked)
             try await eventually("both tokens to be revoked") {
@@ -49,13 +49,13 @@ import TokenStorage
         }
     }
 
-    @Test func `given settled revocations, they are reported, and no longer among those to be done`() async throws {
+    @Test func `settled revocations are reported and removed from the pending list`() async throws {
         let one = self.house.replica("a")
         for account in ["alice", "bob"] { try await self.house.put(account) }
         try await self.house.run([one]) {
             func killAndRevoke(_ scope: KillScope) async throws -> KillReport {
                 let report = try await one.kills.kill(scope, reason: "drill", streams: .abort, wait: .seconds(1))
-                // Before the next kill: what that finds in a record still is its own.
+                // Wait before the next kill, which would take over the tokens that are still in a record.
                 try await eventually("the tokens of \(scope.text) to be revoked") {
                     try await one.kills.report(on: report.id).tokens.revoked == 2
                 }
@@ -71,14 +71,14 @@ import TokenStorage
                 #expect(tokens.map(\.account.rawValue) == [account, account])
                 #expect(tokens.allSatisfy { $0.token == nil && $0.outcome == .revoked })
             }
-            // Each token once, whoever lists it, while it goes from one list to the other.
+            // Each token was revoked once, even while its record moved from one list to the other.
             #expect(self.house.provider.asked.count == 4)
         }
     }
 
-    @Test func `given an unreachable provider, it is told when it is asked again, and that holds`() async throws {
+    @Test func `an unreachable provider is asked again when the report says`() async throws {
         try await self.whenUnreached { one, report in
-            // When the next try of each token is known, some tries later
+            // Given tokens with several tries and a known next try
             let told = Mutex<(at: WallTime, asked: Int)?>(nil)
             try await eventually("the next try to be known") {
                 let found = try await self.nextTry(one)
@@ -87,14 +87,14 @@ import TokenStorage
             }
             let (next, asked) = try #require(told.withLock { $0 })
 
-            // Then the report has a time, too, and somebody is asked when it has come
+            // Then the report has a time as well, and the provider is asked when that time has come
             try await eventually("the report to say so") {
                 try await one.kills.report(on: report.id).tokens.nextTryAt != nil
             }
             try await eventually("somebody to be asked") { self.house.provider.asked.count > asked }
             #expect(self.house.clock.wall >= next)
 
-            // And nothing is promised when nothing waits any more
+            // And no time is reported once nothing waits any more
             self.house.provider.answer(.revoked)
             try await eventually("both tokens to be revoked") {
                 try await one.kills.report(on: report.id).tokens.revoked == 2
@@ -117,7 +117,7 @@ import TokenStorage
             // When tokens are killed
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
 
-            // Then they are told as such, and not as out of reach
+            // Then the tokens are reported as refused, and not as unreachable
             try await eventually("both to be asked about twice") {
                 let tokens = try await one.kills.revocations(of: report.id)
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 && $0.token != nil }
@@ -128,7 +128,7 @@ import TokenStorage
             #expect(refused.total == 2)
             #expect(self.house.log.lines.count { $0.hasPrefix("warning a provider refuses the client") } == 2)
 
-            // And are revoked when the secret is right
+            // And the tokens are revoked when the secret is right
             self.house.provider.answer(.revoked)
             try await eventually("both to be revoked") {
                 try await one.kills.report(on: report.id).tokens.revoked == 2
@@ -136,9 +136,9 @@ import TokenStorage
         }
     }
 
-    @Test func `given killed tokens that nobody has written down yet, they are among those to be revoked`() async throws
+    @Test func `killed tokens that no replica has written down yet count as tokens to revoke`() async throws
     {
-        // Given a kill whose sweep is over, and tokens that its log makes dead
+        // Given a kill whose sweep is over, and tokens stored later that the kill log makes dead
         let one = self.house.replica("a")
         let bob = AccountID("bob")
         self.house.provider.answer(.unreachable(.noKnownReason))
@@ -146,7 +146,7 @@ import TokenStorage
             _ = try await one.kills.kill(.account(bob), reason: "drill", streams: .abort, wait: .seconds(1))
             try await self.house.put("bob")
 
-            // Then they wait, each once, whether a sweep has found them by now or has not
+            // Then the tokens wait, each once, whether or not a sweep has found them
             for _ in 0..<100 {
                 let waiting = try await one.kills.tokensToRevoke(of: bob)
                 #expect(waiting.map(\.kind) == [.refreshToken, .accessToken])
@@ -155,8 +155,8 @@ import TokenStorage
         }
     }
 
-    /// When the first of an account's two tokens is tried again, and how often somebody was asked by then; `nil` at a moment
-    /// when somebody is, or before some tries.
+    /// The earlier next try of an account's two tokens, and the number of requests so far. `nil` while a request is in
+    /// progress, or before more than six requests.
     private func nextTry(_ one: Replica) async throws -> (at: WallTime, asked: Int)? {
         let asked = self.house.provider.asked.count
         let times = try await one.kills.tokensToRevoke(of: AccountID("alice")).compactMap(\.nextTryAt)
@@ -166,7 +166,7 @@ import TokenStorage
         return (next, asked)
     }
 
-    @Test func `given a wall clock that jumps ahead by years, an unreachable provider is still asked`() async throws {
+    @Test func `an unreachable provider is still asked after the wall clock jumps ahead by years`() async throws {
         try await self.whenUnreached { one, report in
             self.house.clock.jumpWall(by: .seconds(86_400 * 3_650))
             self.house.provider.answer(.revoked)
@@ -176,19 +176,19 @@ import TokenStorage
         }
     }
 
-    @Test func `given a provider that stays unreachable, its tokens are given up, and reported as that`() async throws {
+    @Test func `tokens of a provider that stays unreachable are given up and reported as given up`() async throws {
         try await self.whenUnreached { one, report in
-            // Given that it is still asked
+            // Given that the provider is still asked
             #expect(try await one.kills.report(on: report.id).tokens.givenUp == 0)
 
-            // When a day has gone by
+            // When a day has passed
             self.house.clock.jumpWall(by: .seconds(25 * 3_600))
 
             // Then the report counts each token once
             try await eventually("both tokens to be given up") {
                 try await one.kills.report(on: report.id).tokens.givenUp == 2
             }
-            // and the log names each, for whoever can end its grant
+            // and the log names each token, for a person who can end its grant
             try await eventually("the log to say so") {
                 self.house.log.lines.count { $0.hasPrefix("warning a killed token is given up") } == 2
             }
@@ -197,7 +197,7 @@ import TokenStorage
             let revocations = try await one.kills.revocations(of: report.id)
             #expect(revocations.allSatisfy { $0.token == nil })
 
-            // And the provider is asked no more, though several sweeps go by
+            // And the provider is not asked again, although several sweeps pass
             try await eventually("nothing to be left to be done") {
                 try await self.house.store.records(under: .revocations, after: nil, limit: 9).isEmpty
             }
@@ -213,7 +213,7 @@ import TokenStorage
         (RevocationVerdict.revoked, "revoked"), (.refused(.noKnownReason), "refused"), (.unsupported, "unsupported"),
         (.unreachable(.noKnownReason), "unreachable"), (.clientRefused(.noKnownReason), "client_refused"),
     ])
-    func `given any verdict of the provider, the report names it`(_ verdict: RevocationVerdict, _ outcome: String)
+    func `the report names each verdict of the provider`(_ verdict: RevocationVerdict, _ outcome: String)
         async throws
     {
         let one = self.house.replica("a")
@@ -228,7 +228,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given tokens that came after a kill was lifted, they are left alone`() async throws {
+    @Test func `tokens stored after a kill was lifted are not touched`() async throws {
         let one = self.house.replica("a")
         try await self.house.run([one]) {
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
@@ -250,21 +250,21 @@ import TokenStorage
         }
     }
 
-    @Test func `given a provider that is not configured any more, nobody is asked, and the log says so once`()
+    @Test func `no provider is asked for tokens of an unconfigured provider, and the log says so once`()
         async throws
     {
-        // Given tokens whose provider the configuration has no more
+        // Given tokens whose provider is no longer configured
         let one = self.house.replica("a")
         try await self.house.put("alice", provider: "gone")
         try await self.house.run([one]) {
-            // When they are killed, and their turn has come several times
+            // When they are killed and several tries are over
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
             try await eventually("their turn to have come again") {
                 let tokens = try await one.kills.revocations(of: report.id)
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 2 && $0.outcome == .unreachable }
             }
 
-            // Then the log does not say that they went anywhere, and whose attention it wants it has once per token
+            // Then the log does not claim that they were sent anywhere, and has one warning per token
             #expect(self.house.provider.asked.isEmpty)
             let lines = self.house.log.lines
             #expect(!lines.contains { $0.contains("was taken to its provider") })
@@ -275,8 +275,8 @@ import TokenStorage
         }
     }
 
-    @Test func `given a provider that is taken out while it is away, the log says so then`() async throws {
-        // Given killed tokens whose provider was asked in vain
+    @Test func `removing an unreachable provider from the configuration is logged`() async throws {
+        // Given killed tokens whose provider was asked without success
         let one = self.house.replica("a")
         try await self.house.put("alice")
         self.house.provider.answer(.unreachable(.connectFailed))
@@ -287,25 +287,25 @@ import TokenStorage
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 }
             }
 
-            // When the configuration has it no more, and their turn has come
+            // When the provider is removed from the configuration and further tries are over
             self.house.provider.goAway()
             let asked = try await one.kills.revocations(of: report.id).map(\.tries).max() ?? 0
             try await eventually("their turn to have come again") {
                 try await one.kills.revocations(of: report.id).allSatisfy { $0.tries > asked + 2 }
             }
 
-            // Then that is said once of each
+            // Then the log has one warning per token
             let told = self.house.log.lines.filter { $0.hasPrefix("warning nobody was asked to revoke a killed token") }
             #expect(told.count == 2)
         }
     }
 
-    @Test func `given a removal and a kill, the log calls the tokens of each what they are`() async throws {
+    @Test func `the log tells removed tokens from killed tokens`() async throws {
         // Given two accounts with tokens
         let one = self.house.replica("a")
         for account in ["alice", "bob"] { try await self.house.put(account) }
         try await self.house.run([one]) {
-            // When those of one are removed, and those of the other killed
+            // When the tokens of one are removed, and those of the other killed
             try await one.kills.removed(AccountID("alice"))
             one.kills.lookForKilledTokens()
             _ = try await one.kills.kill(
@@ -315,7 +315,7 @@ import TokenStorage
                 wait: .seconds(1)
             )
 
-            // Then whoever reads the log knows which is which
+            // Then the log tells which tokens are which
             try await eventually("all to have been taken there") {
                 self.told("removed", of: "alice") == 2 && self.told("killed", of: "bob") == 2
             }
@@ -323,23 +323,23 @@ import TokenStorage
         }
     }
 
-    /// How many tokens of an account the log says were taken to their provider, by what it calls them.
+    /// The number of an account's tokens that the log says were sent to their provider, with `taking` as the reason.
     private func told(_ taking: String, of account: String) -> Int {
         self.house.log.lines.count { line in
             line.contains("a \(taking) token was taken to its provider") && line.contains("account.name=\(account)")
         }
     }
 
-    @Test func `given more tokens that wait than are read at once, each is told of its account, and counted`()
+    @Test func `if more tokens wait than are read at once, each is counted and listed for its account`()
         async throws
     {
-        // Given many accounts at a provider that is away
+        // Given many accounts at an unreachable provider
         let one = self.house.replica("a")
         let accounts = (0..<20).map { "account-\($0)" }
         for account in accounts { try await self.house.put(account) }
         self.house.provider.answer(.unreachable(.connectFailed))
         try await self.house.run([one]) {
-            // When all are killed
+            // When all accounts are killed
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
 
             // Then no token is missed
@@ -353,10 +353,10 @@ import TokenStorage
         }
     }
 
-    @Test func `given tokens that nobody has revoked yet, they are told of their account, until they are`()
+    @Test func `tokens that are not revoked yet are listed for their account until they are revoked`()
         async throws
     {
-        // Given killed tokens of a provider that is away, and of one that is not configured any more
+        // Given killed tokens of an unreachable provider, and of one that is no longer configured
         let one = self.house.replica("a")
         let (alice, bob) = (AccountID("alice"), AccountID("bob"))
         try await self.house.put("alice")
@@ -370,16 +370,16 @@ import TokenStorage
                 return waiting.count == 2 && gone.count == 2
             }
 
-            // When it is asked what waits
+            // When the waiting tokens are listed
             let waiting = try await one.kills.tokensToRevoke(of: alice)
             let gone = try await one.kills.tokensToRevoke(of: bob)
 
-            // Then it is told with why
+            // Then each has the reason for its wait
             #expect(waiting.map(\.kind) == [.refreshToken, .accessToken])
             #expect(waiting.map(\.reason) == [.waiting, .waiting])
             #expect(gone.map(\.reason) == [.notConfigured, .notConfigured])
 
-            // And no more when the provider is back
+            // And they are no longer listed after the provider is back
             self.house.provider.answer(.revoked)
             try await eventually("those of the provider that is back to be revoked") {
                 try await one.kills.tokensToRevoke(of: alice).isEmpty

@@ -4,7 +4,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Taking a sealing key out of its file, beside a gateway that goes by another file.
+/// Retiring a sealing key while a gateway runs that uses another key file.
 @Suite struct LingeringGatewayTests {
     private let house = Household()
     private let directory: TemporaryDirectory
@@ -24,7 +24,7 @@ import TokenStorage
         return try await Rekeying(opened, keys: self.keys, settling: .zero).run(retires: retires)
     }
 
-    /// As a gateway has them whose file has the new key behind the old one.
+    /// The records as a gateway opens them whose key file has the new key after the old one.
     private func otherFile() throws -> SealedRecords {
         let new = try #require(try self.keys.existing()).current
         return SealedRecords(
@@ -34,7 +34,7 @@ import TokenStorage
         )
     }
 
-    /// Where the one replica's record stands.
+    /// The key of the only replica's record.
     private func place() async throws -> RecordKey {
         .replica(try #require(try await ReplicaVault(self.opened.records).list().entries.first).id.rawValue)
     }
@@ -43,7 +43,7 @@ import TokenStorage
         try #require(try await self.house.store.read(place))
     }
 
-    /// Runs a replica whose polls are those of `body`: no time passes.
+    /// Runs a replica that polls only when `body` makes it poll, because no time passes.
     private func run(_ replica: Replica, _ body: () async throws -> Void) async throws {
         try await replica.kills.start()
         try await withThrowingDiscardingTaskGroup { tasks in
@@ -53,14 +53,14 @@ import TokenStorage
         }
     }
 
-    @Test func `a gateway that seals under an old key keeps it from being taken out, though it only polls`()
+    @Test func `a gateway that only polls but seals under an old key prevents the retirement of the key`()
         async throws
     {
         _ = try await self.rekey(retires: false)
         let one = self.house.replica("a", records: try self.otherFile())
         try await self.run(one) {
             let place = try await self.place()
-            // The command's first pass seals the gateway's record anew, and the gateway polls while the command waits.
+            // The command's first pass reseals the gateway's record, and the gateway polls while the command waits.
             self.house.store.afterWrite(at: place) { try? await one.kills.renew() }
 
             let outcome = try await self.rekey(retires: true)
@@ -73,11 +73,11 @@ import TokenStorage
             #expect(try await self.stored(place).value.keyID == self.old.id)
             #expect(one.kills.holdsLease)
         }
-        // It has stopped, and nobody seals under the old key any more.
+        // The gateway has stopped, so no process seals under the old key any more.
         #expect(try await self.rekey(retires: true).retired == [self.old.id])
     }
 
-    @Test func `a gateway that goes by the same file goes over to the new key, and writes nothing for that`()
+    @Test func `a gateway with the same key file switches to the new key without an extra write`()
         async throws
     {
         let one = self.house.replica("a", records: self.opened.records)

@@ -5,7 +5,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Tokens that wait to be revoked are called by themselves.
+/// The names of tokens that wait to be revoked are derived from the tokens themselves.
 @Suite struct NamedTokensTests {
     private let house = Household()
     private let alice = AccountID("alice")
@@ -29,7 +29,7 @@ import TokenStorage
         )
     }
 
-    @Test func `given two token sets of one generation, as a broken claim leaves them, all their tokens are revoked`()
+    @Test func `all tokens of two token sets of one generation are revoked, as after a broken claim`()
         async throws
     {
         let one = self.house.replica("a")
@@ -47,14 +47,14 @@ import TokenStorage
         }
     }
 
-    @Test func `given records under the names of an earlier version, their tokens are revoked and counted once`()
+    @Test func `tokens in records with names of an earlier version are revoked and counted once`()
         async throws
     {
         let one = self.house.replica("a")
         let record = self.record("alice")
         let grant = record.grant
         _ = try await self.house.vault.write(record, for: self.alice, expecting: nil)
-        // The sweep writes them down, and can't empty the account.
+        // The sweep writes the tokens down but can't remove them from the account.
         self.house.store.fail(.full, at: .account("alice"))
         self.house.provider.answer(.unreachable(.noKnownReason))
         try await self.house.run([one]) {
@@ -83,7 +83,7 @@ import TokenStorage
         try await self.house.store.records(under: .revocations, after: nil, limit: 9).map(\.key)
     }
 
-    @Test func `the name of a token tells nothing of it, and is another in another store`() {
+    @Test func `the name of a token reveals nothing about it and differs between stores`() {
         let (token, store) = (Secret("rt-alice"), StoreID.random())
         let name = store.name(of: token)
         #expect(name == StoreID(rawValue: store.rawValue).name(of: Secret("rt-alice")))
@@ -94,7 +94,7 @@ import TokenStorage
         #expect(!name.contains("alice"))
     }
 
-    @Test func `given adopted tokens, a kill of the provider before has them revoked where they are bound to`()
+    @Test func `a kill of a former provider revokes adopted tokens at their current provider`()
         async throws
     {
         let one = self.house.replica("a")
@@ -120,10 +120,10 @@ import TokenStorage
     }
 
     @Test(arguments: [KillEntry.Kind.removed, .kill, .replaced])
-    func `given tokens in a dead incarnation's journal and another grant in the store, they are revoked if killed`(
+    func `killed tokens in a dead incarnation's journal are revoked, even if the account has another grant`(
         kind: KillEntry.Kind
     ) async throws {
-        // Given an incarnation that ended with tokens in its journal, whose account has another grant since
+        // Given an incarnation that ended with tokens in its journal, and whose account has another grant since
         let directory = try TemporaryDirectory()
         let ring = GivenKeyRing(KeyRing(current: .random()), name: "test")
         let opened = try await OpenedStore.open(self.house.store, keys: ring)
@@ -142,10 +142,10 @@ import TokenStorage
         _ = try await KillLog(records).append(entry, behind: .start)
         _ = try await opened.accounts.write(self.record("new", observedEpoch: 1), for: self.alice, expecting: nil)
 
-        // When the next takes it over
+        // When the next incarnation inherits the journal
         let inherited = try await register().inheritAll()
 
-        // Then what is dead waits to be revoked, and what was only replaced does not
+        // Then killed tokens wait to be revoked, and tokens that were only replaced do not
         #expect(inherited.dropped == 1)
         #expect(try await self.keys().count == (kind == .replaced ? 0 : 2))
         let one = self.house.replica("a", records: records)

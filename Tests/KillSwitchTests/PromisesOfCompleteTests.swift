@@ -5,12 +5,12 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// When a kill may be called complete, and how long a lease lasts.
+/// The conditions for a complete kill, and the duration of a lease.
 @Suite struct PromisesOfCompleteTests {
     private let house = Household()
     private let acme = ProviderID("acme")
 
-    /// A replica that says nothing by itself.
+    /// A replica record that is never updated.
     private func putReplica(lease: Duration) async throws -> ReplicaVault.Entry {
         let record = ReplicaRecord(
             incarnation: .random(),
@@ -21,7 +21,7 @@ import TokenStorage
         return try await ReplicaVault(self.house.records).write(record, for: .random(), expecting: nil)
     }
 
-    @Test func `I4_given a replica that has read of a kill and is not fenced yet, the kill waits`()
+    @Test func `I4_a kill waits for a replica that has read it but is not fenced yet`()
         async throws
     {
         let one = self.house.replica("a")
@@ -47,7 +47,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I4_given another kill in the log at its number, a kill is not complete by that one's replicas`()
+    @Test func `I4_a kill is not completed by replicas that acknowledge another kill of its number`()
         async throws
     {
         let silent = try await self.putReplica(lease: .seconds(36_000))
@@ -56,7 +56,7 @@ import TokenStorage
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
 
-            // As a store that lost the kill, and that the others have filled before this replica was there again
+            // Stands for a store that lost the kill, and whose log others continued before this replica returned
             let other = KillEntry(.kill, .account(AccountID("bob")), reason: "b", streams: .abort, at: report.startedAt)
             let stood = try #require(try await self.house.records.read(.kill(1)))
             _ = try await self.house.records.write(other.encoded(), at: .kill(1), expecting: stood.version)
@@ -71,7 +71,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a read of the log that takes its time, the lease counts from when it was sent`() async throws {
+    @Test func `a lease counts from when the read of the log was sent, even if the read is slow`() async throws {
         let one = self.house.replica("a", lease: .seconds(1_000))
         try await self.house.runByHand([one]) {
             self.house.clock.advance(by: .seconds(1))
@@ -83,12 +83,12 @@ import TokenStorage
             self.house.store.recover()
             _ = try await reading.value
 
-            // Its lease without a hundredth; what is read after it may renew it.
+            // The lease minus a hundredth. Later reads may renew it further.
             #expect(one.fence.untils.dropFirst(before).first == sentAt.advanced(by: .seconds(990)))
         }
     }
 
-    @Test func `given a process that was stopped, a silence from before it is not added to the one after it`()
+    @Test func `after a process was stopped, silence from before the stop does not count`()
         async throws
     {
         let silent = try await self.putReplica(lease: .seconds(10))
@@ -105,12 +105,12 @@ import TokenStorage
 
             #expect(try await one.kills.report(on: report.id).state == .pending)
             while try await one.kills.report(on: report.id).state == .pending { try await look() }
-            // 10 s and a hundredth, and one second.
+            // A lease of 10 s plus a hundredth, and one second.
             #expect(stoppedUntil.duration(to: self.house.clock.now) >= .milliseconds(11_100))
         }
     }
 
-    @Test func `given account records that can't be read just now, a kill is complete and answered all the same`()
+    @Test func `a kill is complete and reported even if account records can't be read at the moment`()
         async throws
     {
         let one = self.house.replica("a")

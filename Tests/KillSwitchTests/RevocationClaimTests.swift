@@ -11,12 +11,12 @@ import TokenStorage
     private let alice = AccountID("alice")
     private let claim = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
 
-    /// Where tokens wait to be revoked.
+    /// The keys of the tokens that wait to be revoked.
     private func waiting() async throws -> [RecordKey] {
         try await self.house.store.records(under: .revocations, after: nil, limit: 9).map(\.key)
     }
 
-    /// Puts `claim` on a token that waits, as another replica does.
+    /// Puts `claim` on a waiting token, as another replica does.
     private func put(_ claim: AccountRecord.Claim, on key: RecordKey) async throws {
         try await eventually("a claim to stand") {
             let stored = try #require(try await self.house.records.read(key))
@@ -31,7 +31,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given two replicas and a provider that takes its time, each token is taken to it once`() async throws {
+    @Test func `with two replicas and a slow provider, each token is sent to the provider once`() async throws {
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         try await self.house.put("alice")
         self.house.provider.hold()
@@ -57,7 +57,7 @@ import TokenStorage
         }
     }
 
-    /// Kills an account at a provider that can't be reached, and has another replica's claim on one of its tokens.
+    /// Kills an account at an unreachable provider, and puts another replica's claim on one of its tokens.
     private func whenClaimed(
         by one: Replica,
         _ claim: AccountRecord.Claim,
@@ -77,7 +77,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a claim of another on a token, nobody is asked about it until that has lapsed`() async throws {
+    @Test func `no replica asks about a token with another replica's claim until the claim has lapsed`() async throws {
         let one = self.house.replica("a")
         try await self.whenClaimed(by: one, self.claim) { key, kill in
             let claimedAt = self.house.clock.now
@@ -92,7 +92,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a claim of a process that has ended for certain, it is broken at once`() async throws {
+    @Test func `a claim of a process that has certainly ended is broken at once`() async throws {
         let endless = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(86_400_000))
         let one = self.house.replica("a", witness: Gravedigger())
         try await self.whenClaimed(by: one, endless) { _, _ in
@@ -102,7 +102,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a refresh that renews its claim, a kill does not break that until it is renewed no more`()
+    @Test func `a kill does not break the claim of a refresh until the claim is no longer renewed`()
         async throws
     {
         let one = self.house.replica("a", lease: .seconds(36_000))
@@ -129,7 +129,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a process that was stopped, a claim from before it counts from after it`() async throws {
+    @Test func `after a process was stopped, its wait for a claim counts from the end of the stop`() async throws {
         let one = self.house.replica("a", lease: .seconds(36_000))
         try await self.house.put("alice", claim: self.claim)
         try await self.house.runByHand([one]) {

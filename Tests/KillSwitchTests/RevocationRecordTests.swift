@@ -4,7 +4,7 @@ import TokenModel
 import TokenStorage
 
 @Suite struct RevocationRecordTests {
-    /// A record of a token that waits, as its bytes are in a layout.
+    /// The bytes of a waiting token's record in a layout.
     private static func bytes(_ layout: UInt8, issuer: String, isClaimed: Bool) -> Secret {
         let writer = FieldWriter(format: layout)
         writer.write(UInt64(3))
@@ -31,7 +31,7 @@ import TokenStorage
         ),
         (3, "by https://a.example:443/a", .issuer("https://a.example:443/a", tokenEndpoint: nil)),
     ])
-    func `a token to be revoked says whose it is, and to no earlier version that might ask another`(
+    func `a token to be revoked names its issuer, and an earlier version that might ask another can't read it`(
         layout: UInt8,
         text: String,
         issuer: TokenIssuer
@@ -43,7 +43,7 @@ import TokenStorage
         #expect(record.encoded() == bytes)
     }
 
-    @Test func `an issuer in a form that nobody knows is no record`() {
+    @Test func `a record with an unknown form of issuer is refused`() {
         let bytes = Self.bytes(3, issuer: "https://a.example:443", isClaimed: false)
         #expect(throws: StoreError(.unreadable, "")) { try RevocationRecord(decoding: bytes) }
     }

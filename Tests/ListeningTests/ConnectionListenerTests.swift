@@ -25,7 +25,7 @@ internal import Testing
                 }
             },
             handle: { connection in
-                // An echo, until the other side ends or the listener stops.
+                // Echoes until the client closes the connection or the listener stops.
                 try? await connection.executeThenClose { inbound, outbound in
                     for try await bytes in inbound { try await outbound.write(bytes) }
                 }
@@ -34,7 +34,7 @@ internal import Testing
         )
     }
 
-    @Test func `every connection that was accepted is handled, also those that come while the listener stops`()
+    @Test func `every accepted connection is handled, even if it arrives while the listener stops`()
         async throws
     {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 2)
@@ -61,7 +61,7 @@ internal import Testing
         try await loops.shutdownGracefully()
     }
 
-    @Test func `connections wait until the listener runs, and closing it lets those under way end`() async throws {
+    @Test func `connections wait until the listener runs, and closing it lets open connections end`() async throws {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let tally = Tally()
         let listener = try await Self.bind(on: loops, tally)
@@ -89,7 +89,7 @@ internal import Testing
         try await loops.shutdownGracefully()
     }
 
-    @Test func `a port that is taken, an address of another machine and an unknown name are told apart`() async throws {
+    @Test func `a port in use is told from an unavailable address or name`() async throws {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let listener = try await Self.bind(on: loops, Tally())
         let port = try #require(listener.channel.localAddress?.port)
@@ -113,7 +113,7 @@ internal import Testing
         (PortClaim.first, PortClaim.successor, true), (.successor, .successor, true), (.first, .first, false),
         (.first, .exclusive, false), (.exclusive, .successor, false), (.exclusive, .first, false),
     ])
-    func `a port is shared with a successor alone, and only by who foresaw one`(
+    func `a port is shared only with a successor, and only if the older listener allows one`(
         older: PortClaim,
         newer: PortClaim,
         isShared: Bool
@@ -135,14 +135,14 @@ internal import Testing
         (EROFS, .system(EROFS), "the system says: Read-only file system (30)"),
         (EMFILE, .system(EMFILE), "the system says: Too many open files (24)"),
     ])
-    func `what the system says has a name and a reason`(code: CInt, fault: ListenFault, reason: String) {
+    func `each system error has a fault and a reason`(code: CInt, fault: ListenFault, reason: String) {
         #expect(ListenFault(errno: code) == fault)
         #expect(ListenFault(IOError(errnoCode: code, reason: "bind")) == fault)
         #expect(fault.reason == reason)
     }
 }
 
-/// How many connections were prepared, and how many of them have been handled to their end.
+/// The number of prepared connections, and the number of those that were handled to their end.
 private final class Tally: Sendable {
     let prepared = Atomic(0)
     let handled = Atomic(0)

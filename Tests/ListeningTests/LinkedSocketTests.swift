@@ -15,23 +15,23 @@ internal import Testing
 
     private var names: [String] { get throws { try self.directory.contents().sorted() } }
 
-    /// One that listens and that the link names.
+    /// A listening socket that the link points to.
     private func bound() throws -> (socket: LinkedSocket, descriptor: CInt) {
         let (socket, descriptor) = try LinkedSocket.bind(beside: self.link)
         try socket.announce()
         return (socket, descriptor)
     }
 
-    @Test func `each has a socket of its own, and the link names the latest`() throws {
+    @Test func `each process has its own socket, and the link points to the latest`() throws {
         // Given one process
         let (first, one) = try self.bound()
         defer { close(one) }
         #expect(LinkedSocket.path(behind: self.link) == first.path)
         #expect(try self.directory.mode(of: URL(filePath: first.path).lastPathComponent) == 0o600)
-        // When another starts beside it
+        // When another process starts beside it
         let (second, two) = try LinkedSocket.bind(beside: self.link)
         defer { close(two) }
-        // Then nobody is led there before it says so
+        // Then the link does not point to the new socket until it is announced
         #expect(LinkedSocket.path(behind: self.link) == first.path)
         try second.announce()
         #expect(LinkedSocket.path(behind: self.link) == second.path)
@@ -39,7 +39,7 @@ internal import Testing
         #expect(try self.names.count == 3)
     }
 
-    @Test func `when the latest stops, the link names the one that goes on`() throws {
+    @Test func `when the latest process stops, the link points to the one that still runs`() throws {
         let (first, one) = try self.bound()
         defer { close(one) }
         let (second, two) = try self.bound()
@@ -50,7 +50,7 @@ internal import Testing
         #expect(target == URL(filePath: first.path).lastPathComponent)
     }
 
-    @Test func `when an older one stops, the link stays`() throws {
+    @Test func `when an older process stops, the link stays`() throws {
         let (first, one) = try self.bound()
         let (second, two) = try self.bound()
         defer { close(two) }
@@ -59,28 +59,28 @@ internal import Testing
         #expect(LinkedSocket.path(behind: self.link) == second.path)
     }
 
-    @Test func `when the latest has died, one that goes on is found all the same`() throws {
+    @Test func `when the latest process has died, one that still listens is found`() throws {
         let (first, one) = try self.bound()
         defer { close(one) }
         let (_, two) = try self.bound()
-        // As a kill leaves it.
+        // Closed but not removed, as after a SIGKILL.
         close(two)
         #expect(LinkedSocket.path(behind: self.link) == first.path)
     }
 
-    @Test func `when the last has gone, the link stays, and leads to nobody`() throws {
+    @Test func `when the last process stops, the link stays and points to no listener`() throws {
         let (socket, descriptor) = try self.bound()
         socket.remove()
         close(descriptor)
         #expect(try self.names == ["admin.sock"])
         #expect(LinkedSocket.path(behind: self.link) == self.link)
-        // And who can have no socket takes it away
+        // And a process that can't have a socket removes the link
         LinkedSocket.removeDeadLink(self.link)
         #expect(try self.names.isEmpty)
         #expect(LinkedSocket.path(behind: self.link) == nil)
     }
 
-    @Test func `what those have left that died is removed, and what is no socket stays`() throws {
+    @Test func `sockets of dead processes are removed, and files that are not sockets stay`() throws {
         let (_, one) = try self.bound()
         close(one)
         try self.directory.write([], to: "admin.sock.abcdef")
@@ -92,29 +92,29 @@ internal import Testing
     }
 
     @Test func `nothing is removed while another process holds the directory`() throws {
-        // Given a socket that looks dead, as one does that does not listen yet
+        // Given a socket that looks dead, like one that does not listen yet
         let (first, one) = try self.bound()
         close(one)
         let holder = unsafe open(self.directory.path, O_RDONLY | O_DIRECTORY)
         try #require(holder >= 0)
         let held = flock(holder, LOCK_EX)
         try #require(held == 0)
-        // When another starts
+        // When another process starts
         let error = #expect(throws: SocketFileError.self) { _ = try LinkedSocket.bind(beside: self.link) }
         close(holder)
-        // Then it waits for the directory before it takes anything away
+        // Then it waits for the directory before it removes anything
         #expect(error?.reason.contains("another process holds its directory") == true)
         #expect(try self.names.contains(URL(filePath: first.path).lastPathComponent))
     }
 
-    @Test func `a link of one who listens is not taken away`() throws {
+    @Test func `the link of a listening process is not removed`() throws {
         let (socket, descriptor) = try self.bound()
         defer { close(descriptor) }
         LinkedSocket.removeDeadLink(self.link)
         #expect(LinkedSocket.path(behind: self.link) == socket.path)
     }
 
-    @Test func `what is no link is not replaced`() throws {
+    @Test func `a file that is not a link is not replaced`() throws {
         try self.directory.write([1], to: "admin.sock")
         let (socket, descriptor) = try LinkedSocket.bind(beside: self.link)
         defer { close(descriptor) }
@@ -124,7 +124,7 @@ internal import Testing
         #expect(LinkedSocket.path(behind: self.link) == nil)
     }
 
-    @Test func `a path that is too long is said to be`() throws {
+    @Test func `the error for a path that is too long says so`() throws {
         let long = self.directory.path(of: String(repeating: "a", count: 108))
         let error = #expect(throws: SocketFileError.self) { _ = try LinkedSocket.bind(beside: long) }
         #expect(error?.reason.contains("too long") == true)

@@ -13,14 +13,14 @@ internal import Testing
         ("::ffff:192.0.2.1", "192.0.2.1", true), ("::ffff:192.0.2.1", "::ffff:192.0.2.2", false),
         ("::1", "0.0.0.0", false),
     ])
-    func `one peer is an IPv4 address or the first half of an IPv6 one`(one: String, other: String, isSame: Bool)
+    func `a peer is an IPv4 address or the first half of an IPv6 address`(one: String, other: String, isSame: Bool)
         throws
     {
         let (first, second) = (try self.address(one), try self.address(other))
         #expect((first == second) == isSame)
     }
 
-    @Test func `a Unix socket has no address to count by`() throws {
+    @Test func `a Unix socket has no peer network`() throws {
         #expect(PeerNetwork(try SocketAddress(unixDomainSocketPath: "/x")) == nil)
     }
 }

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [0o600, 0o660, 0o666])
-    func `a socket has the mode that was asked for`(mode: Int) throws {
+    func `a socket has the requested mode`(mode: Int) throws {
         let (file, socket) = try UnixSocketFile.bind(self.path, mode: UInt32(mode))
         defer { close(socket) }
         #expect(try self.directory.mode(of: "m.sock") == mode)
@@ -39,14 +39,14 @@ import Testing
     }
 
     @Test(arguments: [0o700, 0o755, 0o1777, 0o1770])
-    func `a directory of one's own, or a sticky one, will do`(mode: Int) throws {
+    func `a directory of this user or a sticky directory is accepted`(mode: Int) throws {
         try self.directory.setMode(mode, of: "")
         let (file, socket) = try UnixSocketFile.bind(self.path, mode: 0o600)
         close(socket)
         file.remove()
     }
 
-    @Test func `a socket is closed to others also where its directory was opened to them`() throws {
+    @Test func `a socket is closed to others even if its directory was opened to them`() throws {
         let (file, socket) = try UnixSocketFile.bind(self.path, mode: 0o666)
         defer { close(socket) }
         try self.directory.setMode(0o777, of: "")

@@ -11,11 +11,11 @@ import Testing
         (owner: 501, mode: 0o775, isKept: false),
         (owner: 501, mode: 0o702, isKept: false),
         (owner: 0, mode: 0o2775, isKept: false),
-        // Whoever owns a directory can do with it what they like.
+        // The owner of a directory can change anything in it.
         (owner: 502, mode: 0o755, isKept: false),
         (owner: 502, mode: 0o1777, isKept: false),
     ])
-    func `a directory keeps one's files if nobody else can change what its names mean`(
+    func `a directory keeps a user's files if no other user except root can change its names`(
         owner: UInt32,
         mode: UInt32,
         isKept: Bool

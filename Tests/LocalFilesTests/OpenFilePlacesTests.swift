@@ -14,7 +14,7 @@ import Testing
         try OpenFile(opening: self.directory.path(of: "file"), O_RDWR | O_CREAT, mode: 0o600)
     }
 
-    @Test func `room is made at once, and is zeroes`() throws {
+    @Test func `allocated space exists at once and is filled with zeros`() throws {
         let file = try self.open()
 
         try file.allocate(4_096)
@@ -24,7 +24,7 @@ import Testing
         #expect(self.directory.bytes(of: "file") == Array(repeating: 0, count: 4_096))
     }
 
-    @Test func `what is written at a place takes that place and no other`() throws {
+    @Test func `a write at an offset changes only the bytes at that offset`() throws {
         let file = try self.open()
         try file.allocate(8)
 
@@ -34,7 +34,7 @@ import Testing
         #expect(self.directory.bytes(of: "file") == [0, 0, 1, 9, 3, 0, 0, 0])
     }
 
-    @Test func `a lock is had by one opening, until that is closed`() throws {
+    @Test func `only one opening of a file has the lock until that opening is closed`() throws {
         let second = try self.open()
         do {
             let first = try self.open()
@@ -47,7 +47,7 @@ import Testing
         #expect(has)
     }
 
-    @Test func `a lock goes with its opening, though a process that was started meanwhile has the descriptor too`()
+    @Test func `a lock is released with its opening, even if another process inherited the descriptor`()
         throws
     {
         let second = try self.open()
@@ -65,9 +65,9 @@ import Testing
         #expect(has)
     }
 
-    /// Those of this process that are the file.
+    /// The descriptors of this process that refer to the file.
     private func descriptors() -> Set<CInt> {
-        // Whatever links lead there: nothing else ends like this.
+        // Symbolic links may change the beginning of the path. No other file's path ends like this.
         let ending = "\(self.directory.path.split(separator: "/").last ?? "")/file"
         let descriptors = (0..<4_096 as Range<CInt>).filter { number in
             var target = [CChar](repeating: 0, count: 4_096)

@@ -10,14 +10,14 @@ import Testing
         self.directory = try TemporaryDirectory()
     }
 
-    @Test func `it is made for its owner only, once`() throws {
+    @Test func `the directory is made once, for its owner only`() throws {
         try PrivateDirectory.make(self.directory.path(of: "own"))
         try PrivateDirectory.make(self.directory.path(of: "own"))
 
         #expect(try self.directory.mode(of: "own") == 0o700)
     }
 
-    @Test func `a file or a link in its place is refused`() throws {
+    @Test func `a file or a link in place of the directory is refused`() throws {
         try self.directory.write([], to: "file")
         try PrivateDirectory.make(self.directory.path(of: "real"))
         try #require(unsafe symlink(self.directory.path(of: "real"), self.directory.path(of: "link")) == 0)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(.enabled(if: geteuid() == 0))
-    func `another user's is refused`() throws {
+    func `a directory of another user is refused`() throws {
         try PrivateDirectory.make(self.directory.path(of: "theirs"))
         try #require(unsafe chown(self.directory.path(of: "theirs"), 12_345, 12_345) == 0)
 
@@ -41,7 +41,7 @@ import Testing
         #expect(try PrivateDirectory.names(in: self.directory.path) == ["a", "b"])
     }
 
-    @Test func `what is not there need not be removed`() throws {
+    @Test func `removing a missing file succeeds`() throws {
         try self.directory.write([], to: "file")
 
         try PrivateDirectory.remove(self.directory.path(of: "file"))

@@ -7,7 +7,7 @@ import TokenModel
 
 @Suite struct SecretFileTests {
     @Test(arguments: [
-        // Ours, or writable for us: the mode is ours to set right.
+        // Owned or writable by this process, which could correct the mode.
         (FileOwnership(owner: 1000, mode: 0o600), UInt32(1000), WriteAccess.allowed, false),
         (FileOwnership(owner: 1000, mode: 0o640), 1000, .allowed, true),
         (FileOwnership(owner: 1000, mode: 0o604), 1000, .allowed, true),
@@ -16,11 +16,11 @@ import TokenModel
         (FileOwnership(owner: 0, mode: 0o666), 1000, .allowed, true),
         (FileOwnership(owner: 0, mode: 0o644), 0, .allowed, true),
         (FileOwnership(owner: 0, mode: 0o600), 0, .allowed, false),
-        // Mounted by root: any mode.
+        // Mounted by root: any mode is accepted.
         (FileOwnership(owner: 0, mode: 0o444), 1000, .denied, false),
         (FileOwnership(owner: 0, mode: 0o644), 1000, .denied, false),
         (FileOwnership(owner: 0, mode: 0o444), 0, .readOnlyFilesystem, false),
-        // Mounted by another user: nobody but that user may be able to change it.
+        // Mounted by another user: refused if anyone except that user can change the file.
         (FileOwnership(owner: 1000, mode: 0o644), 10_001, .denied, false),
         (FileOwnership(owner: 1000, mode: 0o644), 10_001, .readOnlyFilesystem, false),
         (FileOwnership(owner: 1000, mode: 0o644), 0, .readOnlyFilesystem, false),
@@ -30,7 +30,7 @@ import TokenModel
         (FileOwnership(owner: 1000, mode: 0o600), 10_001, .allowed, true),
         (FileOwnership(owner: 1000, mode: 0o600), 0, .allowed, true),
     ])
-    func `a secret that others can read is refused where this user could have kept it better`(
+    func `a secret that others can read is refused if this user could have restricted it`(
         file: FileOwnership,
         user: UInt32,
         access: WriteAccess,
@@ -40,7 +40,7 @@ import TokenModel
     }
 
     @Test(arguments: [WriteAccess.allowed, .denied, .readOnlyFilesystem])
-    func `what Martlet makes by itself is not taken from another user, but from root`(access: WriteAccess) {
+    func `a file that Martlet makes itself is accepted from root, but not from another user`(access: WriteAccess) {
         let foreign = FileOwnership(owner: 1000, mode: 0o600)
         #expect(foreign.isExposed(to: 10_001, access: access, mayBelongToOthers: false))
         #expect(foreign.isExposed(to: 0, access: access, mayBelongToOthers: false))
@@ -49,7 +49,7 @@ import TokenModel
         #expect(!root.isExposed(to: 10_001, access: access, mayBelongToOthers: false))
     }
 
-    @Test func `a file is outside of a directory where neither its path nor a link leads into it`() throws {
+    @Test func `a file is outside a directory if neither its path nor a link leads into it`() throws {
         try inTemporaryDirectory { directory in
             let state = directory + "/state"
             try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: false)
@@ -72,7 +72,7 @@ import TokenModel
             (0o600, false, "belongs to another user, and Martlet makes it by itself (mode 0600, owner 1000"),
         ]
     )
-    func `a refused file of another user's is told why`(mode: Int, mayBelongToOthers: Bool, reason: String) throws {
+    func `the error for another user's file has a reason`(mode: Int, mayBelongToOthers: Bool, reason: String) throws {
         try inTemporaryDirectory { directory in
             let path = try write("canary", to: directory + "/secret", mode: mode)
             let given = unsafe chown(path, 1000, 1000)
@@ -96,7 +96,7 @@ import TokenModel
     }
 
     @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o644, 0o666])
-    func `a file of ours that others can read or write is refused, and chmod is named`(mode: Int) throws {
+    func `a file of this user that others can access is refused, and the error names chmod`(mode: Int) throws {
         try inTemporaryDirectory { directory in
             let path = try write("canary", to: directory + "/secret", mode: mode)
             do throws(FileError) {
@@ -114,7 +114,7 @@ import TokenModel
     }
 
     @Test(arguments: [
-        // Another user's: not ours to keep, unless we could set its mode right.
+        // Another user's file: this process is responsible for it only if it could correct the mode.
         (FileOwnership(owner: 999, mode: 0o600), UInt32(0), WriteAccess.allowed, false),
         (FileOwnership(owner: 999, mode: 0o644), 0, .allowed, true),
         (FileOwnership(owner: 999, mode: 0o640), 1000, .denied, false),
@@ -122,7 +122,7 @@ import TokenModel
         (FileOwnership(owner: 1000, mode: 0o440), 1000, .denied, true),
         (FileOwnership(owner: 1000, mode: 0o400), 1000, .denied, false),
     ])
-    func `who shows a secret answers for its mode, where that could be set right`(
+    func `a process that shows a secret is responsible for its mode if it could correct the mode`(
         file: FileOwnership,
         user: UInt32,
         access: WriteAccess,
@@ -131,7 +131,7 @@ import TokenModel
         #expect(file.isLeftOpen(by: user, access: access) == isLeftOpen)
     }
 
-    @Test func `the mode of a file is judged, and what is no file has none`() throws {
+    @Test func `the mode of a file is checked, and a path without a file is accepted`() throws {
         try inTemporaryDirectory { directory in
             let open = try write("canary", to: directory + "/open", mode: 0o644)
             let closed = try write("canary", to: directory + "/closed", mode: 0o600)
@@ -143,7 +143,7 @@ import TokenModel
     }
 
     @Test(.enabled(if: geteuid() == 0))
-    func `another user's file is named as one, with its owner, its mode and who asks`() throws {
+    func `the message about another user's file names its owner, its mode and this process's user`() throws {
         try inTemporaryDirectory { directory in
             let path = try write("canary", to: directory + "/secret", mode: 0o644)
             #expect(SecretFile.concern(about: path) == nil)
@@ -152,14 +152,14 @@ import TokenModel
             #expect(given == 0)
             let found = "(mode 0644, owner 1000, and this process is user 0)"
             #expect(SecretFile.concern(about: path)?.contains(found) == true)
-            // Root could write it.
+            // Root could write the file.
             let error = #expect(throws: FileError(.exposed, "")) { try SecretFile.read(path) }
             #expect(error?.message.contains(found) == true)
             #expect(error?.message.contains("--user 1000") == true)
         }
     }
 
-    @Test func `a link leads to the file that counts`() throws {
+    @Test func `a link is followed to its file`() throws {
         try inTemporaryDirectory { directory in
             let path = try write("canary", to: directory + "/secret", mode: 0o600)
             try FileManager.default.createSymbolicLink(atPath: directory + "/link", withDestinationPath: path)
@@ -167,7 +167,7 @@ import TokenModel
         }
     }
 
-    @Test func `a link that leads nowhere is no missing file, which somebody would make`() throws {
+    @Test func `a dangling link is not reported as a missing file, which a caller would make`() throws {
         try inTemporaryDirectory { directory in
             let (link, gone) = (directory + "/link", directory + "/gone")
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: gone)
@@ -177,14 +177,14 @@ import TokenModel
     }
 
     @Test(arguments: [("", FileError.Code.empty), ("\n\n", .empty), (String(repeating: "x", count: 65_537), .tooLarge)])
-    func `a file that holds no secret is refused`(content: String, code: FileError.Code) throws {
+    func `a file without a valid secret is refused`(content: String, code: FileError.Code) throws {
         try inTemporaryDirectory { directory in
             let path = try write(content, to: directory + "/secret", mode: 0o600)
             #expect(throws: FileError(code, "")) { try SecretFile.read(path) }
         }
     }
 
-    @Test func `what is not a file is refused`() throws {
+    @Test func `a path that is not a file is refused`() throws {
         try inTemporaryDirectory { directory in
             #expect(throws: FileError(.unreadable, "")) { try SecretFile.read(directory) }
             #expect(throws: FileError(.missing, "")) { try SecretFile.read(directory + "/none") }

@@ -11,7 +11,7 @@ import TokenModel
         (1_763_683_200, "Fri, 21 Nov 2025 00:00:00 GMT"),
         (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
     ])
-    func `a moment is written as RFC 9110 does`(seconds: Int64, text: String) {
+    func `a time is formatted as in RFC 9110`(seconds: Int64, text: String) {
         #expect(WallTime(millisecondsSince1970: seconds * 1_000 + 999).httpDate == text)
     }
 }

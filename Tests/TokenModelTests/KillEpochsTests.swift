@@ -1,7 +1,7 @@
 import Testing
 import TokenModel
 
-/// What a folded kill log says of tokens.
+/// The verdicts of a folded kill log on tokens.
 @Suite struct KillEpochsTests {
     private let alice = AccountID("alice")
     private let acme = ProviderID("acme")
@@ -10,7 +10,7 @@ import TokenModel
         epochs.verdict(on: Epoch(observedEpoch), of: self.alice, at: self.acme)
     }
 
-    @Test func `I5_a stamp by an entry that was lost counts for nothing`() {
+    @Test func `I5_a stamp by a lost entry is ignored`() {
         let (own, lost) = (KillID.random(), KillID.random())
         var epochs = KillEpochs()
         epochs.raise(.all, at: Epoch(1), holds: true)
@@ -23,12 +23,12 @@ import TokenModel
         #expect(epochs.counted(Epoch(2), by: lost) == Epoch(2))
     }
 
-    @Test func `given no kill, all tokens live`() {
+    @Test func `without a kill, all tokens are live`() {
         #expect(self.verdict(KillEpochs(), observedEpoch: 0) == .live)
     }
 
     @Test(arguments: [KillScope.all, .provider(ProviderID("acme")), .account(AccountID("alice"))])
-    func `given a kill of any scope of an account, it is killed whatever its stamp`(_ scope: KillScope) {
+    func `a kill of any scope of an account kills it, whatever its stamp`(_ scope: KillScope) {
         var epochs = KillEpochs()
         epochs.raise(scope, at: Epoch(3), holds: true)
         #expect(self.verdict(epochs, observedEpoch: 2) == .killed)
@@ -37,13 +37,13 @@ import TokenModel
     }
 
     @Test(arguments: [KillScope.provider(ProviderID("other")), .account(AccountID("bob"))])
-    func `given a kill of somebody else, tokens live`(_ scope: KillScope) {
+    func `a kill of another account or provider leaves tokens live`(_ scope: KillScope) {
         var epochs = KillEpochs()
         epochs.raise(scope, at: Epoch(3), holds: true)
         #expect(self.verdict(epochs, observedEpoch: 0) == .live)
     }
 
-    @Test func `given a kill of a provider that tokens were bound to before, it is about them too`() {
+    @Test func `a kill of a former provider applies to the tokens too`() {
         let before = ProviderID("before")
         var epochs = KillEpochs()
         epochs.raise(.provider(before), at: Epoch(3), holds: true)
@@ -62,7 +62,7 @@ import TokenModel
         #expect(verdict(observedEpoch: 3, formerly: [before]) == .live)
     }
 
-    @Test func `given a kill that is lifted, what was killed stays dead and what came behind it lives`() {
+    @Test func `after a kill is lifted, killed tokens stay dead and newer tokens are live`() {
         var epochs = KillEpochs()
         epochs.raise(.account(self.alice), at: Epoch(3), holds: true)
         epochs.lift(.account(self.alice), at: Epoch(4))
@@ -71,7 +71,7 @@ import TokenModel
         #expect(epochs.last == Epoch(4))
     }
 
-    @Test func `given a kill of a provider and of its account, lifting one leaves the other`() {
+    @Test func `lifting the kill of an account leaves the kill of its provider in force`() {
         var epochs = KillEpochs()
         epochs.raise(.provider(self.acme), at: Epoch(1), holds: true)
         epochs.raise(.account(self.alice), at: Epoch(2), holds: true)
@@ -80,14 +80,14 @@ import TokenModel
         #expect(epochs.killed == [.provider(self.acme)])
     }
 
-    @Test func `given a removal while a kill holds, the kill holds on`() {
+    @Test func `a removal during a kill leaves the kill in force`() {
         var epochs = KillEpochs()
         epochs.raise(.account(self.alice), at: Epoch(1), holds: true)
         epochs.raise(.account(self.alice), at: Epoch(2), holds: false)
         #expect(self.verdict(epochs, observedEpoch: 2) == .killed)
     }
 
-    @Test func `requests under way may end where each kill of their token lets them`() {
+    @Test func `requests in progress may end if every kill of their token allows it`() {
         func mayEnd(_ epochs: KillEpochs, observedEpoch: UInt64 = 0) -> Bool {
             epochs.mayEnd(with: Epoch(observedEpoch), of: self.alice, at: self.acme)
         }
@@ -104,13 +104,13 @@ import TokenModel
         epochs.raise(.provider(self.acme), at: Epoch(3), holds: false)
         #expect(!mayEnd(epochs, observedEpoch: 2))
         #expect(mayEnd(epochs, observedEpoch: 3))
-        // What was to be cut is, though a later kill would have let it end.
+        // A request that was to be cut stays cut, even if a later kill would let it end.
         epochs.raise(.provider(self.acme), at: Epoch(4), holds: true, streams: .drain)
         #expect(!mayEnd(epochs, observedEpoch: 2))
         #expect(mayEnd(epochs, observedEpoch: 3))
     }
 
-    @Test func `given a removal, older tokens are dead and newer ones live`() {
+    @Test func `after a removal, older tokens are dead and newer tokens are live`() {
         var epochs = KillEpochs()
         epochs.raise(.account(self.alice), at: Epoch(5), holds: false)
         #expect(self.verdict(epochs, observedEpoch: 4) == .dead)
@@ -118,7 +118,7 @@ import TokenModel
         #expect(!epochs.isKilled(.account(self.alice)))
     }
 
-    @Test func `given a removal, what took the tokens is told from a kill`() {
+    @Test func `a removal and a kill of the same tokens are told apart`() {
         func takings(_ epochs: KillEpochs) -> KillEpochs.Invalidation {
             epochs.invalidation(of: self.alice, at: [self.acme])
         }

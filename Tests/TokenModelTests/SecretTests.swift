@@ -2,7 +2,7 @@ import Testing
 import TokenModel
 
 @Suite struct SecretTests {
-    @Test func `every road to text shows the same two words`() {
+    @Test func `every conversion to text hides the secret`() {
         let secret = Secret("canary-7d1f")
         var dumped = ""
         dump(secret, to: &dumped)
@@ -12,7 +12,7 @@ import TokenModel
         }
     }
 
-    @Test func `the bytes come out where they are asked for by name`() {
+    @Test func `the bytes are available through the explicit accessor`() {
         let bytes = Secret("abc").withUnredacted { span in
             span.indices.map { span[$0] }
         }
@@ -20,7 +20,7 @@ import TokenModel
     }
 
     @Test(arguments: [("abc", "abc", true), ("abc", "abd", false), ("abc", "abcd", false), ("", "", true)])
-    func `two secrets are equal when their bytes are`(left: String, right: String, equal: Bool) {
+    func `two secrets are equal if their bytes are equal`(left: String, right: String, equal: Bool) {
         #expect((Secret(left) == Secret(right)) == equal)
     }
 }

@@ -20,23 +20,23 @@ import TokenModel
             .moved
         ),
         (.issuer(realm, tokenEndpoint: "\(realm)/t"), .issuer("\(realm)/", tokenEndpoint: "\(realm)/t"), .other),
-        // What one of them does not say yet.
+        // One of the two does not have the token endpoint yet.
         (.issuer(realm, tokenEndpoint: "\(realm)/t"), .issuer(realm, tokenEndpoint: nil), .same),
         (.issuer(realm, tokenEndpoint: nil), .issuer(realm, tokenEndpoint: "\(realm)/t"), .same),
-        // One that is discovered and then named, and the other way round, is the same place.
+        // An issuer that is discovered and then named by its endpoint, or the reverse, is the same.
         (.issuer(realm, tokenEndpoint: "\(realm)/t"), .tokenEndpoint("\(realm)/t"), .same),
         (.tokenEndpoint("\(realm)/t"), .issuer(realm, tokenEndpoint: "\(realm)/t"), .same),
         (.issuer(realm, tokenEndpoint: "\(realm)/t"), .tokenEndpoint("\(other)/t"), .other),
         (.tokenEndpoint("\(realm)/t"), .issuer(realm, tokenEndpoint: "\(other)/t"), .other),
         (.issuer(realm, tokenEndpoint: nil), .tokenEndpoint("\(realm)/t"), .other),
         (.tokenEndpoint("\(realm)/t"), .issuer(realm, tokenEndpoint: nil), .other),
-        // Of an earlier version: nowhere else than that sent them.
+        // Records of an earlier version: tokens go only to the origin that the earlier version sent them to.
         (.origin("https://login.example:443"), .tokenEndpoint("\(realm)/token"), .same),
         (.origin("https://login.example:443"), .tokenEndpoint("https://login.example:8443/token"), .other),
         (.origin("https://login.example:443"), .tokenEndpoint("https://login.example.evil:443/token"), .other),
         (.origin("https://login.example:443"), .issuer(realm, tokenEndpoint: nil), .same),
         (.origin("https://login.example:443"), .issuer(realm, tokenEndpoint: "\(realm)/t"), .same),
-        // Where an earlier version sent it, too: many an issuer has its endpoints on a host of their own.
+        // An earlier version sent tokens there too, because many issuers have their endpoints on another host.
         (.origin("https://login.example:443"), .issuer(realm, tokenEndpoint: "https://tokens.example:443/t"), .same),
         (.origin("https://evil.example:443"), .issuer(realm, tokenEndpoint: "https://evil.example:443/t"), .other),
     ]
@@ -50,7 +50,7 @@ import TokenModel
         #expect(record.match(configured) == match)
     }
 
-    @Test func `a record takes over what the configuration says beyond it, where both are the same`() {
+    @Test func `a record adopts missing details from a matching configuration`() {
         let (known, unknown) = (
             TokenIssuer.issuer(Self.realm, tokenEndpoint: "\(Self.realm)/t"),
             TokenIssuer.issuer(Self.realm, tokenEndpoint: nil)
@@ -61,7 +61,7 @@ import TokenModel
         #expect(former.settled(by: known) == known)
         #expect(former.settled(by: named) == named)
         #expect(unknown.settled(by: known) == known)
-        // Nothing is given up of what is known, nor taken from another.
+        // Known details are kept, and nothing is adopted from a different issuer.
         #expect(former.settled(by: unknown) == former)
         #expect(known.settled(by: unknown) == known)
         let elsewhere = TokenIssuer.issuer(Self.realm, tokenEndpoint: "https://evil.example:443/t")
@@ -69,7 +69,7 @@ import TokenModel
         #expect([known, unknown, named, former].map(\.isSettled) == [true, false, true, false])
     }
 
-    @Test func `operators are shown no query`() {
+    @Test func `the description for operators has no query`() {
         let shown = TokenIssuer.issuer("\(Self.realm)", tokenEndpoint: "\(Self.realm)/t?key=canary").description
         #expect(shown == "issuer \(Self.realm), token endpoint \(Self.realm)/t")
         #expect(TokenIssuer.tokenEndpoint("\(Self.realm)?key=canary").description == "token endpoint \(Self.realm)")

@@ -19,11 +19,11 @@ import TokenModel
             (.max, "9999-12-31T23:59:59.999Z"),
         ] as [(Int64, String)]
     )
-    func `a moment is written in UTC with milliseconds`(milliseconds: Int64, text: String) {
+    func `a time is formatted in UTC with milliseconds`(milliseconds: Int64, text: String) {
         #expect(WallTime(millisecondsSince1970: milliseconds).rfc3339 == text)
     }
 
-    @Test func `every day of four hundred years is the calendar's`() {
+    @Test func `every day of 400 years matches the calendar`() {
         let format = Date.ISO8601FormatStyle()
         for day in Int64(0)..<146_097 {
             let time = WallTime(millisecondsSince1970: day * 86_400_000)

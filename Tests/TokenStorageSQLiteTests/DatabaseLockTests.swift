@@ -8,7 +8,7 @@ import TokenModel
 import TokenStorage
 import TokenStorageSQLite
 
-/// Commits, checkpoints, opening and closing exclude each other, over all processes.
+/// Commits, checkpoints, opening and closing exclude each other across all processes.
 struct DatabaseLockTests {
     private let directory: TemporaryDirectory
     private let path: String
@@ -19,7 +19,7 @@ struct DatabaseLockTests {
         self.directory = try TemporaryDirectory()
         self.path = self.directory.path(of: "store.db")
         self.unsafe.allowsUnsafeTransactions = true
-        // Its COMMIT may meet those who try to take the lock in this moment.
+        // The COMMIT may collide with processes that try to take the lock at this moment.
         self.unsafe.busyMode = .timeout(5)
     }
 
@@ -34,7 +34,7 @@ struct DatabaseLockTests {
         try await store.write(SealedBytes(bytes: [1]), at: key, as: .first, expecting: nil)
     }
 
-    /// Whether somebody holds the lock now.
+    /// Whether any process holds the lock now.
     private func isLocked() throws -> Bool {
         let number = unsafe open(self.path + ".lock", O_RDWR | O_CLOEXEC)
         try #require(number >= 0)
@@ -42,7 +42,7 @@ struct DatabaseLockTests {
         return flock(number, LOCK_EX | LOCK_NB) != 0
     }
 
-    /// Whether somebody stands at the head of the queue for the lock now.
+    /// Whether any process is at the head of the queue for the lock now.
     private func isQueued() throws -> Bool {
         let file = try OpenFile(opening: self.path + ".lock", O_RDWR)
         return !file.lockQueue()
@@ -50,7 +50,7 @@ struct DatabaseLockTests {
 
     private var logSize: Int { self.directory.bytes(of: "store.db-wal")?.count ?? 0 }
 
-    /// Runs `body` while another process, which is stopped, holds the lock.
+    /// Runs `body` while another, stopped process holds the lock.
     private func whileStoppedHolder(_ body: () async throws -> Void) async throws {
         let note = self.directory.path(of: "holder")
         async let holding: Void = Self.hold(self.path + ".lock", note: note)
@@ -73,7 +73,7 @@ struct DatabaseLockTests {
     }
 
     @Test
-    func `while a stopped process holds it, others fail to write and open in time, and read on`() async throws {
+    func `while a stopped process holds the lock, reads succeed, and writes and openings fail in time`() async throws {
         let (path, key) = (self.path, self.key)
         let store = try await SQLiteTokenStore.open(at: path, trimming: Self.trimming { _ in })
         try await self.write(store, key)
@@ -94,14 +94,14 @@ struct DatabaseLockTests {
                     group.addTask { #expect(await (try? store.read(key)) != nil) }
                 }
             }
-            // Well above the two seconds a store has, for slow machines.
+            // Well above the two-second limit of a store, for slow machines.
             #expect(.now - start < .seconds(10))
         }
 
         try await self.write(store, .account("bob"))
     }
 
-    @Test func `a commit that waits stands in the queue, and leaves it when it has the lock`() async throws {
+    @Test func `a waiting commit is in the queue, and leaves it when it gets the lock`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming { _ in })
         let other = try DatabaseQueue(path: self.path, configuration: self.unsafe)
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
@@ -118,7 +118,7 @@ struct DatabaseLockTests {
         try await writing
     }
 
-    @Test func `one that is stopped in the queue holds nobody up for long`() async throws {
+    @Test func `a process that is stopped in the queue does not block others for long`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming { _ in })
         let stopped = try OpenFile(opening: self.path + ".lock", O_RDWR)
         let isFirst = stopped.lockQueue()
@@ -129,8 +129,8 @@ struct DatabaseLockTests {
         #expect(try self.isQueued())
     }
 
-    /// SQLite's own would come with the last connection.
-    @Test func `a close makes no checkpoint without it, and one with it`() async throws {
+    /// SQLite would make its own checkpoint when the last connection closes.
+    @Test func `a close makes a checkpoint only if it gets the lock`() async throws {
         let first = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming { _ in })
         try await self.write(first, self.key)
         let log = try #require(self.directory.bytes(of: "store.db-wal"))
@@ -149,7 +149,7 @@ struct DatabaseLockTests {
         #expect(self.logSize == 0)
     }
 
-    @Test func `a commit holds it from beginning to end`() async throws {
+    @Test func `a commit holds the lock from beginning to end`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming { _ in })
         let other = try DatabaseQueue(path: self.path, configuration: self.unsafe)
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
@@ -163,13 +163,13 @@ struct DatabaseLockTests {
         try await eventually("it to be let go") { try !self.isLocked() }
     }
 
-    @Test func `a checkpoint holds it from beginning to end`() async throws {
+    @Test func `a checkpoint holds the lock from beginning to end`() async throws {
         let trimming = Self.trimming {
             $0.delay = .milliseconds(1)
             $0.patience = .seconds(60)
         }
         let store = try await SQLiteTokenStore.open(at: self.path, trimming: trimming)
-        // It empties what the making of the table has left there.
+        // The first checkpoint empties the log of the table's creation.
         try await eventually("the log to be empty") { try self.logSize == 0 && !self.isLocked() }
         let reader = try DatabaseQueue(path: self.path, configuration: self.unsafe)
         try await reader.writeWithoutTransaction { database in
@@ -177,7 +177,7 @@ struct DatabaseLockTests {
             #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM record") == 0)
         }
 
-        // The log can't be emptied while somebody reads what was before, and this trimmer is patient.
+        // The log can't be emptied while a reader uses an older state, and this trimmer waits up to 60 s.
         try await self.write(store, self.key)
         try await eventually("the checkpoint to hold the lock") { try self.isLocked() && self.logSize > 0 }
         for _ in 0..<20 {
@@ -189,7 +189,7 @@ struct DatabaseLockTests {
         try await eventually("the log to be empty, and the lock free") { try self.logSize == 0 && !self.isLocked() }
     }
 
-    @Test func `opening holds it from beginning to end`() async throws {
+    @Test func `opening holds the lock from beginning to end`() async throws {
         let other = try DatabaseQueue(path: self.path, configuration: self.unsafe)
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN EXCLUSIVE") }
         let path = self.path
@@ -204,7 +204,7 @@ struct DatabaseLockTests {
         try await eventually("it to be let go") { try !self.isLocked() }
     }
 
-    @Test func `who finds its file removed goes over to the new one`() async throws {
+    @Test func `a process that finds the lock file removed opens a new one`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming { _ in })
         try self.directory.remove("store.db.lock")
         try await self.write(store, self.key)
@@ -218,7 +218,7 @@ struct DatabaseLockTests {
         try await writing
     }
 
-    @Test func `a log that grows faster than the trimmer's pace is emptied at once`() async throws {
+    @Test func `a log that grows faster than the trimmer's interval is emptied at once`() async throws {
         let trimming = Self.trimming { $0.cap = 256 << 10 }
         let store = try await SQLiteTokenStore.open(at: self.path, trimming: trimming)
         let value = SealedBytes(bytes: [UInt8](repeating: 1, count: SealedBytes.maximumCount))
@@ -233,13 +233,13 @@ struct DatabaseLockTests {
         #expect(kept == 40)
     }
 
-    @Test func `SQLite makes no checkpoint by itself, however long the log`() async throws {
+    @Test func `SQLite makes no checkpoint by itself, no matter how long the log is`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming { $0.cap = .max / 2 })
         let value = SealedBytes(bytes: [UInt8](repeating: 1, count: SealedBytes.maximumCount))
         try await self.write(store, self.key)
         let database = self.directory.bytes(of: "store.db")
 
-        // Over 4,000 pages, in some commits; by default it would be 1,000.
+        // Over 4,000 pages in a few commits. SQLite's default limit is 1,000.
         try await withThrowingTaskGroup { group in
             for number in 0..<260 {
                 group.addTask {
@@ -255,7 +255,7 @@ struct DatabaseLockTests {
         #expect(isAsBefore)
     }
 
-    @Test func `what a killed process left in the log is emptied by the next`() async throws {
+    @Test func `the log of a killed process is emptied by the next process`() async throws {
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = self.path as String] in
             let store = try await SQLiteTokenStore.open(at: path)
             try await TokenStoreContract.countUp(.account("alice"), in: store)

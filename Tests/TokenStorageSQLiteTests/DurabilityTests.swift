@@ -6,10 +6,10 @@ import TokenModel
 import TokenStorage
 import TokenStorageSQLite
 
-/// What is acknowledged is on the disk: seen from below SQLite, where it writes and syncs files.
+/// Acknowledged writes are on the disk. The test observes the layer below SQLite that writes and syncs files.
 struct DurabilityTests {
-    /// In a process of its own, all of whose databases go through the layer that looks.
-    @Test func `a write returns when the log was synced behind it`() async throws {
+    /// Runs in a separate process, whose databases all use the counting layer.
+    @Test func `a write returns only after the log has been synced`() async throws {
         await #expect(processExitsWith: .success) {
             try LogSyncs.begin()
             let directory = try TemporaryDirectory()
@@ -27,7 +27,7 @@ struct DurabilityTests {
     }
 }
 
-/// SQLite's own layer over files (sqlite.org/vfs.html), with a count of what it does to write-ahead logs.
+/// SQLite's file layer (sqlite.org/vfs.html) with counters for writes and syncs of write-ahead logs.
 private enum LogSyncs {
     struct Seen {
         var writes = 0
@@ -37,13 +37,13 @@ private enum LogSyncs {
     }
 
     private static let counts = Mutex(Seen())
-    /// SAFETY: set by `begin`, before any database is opened, and never again.
+    /// SAFETY: set once by `begin`, before any database is opened.
     nonisolated(unsafe) private static var original = unsafe sqlite3_vfs()
-    /// SAFETY: likewise.
+    /// SAFETY: as `original`.
     nonisolated(unsafe) private static var layer = unsafe sqlite3_vfs()
-    /// SAFETY: of one file system all files have the same methods; set under SQLite's mutex for the first log.
+    /// SAFETY: all files of one file system have the same methods. Set under SQLite's mutex for the first log.
     nonisolated(unsafe) private static var originalMethods = sqlite3_io_methods()
-    /// SAFETY: likewise.
+    /// SAFETY: as `originalMethods`.
     nonisolated(unsafe) private static var methods = sqlite3_io_methods()
 
     static var seen: Seen { Self.counts.withLock { $0 } }

@@ -6,7 +6,7 @@ import TokenModel
 import TokenStorage
 import TokenStorageSQLite
 
-/// An older copy that is put back into the database while it is in use, as by SQLite's backup API.
+/// An older copy that is restored into the database while it is in use, for example with SQLite's backup API.
 struct FallenDatabaseTests {
     /// Keys that were announced as changed.
     private final class Heard: Sendable {
@@ -16,7 +16,7 @@ struct FallenDatabaseTests {
         func forget() { self.keys.withLock { $0 = [] } }
     }
 
-    @Test func `each record of it is announced, as any may be another than before`() async throws {
+    @Test func `each record of a restored copy is announced, because any of them may have changed`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(of: "store.db")
         let (kept, lost) = (RecordKey.account("kept"), RecordKey.account("lost"))
@@ -28,7 +28,7 @@ struct FallenDatabaseTests {
         let heard = Heard()
         let changes = store.changes()
         let listening = Task { for await change in changes { heard.append(change.key) } }
-        // By another process's hand, so that it is heard of by a look at the database.
+        // Another connection writes, so that the store hears of it only by checking the database.
         try await other.write(SealedBytes(bytes: [1]), at: lost, as: .first, expecting: nil)
         try await eventually("what was written to be announced") { Set(heard.all).isSuperset(of: [kept, lost]) }
         heard.forget()

@@ -4,20 +4,20 @@ import TokenStorage
 import TokenStorageSQLite
 
 struct FileSystemTests {
-    /// Numbers of statfs(2) and names of proc(5).
+    /// Magic numbers of statfs(2) and names of proc(5).
     @Test(
         arguments: [
             (0x6969, nil, "nfs"), (0xFF53_4D42, nil, "cifs"), (0xFE53_4D42, nil, "smb"), (0x0102_1997, nil, "9p"),
             (0x00C3_6400, nil, "ceph"), (0x6573_5546, "fuse.sshfs", "fuse.sshfs"),
             (0x6573_5546, "virtiofs", "virtiofs"),
             (0x6573_5546, "fuse.s3fs", "fuse.s3fs"), (0x6573_5546, "fuse.glusterfs", "fuse.glusterfs"),
-            // Local ones: ext4, xfs, btrfs, tmpfs, overlay, and two by FUSE.
+            // Local file systems: ext4, xfs, btrfs, tmpfs, overlay, and three FUSE types.
             (0xEF53, nil, nil), (0x5846_5342, nil, nil), (0x9123_683E, nil, nil), (0x0102_1994, nil, nil),
             (0x794C_7630, nil, nil), (0x6573_5546, "fuse.fuse-overlayfs", nil), (0x6573_5546, "fuseblk", nil),
             (0x6573_5546, nil, nil),
         ] as [(Int, String?, String?)]
     )
-    func `file systems that other machines share are told from local ones`(
+    func `network file systems are told from local ones`(
         magic: Int,
         name: String?,
         network: String?
@@ -38,7 +38,7 @@ struct FileSystemTests {
         #expect(try directory.contents() == [])
     }
 
-    /// Which has its type in /proc/self/mountinfo, whatever it is.
+    /// `/proc` has its type in /proc/self/mountinfo on every machine.
     @Test func `the file system of a path is looked up`() throws {
         #expect(FileSystem(of: "/proc/self/status")?.network == nil)
         #expect(FileSystem(of: "/proc/self/status") != nil)

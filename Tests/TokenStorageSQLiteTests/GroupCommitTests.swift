@@ -6,7 +6,7 @@ import TokenModel
 import TokenStorage
 import TokenStorageSQLite
 
-/// Writes that wait for the disk together.
+/// Waiting writes that are committed together.
 struct GroupCommitTests {
     private let directory: TemporaryDirectory
     private let path: String
@@ -24,7 +24,7 @@ struct GroupCommitTests {
 
     private static func key(_ number: Int) -> RecordKey { .account(String(number)) }
 
-    /// Has all of `numbers` written at once, while another holds the lock that is let go when they wait.
+    /// Starts writes of all `numbers` while another connection holds the lock, then releases the lock.
     private func writeTogether(_ numbers: [Int]) async throws -> [Result<Void, StoreError>] {
         try await self.other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
         let (store, other, begun) = (self.store, self.other, Tally())
@@ -42,7 +42,7 @@ struct GroupCommitTests {
                 }
             }
             group.addTask {
-                // The first waits for the lock, and the rest for the first.
+                // The first write waits for the lock, and the others wait for the first.
                 try await eventually("all to be asked for") { begun.count == numbers.count }
                 try await other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
                 return nil
@@ -51,15 +51,16 @@ struct GroupCommitTests {
         }
     }
 
-    /// How many transactions stand in the write-ahead log: frames whose header says how large the database is by them.
+    /// The number of transactions in the write-ahead log. The last frame of a transaction has the size of the database
+    /// in its header.
     private func commitsInLog() throws -> Int {
         let log = try [UInt8](Data(contentsOf: URL(fileURLWithPath: self.path + "-wal")))
         let (header, frame) = (32, 24 + 4096)
         return stride(from: header, to: log.count, by: frame).count { log[$0 + 4..<$0 + 8].contains { $0 != 0 } }
     }
 
-    @Test func `writes that wait go to the disk together`() async throws {
-        // Given a log that is not emptied, as somebody reads what was before
+    @Test func `waiting writes are committed together`() async throws {
+        // Given a log that can't be emptied because a reader uses an older state
         try await self.store.write(SealedBytes(bytes: [0]), at: Self.key(99), as: .first, expecting: nil)
         let reader = try DatabaseQueue(path: self.path, configuration: self.unsafe)
         try await reader.writeWithoutTransaction { database in
@@ -68,7 +69,7 @@ struct GroupCommitTests {
         }
         let before = try self.commitsInLog()
 
-        // When many are written at once
+        // When many writes run at once
         let outcomes = try await self.writeTogether(Array(0..<40))
 
         #expect(outcomes.count { (try? $0.get()) != nil } == 40)
@@ -77,7 +78,7 @@ struct GroupCommitTests {
         try reader.close()
     }
 
-    @Test func `one that finds another version fails alone, and is told which`() async throws {
+    @Test func `a write that finds another version fails alone and gets the current record`() async throws {
         let outcomes = try await self.writeTogether([1, 2, 2, 3])
 
         let failures = outcomes.compactMap { outcome in

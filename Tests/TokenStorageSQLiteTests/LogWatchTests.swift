@@ -7,7 +7,7 @@ import TokenStorageSQLite
     private static let moment = Duration.milliseconds(1)
     private let start = ContinuousClock.now
 
-    /// Given a log that was looked at, and then left alone until it was looked at no more.
+    /// A watch on a log that was checked and then left unchanged until the watch reports no change.
     private func rested(in directory: TemporaryDirectory) throws -> LogWatch {
         try Data("frame".utf8).write(to: URL(fileURLWithPath: directory.path(of: "log")))
         var watch = LogWatch(path: directory.path(of: "log"))
@@ -20,21 +20,21 @@ import TokenStorageSQLite
         times.map { watch.mayHaveChanged(at: self.start + $0) }
     }
 
-    @Test func `a write is seen, and what may come right behind it`() throws {
+    @Test func `a write is noticed, and so is what may follow it immediately`() throws {
         let directory = try TemporaryDirectory()
         var watch = try self.rested(in: directory)
-        // When as many bytes are written over the old ones
+        // When the file is overwritten with the same number of bytes
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: directory.path(of: "log")))
         try file.write(contentsOf: Data("FRAME".utf8))
         try file.close()
-        // Then it may have changed, for as long as a commit may take
+        // Then the log may have changed, for as long as a commit may take
         let written = LogWatch.restlessness + Self.moment
         let settled = written + LogWatch.restlessness
         let answers = self.ask(&watch, [written, settled - Self.moment, settled])
         #expect(answers == [true, true, false])
     }
 
-    @Test func `without a write it rests, but never for long`() throws {
+    @Test func `a watch without a write rests, but never for long`() throws {
         let directory = try TemporaryDirectory()
         var watch = try self.rested(in: directory)
         let rested = LogWatch.restlessness - Self.moment + LogWatch.longestRest
@@ -42,7 +42,7 @@ import TokenStorageSQLite
         #expect(answers == [false, true, false])
     }
 
-    @Test func `a log that is not there may always have changed`() throws {
+    @Test func `a missing log always counts as changed`() throws {
         let directory = try TemporaryDirectory()
         var watch = try self.rested(in: directory)
         try FileManager.default.removeItem(atPath: directory.path(of: "log"))

@@ -6,7 +6,7 @@ import TokenModel
 import TokenStorage
 import TokenStorageSQLite
 
-/// A row that somebody who can write the database puts back from an older copy: how far sealing helps.
+/// Rows restored from an older copy by someone who can write the database: what sealing prevents and what it doesn't.
 struct RolledBackRowTests {
     private let directory: TemporaryDirectory
     private let keyRing = KeyRing(current: .random())
@@ -16,7 +16,7 @@ struct RolledBackRowTests {
 
     init() throws { self.directory = try TemporaryDirectory() }
 
-    /// What a process does that opens the store, and is gone when `body` is over.
+    /// Opens the store as a process of its own would, runs `body` and closes the store.
     private func withVault<Result>(_ body: (AccountVault) async throws -> Result) async throws -> Result {
         let store = try await SQLiteTokenStore.open(at: self.path)
         let result: Result
@@ -49,7 +49,7 @@ struct RolledBackRowTests {
         )
     }
 
-    /// Two generations of an account, and what the rows of both were.
+    /// Writes two generations of an account and returns the rows of both.
     private func writeTwoGenerations() async throws -> (old: Row, new: Row) {
         func row() throws -> Row {
             let sql = "SELECT version, value FROM record WHERE key = ?"
@@ -74,7 +74,7 @@ struct RolledBackRowTests {
         }
     }
 
-    @Test func `I17_an older value at the version that is there does not open, whoever runs`() async throws {
+    @Test func `I17_an older value does not open at the current version, whether or not a process runs`() async throws {
         let (old, new) = try await self.writeTwoGenerations()
         try self.put(version: new["version"], value: old["value"])
         await #expect(throws: StoreError(.unreadable, "")) {
@@ -82,8 +82,9 @@ struct RolledBackRowTests {
         }
     }
 
-    /// What the documents say of it: nothing in the store itself can tell. Should this ever fail, they are to be changed.
-    @Test func `an older row put back whole, with its version, while no process runs, opens`() async throws {
+    /// The documentation states this limit: the store itself can't detect the change. If this test ever fails, update
+    /// the documentation.
+    @Test func `an older row restored with its version while no process runs opens`() async throws {
         let (old, _) = try await self.writeTwoGenerations()
         try self.put(version: old["version"], value: old["value"])
         let entry = try await self.withVault { try await $0.read(self.alice) }

@@ -10,7 +10,7 @@ struct SQLiteTokenStoreContractTests {
     }
 
     @Test(arguments: TokenStoreContract.clauses)
-    func `it keeps the contract of stores`(clause: TokenStoreContract.Clause) async throws {
+    func `it satisfies the store contract`(clause: TokenStoreContract.Clause) async throws {
         let path = self.directory.path(of: "store.db")
         let subject = TokenStoreContract.Subject(
             store: try await SQLiteTokenStore.open(at: path),

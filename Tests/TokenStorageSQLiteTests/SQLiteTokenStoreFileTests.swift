@@ -23,7 +23,7 @@ struct SQLiteTokenStoreFileTests {
         for name in Self.names { #expect(try self.directory.mode(of: name) == 0o600, "\(name)") }
     }
 
-    @Test func `files that others could read are taken away from them`() async throws {
+    @Test func `files that others can read are made private`() async throws {
         let first = try await SQLiteTokenStore.open(at: self.path)
         try await TokenStoreContract.countUp(self.key, in: first)
         for name in Self.names { try self.directory.setMode(0o644, of: name) }
@@ -34,7 +34,7 @@ struct SQLiteTokenStoreFileTests {
         #expect(try await second.read(self.key)?.version == .first)
     }
 
-    @Test func `a database that was moved away is out of reach until it is back`() async throws {
+    @Test func `a database that was moved away is unreachable until it is back`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path)
         try await TokenStoreContract.countUp(self.key, in: store)
 
@@ -53,7 +53,7 @@ struct SQLiteTokenStoreFileTests {
         #expect(try await store.read(self.key)?.version == Version(2))
     }
 
-    @Test func `what was replaced or removed leaves the disk`() async throws {
+    @Test func `replaced and removed records disappear from the disk`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path)
         let (replaced, removed) = (Self.pattern("replaced"), Self.pattern("removed!"))
         try await store.write(replaced, at: self.key, as: .first, expecting: nil)
@@ -68,7 +68,7 @@ struct SQLiteTokenStoreFileTests {
         #expect(try await store.read(self.key)?.version == Version(2))
     }
 
-    /// As large as records get, so that it fills pages of its own.
+    /// As large as a record can be, so that the value fills whole pages.
     private static func pattern(_ word: String) -> SealedBytes {
         SealedBytes(bytes: Array(repeatElement(Array(word.utf8), count: 5000).joined()))
     }

@@ -30,11 +30,12 @@ struct SQLiteTokenStoreLockTests {
         try await self.other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
     }
 
-    /// Well above the two seconds a store has, for slow machines, and below what a queue of waits would take.
+    /// Well above the two-second limit of a store, for slow machines, and below the total of several waits in
+    /// sequence.
     private static let limit = Duration.seconds(10)
 
-    /// Ends a transaction from another thread, as soon as somebody had the time to wait for it. A thread of its own: on a
-    /// busy machine the shared ones may come too late.
+    /// Commits the transaction of `holder` after 100 ms, so that others have started to wait. It uses a separate
+    /// thread, because the shared threads may be delayed on a busy machine.
     private func commitSoon(_ holder: DatabaseQueue) {
         Thread.detachNewThread {
             usleep(100_000)
@@ -46,7 +47,7 @@ struct SQLiteTokenStoreLockTests {
         }
     }
 
-    @Test func `while another process holds the lock all writes fail in time, and reads go on`() async throws {
+    @Test func `while another process holds the lock all writes fail in time, and reads succeed`() async throws {
         try await TokenStoreContract.countUp(self.key, in: self.store)
         try await self.lock()
 
@@ -72,7 +73,7 @@ struct SQLiteTokenStoreLockTests {
         #expect(.now - start < Self.limit)
     }
 
-    @Test func `it keeps the contract of stores through an outage`() async throws {
+    @Test func `it satisfies the store contract through an outage`() async throws {
         let path = self.directory.path(of: "store.db")
         let subject = TokenStoreContract.Subject(store: self.store, other: try await SQLiteTokenStore.open(at: path))
         try await TokenStoreContract.checkOutage(
@@ -81,7 +82,7 @@ struct SQLiteTokenStoreLockTests {
         )
     }
 
-    @Test func `a store that comes back takes writes again`() async throws {
+    @Test func `a store that comes back accepts writes again`() async throws {
         try await self.lock()
         await #expect(throws: StoreError(.unreachable, "")) {
             try await self.store.write(SealedBytes(bytes: [1]), at: self.key, as: .first, expecting: nil)
@@ -93,7 +94,7 @@ struct SQLiteTokenStoreLockTests {
         #expect(try await self.store.read(self.key)?.value == SealedBytes(bytes: [2]))
     }
 
-    @Test func `a write waits for a lock that is soon let go`() async throws {
+    @Test func `a write waits for a lock that is released soon`() async throws {
         try await self.lock()
 
         self.commitSoon(self.other)
@@ -103,12 +104,12 @@ struct SQLiteTokenStoreLockTests {
         #expect(try await self.store.read(self.key)?.version == .first)
     }
 
-    /// SQLite itself does not wait where it turns on the write-ahead log.
-    @Test func `a new file is opened as soon as another process lets go of it`() async throws {
+    /// SQLite itself does not wait when it enables the write-ahead log.
+    @Test func `a new file is opened as soon as another process releases its lock`() async throws {
         let path = self.directory.path(of: "new.db")
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
-        // Its COMMIT may meet those who try to open the file in this moment.
+        // The COMMIT may collide with processes that try to open the file at this moment.
         configuration.busyMode = .timeout(5)
         let holder = try DatabaseQueue(path: path, configuration: configuration)
         try await holder.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
@@ -120,7 +121,7 @@ struct SQLiteTokenStoreLockTests {
         #expect(try await opened.read(self.key) == nil)
     }
 
-    @Test func `a locked file is not opened for ever`() async throws {
+    @Test func `opening a locked file fails in time`() async throws {
         let path = self.directory.path(of: "new.db")
         let holder = try DatabaseQueue(path: path)
         try await holder.writeWithoutTransaction { database in

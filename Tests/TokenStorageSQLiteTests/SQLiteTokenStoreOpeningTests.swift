@@ -15,7 +15,7 @@ struct SQLiteTokenStoreOpeningTests {
         self.path = self.directory.path(of: "store.db")
     }
 
-    /// Opens, which must fail.
+    /// Opens the store, which must fail with `code` and a message that contains `path`.
     private func failure(
         _ code: StoreError.Code,
         at path: String,
@@ -29,7 +29,7 @@ struct SQLiteTokenStoreOpeningTests {
         return message
     }
 
-    @Test func `what was written is there when the file is opened again`() async throws {
+    @Test func `a written record is there when the file is opened again`() async throws {
         let first = try await SQLiteTokenStore.open(at: self.path)
         try await first.write(SealedBytes(bytes: [1, 2]), at: self.key, as: Version(7), expecting: nil)
         await first.close()
@@ -41,7 +41,7 @@ struct SQLiteTokenStoreOpeningTests {
         )
     }
 
-    @Test func `all who open a new file at once share it`() async throws {
+    @Test func `concurrent openers of a new file share it`() async throws {
         for round in 0..<10 {
             let path = self.directory.path(of: "\(round).db")
             let stores = try await withThrowingTaskGroup { group in
@@ -54,31 +54,31 @@ struct SQLiteTokenStoreOpeningTests {
         }
     }
 
-    @Test func `a missing directory is named`() async throws {
+    @Test func `the error for a missing directory names the directory`() async throws {
         let message = try await self.failure(.unreachable, at: self.directory.path(of: "missing/store.db"))
 
         #expect(message.contains("the directory \(self.directory.path)/missing does not exist"))
     }
 
-    @Test func `a directory is no database`() async throws {
+    @Test func `a directory is refused as a database`() async throws {
         let message = try await self.failure(.unreachable, at: self.directory.path)
 
         #expect(message.contains("is a directory"))
     }
 
-    @Test func `a path below a file is no database`() async throws {
+    @Test func `a path below a file is refused as a database`() async throws {
         try self.directory.write([], to: "file")
 
         _ = try await self.failure(.unreachable, at: self.directory.path(of: "file/store.db"))
     }
 
-    @Test func `a pipe is no database, and nobody waits for it`() async throws {
+    @Test func `a pipe is refused as a database without blocking`() async throws {
         try self.directory.makePipe("store.db")
 
         #expect(try await self.failure(.unreachable, at: self.path).contains("no regular file"))
     }
 
-    @Test func `a file that is no database is refused and left as it is`() async throws {
+    @Test func `a file that is not a database is refused and left unchanged`() async throws {
         let text = Array(String(repeating: "not a database\n", count: 1000).utf8)
         try self.directory.write(text, to: "store.db")
 
@@ -87,7 +87,7 @@ struct SQLiteTokenStoreOpeningTests {
         #expect(self.directory.bytes(of: "store.db") == text)
     }
 
-    @Test func `another program's database is refused and left as it is`() async throws {
+    @Test func `another program's database is refused and left unchanged`() async throws {
         let theirs = try DatabaseQueue(path: self.path)
         try await theirs.write { try $0.execute(sql: "CREATE TABLE theirs (id INTEGER PRIMARY KEY)") }
         try theirs.close()
@@ -115,7 +115,7 @@ struct SQLiteTokenStoreOpeningTests {
         _ = try await self.failure(.unreadable, at: self.path)
     }
 
-    @Test func `a damaged database is an error and not an empty store`() async throws {
+    @Test func `a damaged database causes an error and does not look empty`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path)
         for number in 0..<200 {
             let value = SealedBytes(bytes: [UInt8](repeating: 1, count: 1000))
@@ -132,7 +132,7 @@ struct SQLiteTokenStoreOpeningTests {
         }
     }
 
-    @Test func `a row whose key is no text is passed over`() async throws {
+    @Test func `a row whose key is not text is skipped`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path)
         let raw = try DatabaseQueue(path: self.path)
         try await raw.write { database in
@@ -148,7 +148,7 @@ struct SQLiteTokenStoreOpeningTests {
         #expect(try await store.records(under: .accounts, after: self.key, limit: 1).map(\.key) == [last])
     }
 
-    @Test func `a closed store is out of reach, and its streams end`() async throws {
+    @Test func `a closed store is unreachable, and its streams end`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path)
         let stream = store.changes()
         await store.close()

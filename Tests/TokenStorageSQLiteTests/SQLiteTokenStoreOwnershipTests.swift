@@ -4,7 +4,7 @@ import Testing
 import TokenStorage
 import TokenStorageSQLite
 
-/// Whose file a database may be.
+/// The owners and file types that a database may have.
 struct SQLiteTokenStoreOwnershipTests {
     private let directory: TemporaryDirectory
 
@@ -16,7 +16,7 @@ struct SQLiteTokenStoreOwnershipTests {
         try await SQLiteTokenStore.open(at: self.directory.path(of: "store.db")).close()
     }
 
-    @Test func `a database behind a symbolic link is refused, and what it points to is left alone`() async throws {
+    @Test func `a database behind a symbolic link is refused, and the link's target is left unchanged`() async throws {
         try await self.open()
         try self.directory.move("store.db", to: "real.db")
         try self.link("real.db", as: "store.db")
@@ -28,7 +28,7 @@ struct SQLiteTokenStoreOwnershipTests {
         #expect(try self.directory.mode(of: "real.db") == 0o644)
     }
 
-    @Test func `a link that points nowhere is refused, and nothing is made there`() async throws {
+    @Test func `a dangling link is refused, and no file is made at its target`() async throws {
         try self.link("nowhere.db", as: "store.db")
 
         await #expect(throws: StoreError(.unreadable, "")) { try await self.open() }
@@ -46,9 +46,9 @@ struct SQLiteTokenStoreOwnershipTests {
         await #expect(throws: StoreError(.unreadable, "")) { try await self.open() }
     }
 
-    /// Root alone can give files away.
+    /// Only root can change the owner of a file.
     @Test(.enabled(if: geteuid() == 0))
-    func `a database of root's is taken by root, and one of another user's is not`() async throws {
+    func `root can use its own database, but not one of another user`() async throws {
         try await self.open()
         try await self.open()
         try #require(unsafe chown(self.directory.path(of: "store.db"), 12_345, 12_345) == 0)
@@ -58,9 +58,9 @@ struct SQLiteTokenStoreOwnershipTests {
         #expect(error?.message.contains("another user") == true)
     }
 
-    /// Who owns the lock could hold it for ever.
+    /// The owner of the lock file could hold the lock forever.
     @Test(.enabled(if: geteuid() == 0))
-    func `a lock of another user's is refused`() async throws {
+    func `a lock file of another user is refused`() async throws {
         try await self.open()
         try #require(unsafe chown(self.directory.path(of: "store.db.lock"), 12_345, 12_345) == 0)
 
@@ -69,7 +69,7 @@ struct SQLiteTokenStoreOwnershipTests {
         #expect(error?.message.contains("another user") == true)
     }
 
-    @Test func `a pipe is no database, and is not waited for`() async throws {
+    @Test func `a pipe is refused as a database without blocking`() async throws {
         try self.directory.makePipe("store.db")
 
         await #expect(throws: StoreError(.unreachable, "")) { try await self.open() }

@@ -6,7 +6,7 @@ import TokenModel
 import TokenStorage
 import TokenStorageSQLite
 
-/// Several processes on one file: each exit test is a process of its own.
+/// Several processes on one file. Each exit test runs in a separate process.
 struct SQLiteTokenStoreProcessTests {
     private let directory: TemporaryDirectory
     private let path: String
@@ -17,7 +17,7 @@ struct SQLiteTokenStoreProcessTests {
         self.path = self.directory.path(of: "store.db")
     }
 
-    @Test func `what another process writes is read and heard`() async throws {
+    @Test func `a write of another process is read and announced`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path)
         let stream = store.changes()
 
@@ -32,7 +32,7 @@ struct SQLiteTokenStoreProcessTests {
         #expect(try await store.read(Self.key) == StoredRecord(version: Version(3), value: SealedBytes(bytes: [7])))
     }
 
-    @Test func `processes that count up one record, and empty the log after each write, lose none`() async throws {
+    @Test func `processes that count up one record and empty the log after each write lose no count`() async throws {
         let store = try await SQLiteTokenStore.open(at: self.path, trimming: Self.trimming)
 
         async let counting: Void = Self.countUp(times: 50, in: store)
@@ -61,7 +61,7 @@ struct SQLiteTokenStoreProcessTests {
         try await TokenStoreContract.checkWhatWasKilled(Self.key, in: store, noted: notes)
     }
 
-    @Test func `a full disk is told apart from a store out of reach, and what was there stays`() async throws {
+    @Test func `a full disk causes another error than an unreachable store, and existing records stay`() async throws {
         await #expect(processExitsWith: .success) { [path = self.path as String] in
             let store = try await SQLiteTokenStore.open(at: path)
             try await TokenStoreContract.countUp(Self.key, in: store)
@@ -79,8 +79,8 @@ struct SQLiteTokenStoreProcessTests {
         }
     }
 
-    /// In a process of its own, because here other tests keep the threads busy.
-    @Test func `tasks go on while stores wait for a lock`() async throws {
+    /// Runs in a separate process, because other tests keep the threads of this one busy.
+    @Test func `tasks continue while stores wait for a lock`() async throws {
         await #expect(processExitsWith: .success) { [path = self.path as String] in
             let holder = try DatabaseQueue(path: path)
             try await holder.writeWithoutTransaction { database in
@@ -97,7 +97,7 @@ struct SQLiteTokenStoreProcessTests {
         }
     }
 
-    /// At once.
+    /// Trims the log after every write, without delay.
     private static var trimming: LogTrimming {
         var trimming = LogTrimming()
         trimming.delay = .zero

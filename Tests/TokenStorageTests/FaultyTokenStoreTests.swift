@@ -3,7 +3,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// The store that other tests rely on to fail.
+/// Tests of the store with which other tests inject faults.
 @Suite struct FaultyTokenStoreTests {
     private let store = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
     private let key = RecordKey.account("alice")
@@ -21,12 +21,12 @@ import TokenStorage
     }
 
     @Test(arguments: TokenStoreContract.clauses)
-    func `without a fault it keeps the contract of stores`(clause: TokenStoreContract.Clause) async throws {
+    func `it satisfies the store contract without a fault`(clause: TokenStoreContract.Clause) async throws {
         try await clause.check(TokenStoreContract.Subject(store: self.store, other: self.store.connect()))
     }
 
     @Test(arguments: [FaultyTokenStore.Fault.away, .unanswered, .late(calls: 2)])
-    func `it keeps the contract of stores through an outage`(fault: FaultyTokenStore.Fault) async throws {
+    func `it satisfies the store contract through an outage`(fault: FaultyTokenStore.Fault) async throws {
         let (store, other) = (self.store, self.store.connect())
         try await TokenStoreContract.checkOutage(
             TokenStoreContract.Subject(store: store, other: other),
@@ -38,7 +38,7 @@ import TokenStorage
     }
 
     @Test(arguments: [(FaultyTokenStore.Fault.away, UInt8?.none), (.unanswered, 1)])
-    func `given an outage, a write is unreachable with or without effect`(
+    func `a write during an outage is unreachable, with or without effect`(
         _ fault: FaultyTokenStore.Fault,
         _ stands: UInt8?
     ) async throws {
@@ -47,7 +47,7 @@ import TokenStorage
         #expect(try await self.bytes() == stands)
     }
 
-    @Test func `a late write lands by compare-and-set, after the calls it waits for`() async throws {
+    @Test func `a late write lands by compare-and-set after the calls it waits for`() async throws {
         self.store.fail(.late(calls: 1), [.write], times: 1)
         await #expect(throws: StoreError(.unreachable, "")) { try await self.put(1) }
         #expect(try await self.bytes() == nil)
@@ -60,7 +60,7 @@ import TokenStorage
         #expect(try await self.bytes() == 3)
     }
 
-    @Test func `a stale read is of the past, a write is not`() async throws {
+    @Test func `a stale read returns a past state, and a write uses the current one`() async throws {
         let first = try await self.put(1)
         let second = try await self.put(2, over: first)
         let old = self.store.connect()
@@ -75,7 +75,7 @@ import TokenStorage
         #expect(try await self.bytes() == 3)
     }
 
-    @Test func `a lost suffix takes the last commits of all keys, and no others`() async throws {
+    @Test func `losing a suffix removes the last commits of all keys and no others`() async throws {
         let first = try await self.put(1)
         _ = try await self.store.write(Self.value(9), at: .kill(1), expecting: nil)
         try await self.put(2, over: first)
@@ -84,7 +84,7 @@ import TokenStorage
         #expect(try await self.store.read(.kill(1)) == nil)
     }
 
-    @Test func `a stalled call goes on when the store recovers`() async throws {
+    @Test func `a stalled call continues when the store recovers`() async throws {
         try await self.put(1)
         self.store.fail(.stalled, [.read])
         async let read = self.bytes()

@@ -4,7 +4,7 @@ import TokenStorage
 
 struct MemoryTokenStoreTests {
     @Test(arguments: TokenStoreContract.clauses)
-    func `it keeps the contract of stores`(clause: TokenStoreContract.Clause) async throws {
+    func `it satisfies the store contract`(clause: TokenStoreContract.Clause) async throws {
         let store = MemoryTokenStore()
         try await clause.check(TokenStoreContract.Subject(store: store, other: store))
     }

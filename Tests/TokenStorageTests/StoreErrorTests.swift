@@ -3,7 +3,7 @@ import TokenModel
 import TokenStorage
 
 struct StoreErrorTests {
-    @Test func `it prints its code and message, and nothing of a record`() {
+    @Test func `it prints its code and message, and no part of a record`() {
         let record = StoredRecord(version: .first, value: SealedBytes(bytes: [0xAB, 0xCD]))
 
         #expect("\(StoreError.conflict(record))" == "conflict: the record was changed by another writer")

@@ -2,17 +2,18 @@ internal import Logging
 internal import Synchronization
 internal import TokenModel
 
-/// Lets in who presents an admin token, and slows down who tries them out.
+/// Authenticates administrators by their tokens, and slows down attempts to guess a token.
 ///
-/// A refusal comes after a delay. Only so many wait for theirs at once; past that, refusals take longer still and say that
-/// there are too many; and where as many wait as have room, one more is told at once. A right token never waits.
+/// A refusal is delayed. Only ``AdminLimits/refusalsWaiting`` refusals wait at once. Further refusals are delayed for
+/// longer, and say that there are too many attempts. If ``AdminLimits/refusalsHeld`` requests wait in all, a further
+/// refusal is sent at once. A right token never waits.
 final class AdminAuthenticator: Sendable {
     private struct State {
         var tokens: AdminTokens
         var waiting = 0
-        /// Those who wait longer for being too many.
+        /// The refusals that wait longer because there are too many.
         var crowd = 0
-        /// When it was said last that many try.
+        /// When many wrong tokens were last logged.
         var saidAt = BootInstant.distantPast
     }
 
@@ -28,7 +29,7 @@ final class AdminAuthenticator: Sendable {
         self.logger = logger
     }
 
-    /// - Returns: whether they are others.
+    /// - Returns: whether the tokens differ from the previous ones.
     func replaceTokens(_ tokens: AdminTokens) -> Bool {
         self.state.withLock { state in
             let isSame = state.tokens == tokens
@@ -37,14 +38,15 @@ final class AdminAuthenticator: Sendable {
         }
     }
 
-    /// - Parameter authorization: the request's `Authorization` field (RFC 6750 §2.1); several of them joined are none.
-    /// - Returns: whose token that is.
+    /// - Parameter authorization: the request's `Authorization` field (RFC 6750 §2.1); several fields joined are no
+    ///   token.
+    /// - Returns: the administrator whose token it is.
     /// - Throws: ``AdminError/Code/unauthorized`` or ``AdminError/Code/tooManyAttempts``.
     func admit(_ authorization: String?) async throws(AdminError) -> Administrator {
         try await self.admit(presenting: authorization.flatMap(Self.bearerToken))
     }
 
-    /// - Returns: whose token that is.
+    /// - Returns: the administrator whose token it is.
     /// - Throws: ``AdminError/Code/unauthorized`` or ``AdminError/Code/tooManyAttempts``.
     func admit(presenting presented: Secret?) async throws(AdminError) -> Administrator {
         guard let presented, let administrator = self.administrator(presenting: presented) else {
@@ -53,31 +55,31 @@ final class AdminAuthenticator: Sendable {
         return administrator
     }
 
-    /// Whose token that is; `nil` for one that lets nobody in.
+    /// The administrator whose token it is; `nil` for an unknown token.
     func administrator(presenting token: Secret) -> Administrator? {
         let tokens = self.state.withLock { $0.tokens }
         return tokens.administrator(presenting: token)
     }
 
-    /// What an `Authorization` field shows, before anybody waits for it or is answered: while connections are many, one with a
-    /// right token must not be closed only because its request has not had its turn.
+    /// What an `Authorization` field shows, before the request is handled. While there are many connections, one with
+    /// a right token must not be closed only because its request has not been handled yet.
     func glance(at authorization: String?) -> ConnectionRegistry<ObjectIdentifier>.Showing {
         guard let authorization else { return .nothing }
         guard let token = Self.bearerToken(authorization), self.isOpened(by: token) else { return .wrongToken }
         return .rightToken
     }
 
-    /// Whether `token` is one of those that let operators in.
+    /// Whether `token` is an admin token.
     func isOpened(by token: Secret) -> Bool { self.administrator(presenting: token) != nil }
 
-    /// Where somebody waits who is turned away.
+    /// Where a refused request waits.
     private enum Place {
         case line(isFull: Bool)
         case crowd
         case none
     }
 
-    /// Turns somebody away, who waits for that as everybody does.
+    /// Refuses a request after the usual delay.
     func refuse() async throws(AdminError) -> Never {
         let (place, isNews) = self.state.withLock { state in
             let place = Self.enter(&state, self.limits)
@@ -88,7 +90,7 @@ final class AdminAuthenticator: Sendable {
             return (place, true)
         }
         if isNews { self.logger.warning("many requests with a wrong admin token: is somebody trying them out?") }
-        // A request that is cancelled meanwhile is answered sooner; nobody outside can bring that about.
+        // A cancelled request gets its response earlier, but no client can cause a cancellation.
         switch place {
         case .line:
             try? await self.clock.sleep(for: self.limits.refusalDelay)
@@ -113,7 +115,7 @@ final class AdminAuthenticator: Sendable {
         return .line(isFull: state.waiting == limits.refusalsWaiting)
     }
 
-    /// Whoever tries without end must not fill the log.
+    /// The minimum time between log entries about wrong tokens: endless attempts must not fill the log.
     private static let silence = Duration.seconds(60)
 
     private static func bearerToken(_ field: String) -> Secret? {

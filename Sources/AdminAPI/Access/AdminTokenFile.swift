@@ -1,23 +1,23 @@
 internal import LocalFiles
 package import TokenModel
 
-/// The file with the admin tokens: an ``AdminTokenLine`` each, with a token of 16 characters or more.
+/// The file with the admin tokens. Each line is an ``AdminTokenLine`` with a token of 16 characters or more.
 package struct AdminTokenFile: Sendable {
     private let path: String
     private let stateDirectory: String?
 
-    /// Nothing is read or made yet.
+    /// Reads and creates nothing yet.
     ///
-    /// - Parameter stateDirectory: a file elsewhere may be another user's, who mounts it; `nil`: none may.
+    /// - Parameter stateDirectory: a file outside of it may belong to another user, who mounts it; `nil`: no file may.
     package init(path: String, stateDirectory: String? = nil) {
         self.path = path
         self.stateDirectory = stateDirectory
     }
 
-    /// Reads the tokens; makes the file with a random one first where it is missing.
+    /// Reads the tokens. If the file is missing, it is first created with a random token.
     ///
-    /// The file is there whole or not at all, for its owner only. Of several processes that make it at once one does,
-    /// and all read the same.
+    /// The file is created atomically, for its owner only. If several processes create it at once, exactly one
+    /// succeeds, and all read the same file.
     package func open() throws(AdminTokenError) -> AdminTokens {
         if let tokens = try self.existing() { return tokens }
         do throws(SystemCallError) {
@@ -31,7 +31,7 @@ package struct AdminTokenFile: Sendable {
         return try self.read()
     }
 
-    /// Reads the tokens of a file that must be there.
+    /// Reads the tokens of a file that must exist.
     package func read() throws(AdminTokenError) -> AdminTokens {
         guard let tokens = try self.existing() else {
             throw AdminTokenError(.inaccessible, "there is no admin token file at \(self.path); a start makes one")
@@ -39,10 +39,10 @@ package struct AdminTokenFile: Sendable {
         return tokens
     }
 
-    /// Refuses what ``open()`` would refuse of a file that is there. Nothing is made.
+    /// Refuses an existing file that ``open()`` would refuse. Creates nothing.
     package func check() throws(AdminTokenError) { _ = try self.existing() }
 
-    /// - Returns: `nil` where there is no file.
+    /// - Returns: `nil` if there is no file.
     private func existing() throws(AdminTokenError) -> AdminTokens? {
         guard let bytes = try self.contents() else { return nil }
         let lines = bytes.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
@@ -62,7 +62,8 @@ package struct AdminTokenFile: Sendable {
         return tokens
     }
 
-    /// In characters. Whoever tries tokens out is slowed down and not kept out, so none may be one that can be guessed.
+    /// The minimum length of a token, in characters. Attempts to guess a token are slowed down but not prevented, so
+    /// no token may be easy to guess.
     private static let shortest = 16
 
     private func read(_ line: ArraySlice<UInt8>, at number: Int) throws(AdminTokenError) -> AdminTokens.Entry {
@@ -86,7 +87,7 @@ package struct AdminTokenFile: Sendable {
             )
         }
         let administrator = entry.administrator
-        // Else the audit log could not say who did something, nor anybody what they may do.
+        // Otherwise the audit log could not tell who acted, and the token's role would be ambiguous.
         guard !others.contains(where: { $0.token == entry.token && $0.administrator != administrator }) else {
             throw AdminTokenError(.malformed, "\(self.path):\(line): the token is another administrator's, too")
         }
@@ -118,7 +119,7 @@ package struct AdminTokenFile: Sendable {
         }
     }
 
-    /// 256 random bits as text, and the end of the line.
+    /// A line with a token of 256 random bits.
     private static func randomLine() -> Secret {
         var generator = SystemRandomNumberGenerator()
         let drawn = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
@@ -148,22 +149,22 @@ enum Base64URL {
     }
 }
 
-/// Why the file of admin tokens could not be taken. Equal when the codes are equal.
+/// The reason that the admin token file can't be used. Two errors are equal when their codes are equal.
 package struct AdminTokenError: Error, Sendable {
     /// What went wrong, for programs.
     package enum Code: String, Sendable {
-        /// It can't be made or read.
+        /// The file can't be created or read.
         case inaccessible
-        /// Others can read or write it, and this user could have prevented that.
+        /// Other users can read, write or replace the file.
         case exposed
-        /// It holds no token, or a line that is none.
+        /// The file holds no token, an invalid line, or lines that contradict each other.
         case malformed
-        /// It holds a token that is too short to withstand whoever tries tokens out.
+        /// The file holds a token that is too short to withstand guessing.
         case guessable
     }
 
     package let code: Code
-    /// For the operator: what failed, on what, what would help.
+    /// For the operator: what failed, on what, and what would help.
     package let message: String
 
     package init(_ code: Code, _ message: String) {
@@ -176,10 +177,10 @@ extension AdminTokenError: Equatable {
     package static func == (left: AdminTokenError, right: AdminTokenError) -> Bool { left.code == right.code }
 }
 
-/// The tokens that let administrators in. There may be several: each has its own, and one can be changed without a moment
-/// without any.
+/// The tokens of the administrators. Each administrator has their own, and a token can be changed without a moment in
+/// which none is valid.
 package struct AdminTokens: Equatable, Sendable {
-    /// A token, and whose it is.
+    /// A token, and the administrator that it belongs to.
     package struct Entry: Equatable, Sendable {
         package let administrator: Administrator
         package let token: Secret
@@ -203,7 +204,8 @@ package struct AdminTokens: Equatable, Sendable {
     /// - Returns: `nil` for no token, or an empty one.
     package init?(_ tokens: [Secret]) { self.init(entries: tokens.map { Entry(.unnamed, $0) }) }
 
-    /// Whose token `presented` is; `nil` for nobody's. The time it takes tells how long the tokens are and nothing else.
+    /// The administrator whose token `presented` is; `nil` for an unknown token. The time taken depends only on the
+    /// tokens' lengths.
     package func administrator(presenting presented: Secret) -> Administrator? {
         var found: Int?
         for index in self.entries.indices {

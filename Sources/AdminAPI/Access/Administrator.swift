@@ -2,7 +2,7 @@ internal import Glibc
 internal import Listening
 internal import TokenModel
 
-/// Who was let in by the admin door: whose name stands in the audit log, and what they may do.
+/// An authenticated administrator, with the name for the audit log and the role.
 package struct Administrator: Hashable, Sendable {
     /// 1 to 64 ASCII letters, digits, dots, underscores and hyphens.
     package let name: String
@@ -13,27 +13,27 @@ package struct Administrator: Hashable, Sendable {
         self.role = role
     }
 
-    /// Who presents a token without a name, or needs none.
+    /// The administrator of a token without a name, or of a peer that needs no token.
     package static let unnamed = Administrator(name: "admin", role: .operator)
 
-    /// Whether records can tell them from ``unnamed``, or they may do the same.
+    /// Whether records can tell this administrator from ``unnamed``, or both have the same role.
     package var isToldApart: Bool { self.name != Self.unnamed.name || self.role == Self.unnamed.role }
 }
 
 /// What an administrator may do.
 package enum AdministratorRole: String, Sendable, CaseIterable {
-    /// Everything.
+    /// All actions.
     case `operator`
-    /// Reads, and kills; what is killed an operator has to revive.
+    /// Reading and killing. Only an operator can revive.
     case killer
-    /// Reads.
+    /// Reading.
     case viewer
 }
 
-/// What somebody needs a role for.
+/// A kind of action that needs a role.
 enum AdminDeed: Sendable {
     case reading, killing
-    /// All else.
+    /// All other actions.
     case changing
 }
 
@@ -47,23 +47,24 @@ extension AdministratorRole {
 }
 
 extension Administrator {
-    /// Whose process is at the other end of the admin socket, where that needs no token: the gateway's own user can read its
-    /// tokens and memory anyhow, and so can root.
+    /// The administrator for a peer of the admin socket who needs no token: the gateway's own user, or root. Both can
+    /// read the gateway's tokens and memory anyway.
     ///
-    /// - Parameter user: the gateway's.
+    /// - Parameter user: the gateway's user.
     init?(_ peer: PeerIdentity?, of user: UInt32 = geteuid()) {
         guard let peer, peer.user == user || peer.user == 0 else { return nil }
-        // Records say where from, with the user's number.
+        // Records have the peer's user number as the origin.
         self = .unnamed
     }
 }
 
-/// What a token is made of, so that it can neither end a header field nor begin another.
+/// The characters of a token, chosen so that a token can neither end a header field nor begin another one.
 enum TokenText {
-    /// Far more than a header field can carry anywhere, and little enough for two of them in one record.
+    /// The maximum length in bytes. It is far more than a header field can carry anywhere, and little enough for two
+    /// tokens in one record.
     static let longest = 16_384
 
-    /// Printable ASCII but the space (`VCHAR`, RFC 5234 §B.1).
+    /// Whether the byte is printable ASCII except the space (`VCHAR`, RFC 5234 §B.1).
     static func isTokenByte(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F }
 
     /// Whether `secret` may stand in a header field as a token.
@@ -76,13 +77,14 @@ enum TokenText {
     }
 }
 
-/// A line of the file of admin tokens: `TOKEN`, or `NAME ROLE TOKEN`.
+/// A line of the admin token file: `TOKEN`, or `NAME ROLE TOKEN`.
 package struct AdminTokenLine: Sendable {
     package let entry: AdminTokens.Entry
 
-    /// Reads a line without its end.
+    /// Reads a line without its line end.
     ///
-    /// - Throws: what is wrong with it, which repeats nothing of it: words that are out of place may be a token.
+    /// - Throws: what is wrong with the line. The error repeats nothing of the line, because a misplaced word may be a
+    ///   token.
     package init(_ line: some Collection<UInt8>) throws(Fault) {
         let words = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
         guard let token = words.last, words.count == 1 || words.count == 3,
@@ -100,7 +102,7 @@ package struct AdminTokenLine: Sendable {
         self.entry = AdminTokens.Entry(administrator, Secret(token))
     }
 
-    /// Whether an administrator can have that name. It stands in records and logs.
+    /// Whether `text` can be an administrator's name. Records and logs contain the name.
     package static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in

@@ -2,7 +2,7 @@ internal import Audit
 internal import TokenModel
 internal import TokenRefresh
 
-/// What operators do with accounts.
+/// The operations on accounts.
 extension AdminController {
     func status(of account: AccountID) async throws(AdminError) -> AccountStatus {
         guard let status = await self.engine.status(of: account) else {
@@ -11,20 +11,22 @@ extension AdminController {
         return status
     }
 
-    /// The configured account that was probably meant by a name that nobody knows; `nil` where the store does not say
-    /// whether it does. Those that only the store knows are not looked for: a slip of the pen is not worth a listing of
-    /// all records, and a kill must not wait for one.
+    /// The configured account that was probably meant by an unknown name; `nil` if the name is known, or if the store
+    /// can't tell.
+    ///
+    /// Accounts that only the store knows are not considered: a typing error is not worth a listing of all records,
+    /// and a kill must not wait for one.
     func name(like account: AccountID) async -> String? {
         if await self.engine.mayKnow(account) { return nil }
         return Suggestion.closest(to: account.rawValue, among: self.engine.configuredAccounts.map(\.rawValue))
     }
 
-    /// The configured provider that was probably meant, likewise.
+    /// The configured provider that was probably meant by an unknown name.
     func name(like provider: ProviderID) -> String? {
         Suggestion.closest(to: provider.rawValue, among: self.engine.providerStatuses.map(\.provider.rawValue))
     }
 
-    /// - Returns: the account after it.
+    /// - Returns: the account after the import.
     func importTokens(
         _ tokens: TokenImport,
         for account: AccountID,
@@ -47,7 +49,7 @@ extension AdminController {
         return try await self.status(of: account)
     }
 
-    /// What lets operators in must not go to a provider, nor take the place of tokens that work.
+    /// An admin token must neither be sent to a provider nor replace tokens that work.
     private func checkForAdminTokens(in tokens: TokenImport) throws(AdminError) {
         let fields: [(name: String, token: Secret?)] = [
             ("refresh_token", tokens.refreshToken), ("access_token", tokens.accessToken),
@@ -58,7 +60,7 @@ extension AdminController {
         }
     }
 
-    /// - Returns: the account after it, whatever came of it.
+    /// - Returns: the account after the refresh, whatever its outcome.
     func refresh(_ account: AccountID, by actor: AuditActor) async throws(AdminError) -> AccountStatus {
         try await self.audited(.refresh, account, by: actor) { () async throws(AdminError) in
             guard let status = await self.engine.refreshNow(account) else { throw .notConfigured }
@@ -70,9 +72,9 @@ extension AdminController {
         }
     }
 
-    /// Takes tokens over that were made for another provider, token endpoint or client.
+    /// Takes over tokens that were issued for another provider, token endpoint or client.
     ///
-    /// - Returns: the account after it.
+    /// - Returns: the account after the adoption.
     func adopt(_ account: AccountID, by actor: AuditActor) async throws(AdminError) -> AccountStatus {
         try await self.audited(.adopt, account, by: actor) { () async throws(AdminError) in
             do throws(AccountChangeError) {
@@ -84,7 +86,7 @@ extension AdminController {
         return try await self.status(of: account)
     }
 
-    /// Those of its tokens that were taken away and are not revoked yet.
+    /// The account's tokens that were taken away and are not revoked yet.
     func unrevoked(of account: AccountID) async throws(AdminError) -> [ForgottenToken] {
         do throws(AccountChangeError) {
             return try await self.engine.unrevoked(of: account)
@@ -93,7 +95,7 @@ extension AdminController {
         }
     }
 
-    /// - Returns: the account after it, and what the provider did with each of its tokens.
+    /// - Returns: the account after the removal, and what the provider did with each of its tokens.
     func forgetTokens(
         of account: AccountID,
         by actor: AuditActor
@@ -112,8 +114,8 @@ extension AdminController {
 }
 
 extension AccountStatus {
-    /// What a refresh that an operator asked for has come to, as the audit log has it: `done`, `pending` where it goes on,
-    /// or why not by the code that callers would be told.
+    /// The outcome of a refresh that an operator ordered, as the audit log has it: `done`, `pending` while the refresh
+    /// continues, or the error code that callers would get.
     fileprivate var refreshOutcome: String {
         guard let code = self.refreshError else { return "done" }
         return self.isRefreshUnderWay ? "pending" : code.rawValue

@@ -4,15 +4,16 @@ internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
 
-/// What operators do is recorded: that they are about to, before it has an effect, and what came of it.
+/// Records what operators do: that they are about to do it, before it has an effect, and its outcome.
 extension AdminController {
-    /// Makes a change of something that is there.
+    /// Makes a change and records it.
     ///
     /// - Parameters:
-    ///   - announcement: what is to be said beforehand of what it is about, where no scope says it.
-    ///   - outcome: what it has come to, in one word, where not every end without an error is a success.
-    ///   - detail: what is to be said of that besides.
-    /// - Throws: ``AdminError/Code/auditUnavailable`` where it can't be recorded, and so was not made; what `change` throws.
+    ///   - announcement: a description of what is changed, recorded before the change, if no scope says it.
+    ///   - outcome: the outcome in one word, if not every end without an error is a success.
+    ///   - detail: more about the outcome.
+    /// - Throws: ``AdminError/Code/auditUnavailable`` if the change can't be recorded, and so was not made; the errors
+    ///   of `change`.
     func audited<Result>(
         _ action: AuditAction,
         of scope: KillScope? = nil,
@@ -40,10 +41,10 @@ extension AdminController {
         }
     }
 
-    /// Changes an account.
+    /// Changes an account and records it.
     ///
-    /// - Throws: ``AdminError/Code/notFound`` for a name that nobody knows: it may be a token that was pasted in the wrong
-    ///   place, and the log is for good.
+    /// - Throws: ``AdminError/Code/notFound`` for an unknown name. Such a name is not recorded: it may be a token that
+    ///   was pasted into the wrong place, and the log is permanent.
     func audited<Result>(
         _ action: AuditAction,
         _ account: AccountID,
@@ -53,7 +54,7 @@ extension AdminController {
         detail: (Result) -> String? = { _ in nil }
     ) async throws(AdminError) -> Result {
         guard await self.engine.status(of: account) != nil else {
-            // To take something away from an account it need not be configured.
+            // A removal works for an account that is not configured, too.
             let error = action == .remove ? AdminError.noSuchAccount : .notConfigured
             throw error.suggesting(await self.name(like: account))
         }
@@ -67,9 +68,9 @@ extension AdminController {
         )
     }
 
-    /// Makes a change that neither waits for its record nor is kept from happening without one.
+    /// Makes a change that neither waits for its record nor requires one.
     ///
-    /// - Returns: its result, and whether it is recorded.
+    /// - Returns: the result, and whether it is recorded.
     func auditedRegardless(
         _ action: AuditAction,
         _ scope: KillScope,
@@ -82,7 +83,8 @@ extension AdminController {
         do throws(AdminError) {
             let report = try await change()
             let ticket = await begun
-            // One that was kept is recorded when it stands: another try would only keep the operator waiting.
+            // A kept kill is recorded once it is in the store: another attempt now would only keep the operator
+            // waiting.
             guard ticket.isWritten || !report.wasKept && report.epoch > .start else { return (report, false) }
             let detail = "kill \(report.id), epoch \(report.epoch)"
             let hasEnd = await audit.end(ticket, report.state.rawValue, detail: detail)
@@ -94,12 +96,13 @@ extension AdminController {
         }
     }
 
-    /// Records kills that were kept while the store was away, when they stand there; until its task is cancelled.
+    /// Records kills that were kept while the store could not be reached, once they are in the store. Returns when its
+    /// task is cancelled.
     func recordKeptKills() async {
         guard let audit = self.audit else { return }
         await withDiscardingTaskGroup { tasks in
             for await kill in self.kills.keptKills {
-                // One that can't be recorded holds up no other.
+                // A kill that can't be recorded does not delay the others.
                 tasks.addTask { await self.record(kill, in: audit) }
             }
         }
@@ -111,13 +114,13 @@ extension AdminController {
         let actor: AuditActor = kill.isOwn ? .admin(rememberedBy: kill.requester) : .gateway("state_dir")
         let entry = audit.entry(ofKept: kill.id, of: kill.scope, reason: kill.reason, detail: detail, by: actor)
         while await !audit.record(keptKill: entry) {
-            // The store may be away again.
+            // The store may be out of reach again.
             do { try await Task.sleep(for: .seconds(1)) } catch { return }
         }
         await self.kills.recorded(kill)
     }
 
-    /// What was recorded.
+    /// The requested page of the audit log.
     func auditPage(_ query: AuditQuery) async throws(AdminError) -> AuditResponse {
         guard let audit = self.audit else { throw .noSuchPath }
         do throws(StoreError) {

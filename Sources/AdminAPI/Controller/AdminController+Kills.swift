@@ -3,9 +3,9 @@ internal import KillSwitch
 internal import TokenModel
 internal import TokenRefresh
 
-/// What operators do with the kill switch.
+/// The operations on the kill switch.
 extension AdminController {
-    /// Goes ahead whether it can be recorded or not, and does not wait for that.
+    /// Kills without waiting for the audit record, even if the kill can't be recorded.
     func kill(
         _ request: KillRequest,
         by actor: AuditActor
@@ -27,9 +27,9 @@ extension AdminController {
         }
     }
 
-    /// - Returns: what it has lifted, and what is still killed.
+    /// - Returns: the lifted kills, and what is still killed.
     func revive(_ request: RevivalRequest, by actor: AuditActor) async throws(AdminError) -> RevivalResponse {
-        // What is killed may have gone from the configuration since.
+        // The killed scope may have been removed from the configuration since.
         if !self.kills.killedScopes.contains(request.scope) { try await self.check(request.scope) }
         let revival = try await self.audited(.revive, of: request.scope, reason: request.reason, by: actor) {
             () async throws(AdminError) in
@@ -56,7 +56,8 @@ extension AdminController {
         do throws(KillSwitchError) { return try await self.kills.replicaListing() } catch { throw AdminError(error) }
     }
 
-    /// Recorded with the name that the list has, whatever was asked for; one that nobody knows is in no record.
+    /// Forgets a replica. The record has the replica's listed name, whatever name was requested. A request for an
+    /// unknown replica is not recorded.
     func forgetReplica(_ name: String, by actor: AuditActor) async throws(AdminError) -> ReplicaExpulsion {
         let replica: KillSwitch.KnownReplica
         do throws(KillSwitchError) { replica = try await self.kills.replica(called: name) } catch {
@@ -70,8 +71,8 @@ extension AdminController {
         }
     }
 
-    /// What to say of a revival that was not done: where `scope` is killed only with what it is a part of, what lifts
-    /// that.
+    /// The error for a revival that was not done. If `scope` is killed only as a part of wider scopes, the error says
+    /// what lifts those.
     private func refusal(ofReviving scope: KillScope, _ cause: KillSwitchError) async -> AdminError {
         guard cause.code == .notKilled else { return AdminError(cause) }
         var wider: [KillScope] = []
@@ -84,12 +85,12 @@ extension AdminController {
         return wider.isEmpty ? AdminError(cause) : AdminError.killedByWider(wider, than: scope)
     }
 
-    /// That there is such a thing: a slip of the pen must not look like a kill.
+    /// Requires that the scope exists: a typing error must not look like a kill.
     private func check(_ scope: KillScope) async throws(AdminError) {
         switch scope {
         case .all: return
         case .account(let account):
-            // The configured ones at once: a kill must not wait for anything.
+            // A configured account needs no reading of the store: a kill must not wait for anything.
             guard await self.engine.mayKnow(account) else {
                 throw AdminError.nothingToKill(scope).suggesting(await self.name(like: account))
             }

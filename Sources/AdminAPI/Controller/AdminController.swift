@@ -9,20 +9,20 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenRefresh
 
-/// Answers the requests of operators, one at a time per connection.
+/// Handles the requests of operators, one at a time per connection.
 final class AdminController: Sendable {
     let engine: RefreshEngine
     let kills: KillSwitch
-    /// Where changes are recorded; `nil` where there are none.
+    /// The log of changes; `nil` if no changes can be made.
     let audit: AuditTrail?
     let monitor: any GatewayMonitor
-    /// Lets operators in; `nil` where no tokens are asked for, and there is little to see.
+    /// Authenticates operators; `nil` on a listener that requires no tokens, where little can be seen.
     let door: AdminAuthenticator?
-    /// Where there is a door.
+    /// Present if there is a ``door``.
     let dashboard: Dashboard?
     let limits: AdminLimits
     let logger: Logger
-    /// When it was said last of an administrator that their role does not permit something.
+    /// When an administrator's request beyond their role was last logged.
     private let overstepsSaid = Mutex<[Administrator: BootInstant]>([:])
 
     init(
@@ -48,10 +48,10 @@ final class AdminController: Sendable {
         self.logger = logger
     }
 
-    /// Reads one request and writes its answer.
+    /// Reads one request and writes its response.
     ///
-    /// - Parameter recognized: called when the request has shown that an administrator sent it, before it is answered.
-    /// - Throws: where the connection has to end.
+    /// - Parameter recognized: called before the response when an administrator is known to have sent the request.
+    /// - Throws: if the connection must end.
     @concurrent
     func respond(
         to request: Request,
@@ -83,7 +83,7 @@ final class AdminController: Sendable {
                 if self.door != nil, !route.isOpen { answer.fields["Martlet-Gateway"] = self.signature }
             }
         } catch let error as AdminError {
-            // Who brings none tries nothing out.
+            // A request without a token is no attempt to guess one.
             if error.isRefusal, Dashboard.presentsToken(request) { self.audit?.refusedToken(from: peer) }
             self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
             answer = error.respond
@@ -91,15 +91,17 @@ final class AdminController: Sendable {
         }
         try await answer.write(to: writer, isHead: request.method == .head)
         try await body.discardRest()
-        // Those who try tokens out stand in line with all others for each of them: there are only so many connections.
+        // The connection ends. So each guess of a token needs a new connection and has to get a place among all
+        // others.
         if isTurnedAway { throw TurnedAway() }
     }
 
-    /// One whose token is in other hands is told by what they try. Whoever tries without end must not fill the log.
+    /// Logs a request beyond an administrator's role, because it may show that their token is in the wrong hands. Logs
+    /// at most once a minute for each administrator: endless requests must not fill the log.
     private func reportOverstep(by administrator: Administrator, _ method: HTTPRequest.Method, _ route: AdminRoute) {
         let now = BootInstant.now
         let isNews = self.overstepsSaid.withLock { said in
-            // So it holds no more than are administrators within a minute.
+            // This limits the dictionary to the administrators logged within the last minute.
             said = said.filter { $0.value.duration(to: now) < .seconds(60) }
             guard said[administrator] == nil else { return false }
             said[administrator] = now
@@ -115,13 +117,13 @@ final class AdminController: Sendable {
         )
     }
 
-    /// Ends a connection whose request was answered.
+    /// Ends a connection after its response.
     private struct TurnedAway: Error {}
 
-    /// How somebody came here.
+    /// How a request reached the gateway.
     private enum Doorway: Equatable {
         case network
-        /// - Parameter peer: `nil` where the kernel does not tell.
+        /// - Parameter peer: `nil` if the kernel does not report it.
         case socket(peer: PeerIdentity?)
 
         init(_ connection: any Channel) async throws {
@@ -137,10 +139,11 @@ final class AdminController: Sendable {
         }
     }
 
-    /// Which gateway answers, for who has several.
+    /// Names the responding gateway, for operators who have several.
     private var signature: String { "\(self.kills.name) \(self.kills.incarnation.rawValue.prefix(8))" }
 
-    /// Who sends the request. Over the socket a user whom the kernel vouches for needs no token; one that is sent counts.
+    /// The administrator who sends the request. On the socket, a user whom the kernel identifies needs no token, but a
+    /// token that is sent takes precedence.
     private func administrator(
         sending request: Request,
         at doorway: Doorway,
@@ -152,7 +155,8 @@ final class AdminController: Sendable {
         return try await dashboard.door.admit(authorization)
     }
 
-    /// What the request is about, and who asks; `nil` where anybody may.
+    /// The route of the request, and the administrator who sends it; `nil` for the administrator if the route needs
+    /// none.
     private func admit(_ request: Request, at doorway: Doorway) async throws(AdminError) -> (AdminRoute, Administrator?)
     {
         let route = AdminRoute(path: request.uri.path)
@@ -252,7 +256,7 @@ final class AdminController: Sendable {
         try await body.read(limit: self.limits.body, within: self.limits.bodyTime)
     }
 
-    /// Nothing, or an object of nothing.
+    /// Requires the body to be empty, or an empty JSON object.
     @concurrent
     private func expectNothing(in body: inout RequestBodyReader) async throws {
         let bytes = try await self.read(&body)

@@ -1,19 +1,20 @@
 internal import HTTPTypes
 internal import TokenModel
 
-/// A request as a browser tells of it: where it believes to send it, which page sent it, and for which session.
+/// A request as a browser describes it: the host that it was sent to, the page that sent it, and the session.
 ///
-/// A page on the internet can make a browser send requests to any address that the browser's machine can reach. What it
-/// can't do is to choose `Origin`, `Sec-Fetch-Site` or `Host`, or to send `Martlet-Session` without asking first.
+/// A page on the internet can make a browser send requests to any address that the browser's machine can reach. The
+/// page can't choose `Origin`, `Sec-Fetch-Site` or `Host`, and can't send `Martlet-Session` without a preflight
+/// request.
 struct BrowserRequest {
     private let fields: HTTPFields
     private let method: HTTPRequest.Method
     private let authority: Authority
     private let isEncrypted: Bool
 
-    /// - Throws: ``AdminError/Code/forbidden`` where `Host` is a name, without TLS. A page may have its own name resolve to
-    ///   this address (DNS rebinding), and is of the same origin then; an address resolves to nothing else. With TLS the
-    ///   browser has seen a certificate for the name, which such a page's is not in.
+    /// - Throws: ``AdminError/Code/forbidden`` if `Host` is a name and there is no TLS. A page can have its own name
+    ///   resolve to this address (DNS rebinding), and then has the same origin; it can't do that with an address. With
+    ///   TLS, the browser has seen a certificate for the name, and the name of such a page is not in it.
     init(_ request: HTTPRequest, isEncrypted: Bool) throws(AdminError) {
         self.isEncrypted = isEncrypted
         guard let authority = request.authority.flatMap({ Authority($0, mayBeName: isEncrypted) }) else {
@@ -24,9 +25,9 @@ struct BrowserRequest {
         self.authority = authority
     }
 
-    /// That a page of this listener sent the request.
+    /// Requires that a page of this listener sent the request.
     ///
-    /// - Throws: ``AdminError/Code/forbidden`` where the browser says another, or does not say it of a change.
+    /// - Throws: ``AdminError/Code/forbidden`` if the browser names another page, or names none for a change.
     func requireOwnPage() throws(AdminError) {
         let origins = self.fields[values: .origin]
         guard origins.allSatisfy({ $0.lowercased() == self.origin }) else {
@@ -43,11 +44,12 @@ struct BrowserRequest {
 
     private var origin: String { "\(self.isEncrypted ? "https" : "http")://\(self.authority.text)" }
 
-    /// What may name the session, by each cookie of its name; none where the request has not both halves.
+    /// The tickets that may name the session, one for each cookie of its name; empty if the request lacks the cookie
+    /// or the key.
     ///
-    /// A browser sends the cookies of all ports of a host, those with longer paths first: whoever has a page on another port
-    /// can have any number of that name precede the session's own. Each opens nothing without the key; so all are tried,
-    /// from the end, where the one with the shortest path is, and not too many.
+    /// A browser sends the cookies of all ports of a host, those with longer paths first. So a page on another port
+    /// can put any number of cookies of that name before the session's own. Such a cookie is useless without the key.
+    /// So the last ``mostCookies`` are tried, starting at the end, where the cookie with the shortest path is.
     var tickets: [SessionStore.Ticket] {
         guard let key = self.fields["Martlet-Session"].map(Secret.init) else { return [] }
         let name = self.cookieName + "="
@@ -60,28 +62,29 @@ struct BrowserRequest {
 
     private static let mostCookies = 8
 
-    /// `Set-Cookie` (RFC 6265 §4.1) for a session; `nil` takes it away.
+    /// The value of `Set-Cookie` (RFC 6265 §4.1) for a session; `nil` deletes the cookie.
     ///
-    /// Without `Max-Age`: it goes with the browser. `Secure` only over TLS: some browsers don't take it over `http://`.
+    /// The cookie has no `Max-Age`, so it ends with the browser. It is `Secure` only over TLS, because some browsers
+    /// reject that over `http://`.
     func cookie(for ticket: SessionStore.Ticket?) -> String {
         let id = ticket?.id.unredactedText ?? ""
         return
             "\(self.cookieName)=\(id); Path=/; HttpOnly; SameSite=Strict\(self.isEncrypted ? "; Secure" : "")\(ticket == nil ? "; Max-Age=0" : "")"
     }
 
-    /// Has the port in it: a browser takes the cookies of all ports for one, and gateways on one machine would overwrite
-    /// each other's.
+    /// Contains the port: a browser shares cookies between all ports of a host, so gateways on one machine would
+    /// otherwise overwrite each other's cookie.
     private var cookieName: String { "martlet-session" + (self.authority.port.map { "-\($0)" } ?? "") }
 }
 
 extension Secret {
-    /// For the browser that is given it.
+    /// The text for the browser that receives it.
     var unredactedText: String {
         self.withUnredacted { bytes in String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self) }
     }
 }
 
-/// What `Host` says: `localhost`, an IP address or, where that may be, another name, and a port.
+/// The value of `Host`: `localhost`, an IP address or, if allowed, another name, and a port.
 private struct Authority {
     let text: String
     /// As it was written.
@@ -116,7 +119,7 @@ private struct Authority {
         !host.isEmpty && host.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "-" || $0 == "." }
     }
 
-    /// Four decimal parts: `127.evil.example` is a name.
+    /// Whether the host is four decimal parts; `127.evil.example` is a name.
     private static func isIPv4(_ host: Substring) -> Bool {
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 4 && parts.allSatisfy { (1...3).contains($0.count) && UInt8($0) != nil }

@@ -4,10 +4,10 @@ internal import Logging
 internal import Synchronization
 internal import TokenModel
 
-/// The page that operators see in a browser, and the sessions by which that page uses the API.
+/// The page that operators use in a browser, and the sessions with which the page uses the API.
 ///
-/// It can do what the API can and no more: all it shows and changes goes over `/v1`. Who presents an admin token there
-/// is let in by that, as ever; who has a session, if the request comes from the page itself.
+/// The page can do only what the API can: it reads and changes everything over `/v1`. A request with an admin token is
+/// authenticated by the token, as elsewhere. A request with a session is authenticated if the page itself sent it.
 final class Dashboard: Sendable {
     let door: AdminAuthenticator
     private let isEncrypted: Bool
@@ -16,7 +16,7 @@ final class Dashboard: Sendable {
     private let sessions: Mutex<SessionStore>
     private let logger: Logger
 
-    /// - Parameter isEncrypted: browsers come over TLS.
+    /// - Parameter isEncrypted: whether browsers connect over TLS.
     init(_ door: AdminAuthenticator, isEncrypted: Bool, limits: AdminLimits, timepiece: Timepiece, logger: Logger) {
         self.door = door
         self.isEncrypted = isEncrypted
@@ -26,10 +26,11 @@ final class Dashboard: Sendable {
         self.logger = logger
     }
 
-    /// Lets a request to the API in, by a token or by a session.
+    /// Authenticates a request to the API, by a token or by a session.
     ///
-    /// - Returns: whose token or session that is.
-    /// - Throws: as ``AdminAuthenticator/admit(_:)``; ``AdminError/Code/forbidden`` for a session's cookie from elsewhere.
+    /// - Returns: the administrator whose token or session it is.
+    /// - Throws: as ``AdminAuthenticator/admit(_:)``; ``AdminError/Code/forbidden`` for a session's cookie that
+    ///   another page sent.
     func admit(_ request: HTTPRequest) async throws(AdminError) -> Administrator {
         guard request.headerFields[.authorization] == nil, request.headerFields[.cookie] != nil else {
             return try await self.door.admit(request.headerFields[.authorization])
@@ -40,18 +41,18 @@ final class Dashboard: Sendable {
         return session.administrator
     }
 
-    /// Whether a token is presented, or what is to pass for one, with the request or to sign in.
+    /// Whether the request presents a token, valid or not, in a field or to sign in.
     static func presentsToken(_ request: Request) -> Bool {
         request.headers[.authorization] != nil
             || request.method == .post && DashboardPath(of: request.head) == .session
     }
 
-    /// Ends all sessions: who has signed in with a token that is none any more has to sign in anew.
+    /// Ends all sessions, because the token of a session may not be valid any more.
     func endSessions() {
         self.sessions.withLock { $0.endAll() }
     }
 
-    /// - Returns: `nil` where the path is none of the dashboard's.
+    /// - Returns: `nil` if the path does not belong to the dashboard.
     @concurrent
     func respond(_ request: Request, _ body: inout RequestBodyReader) async throws -> AdminResponse? {
         guard let path = DashboardPath(of: request.head) else { return nil }
@@ -71,7 +72,8 @@ final class Dashboard: Sendable {
         let form = try SignInForm(try await body.read(limit: SignInForm.longest, within: self.limits.bodyTime))
         let ticket = SessionStore.Ticket.random()
         while true {
-            // Before the token is looked at: where tokens are replaced meanwhile, it is looked at again.
+            // The era is read before the token is checked. If the tokens are replaced in between, the token is checked
+            // again.
             let era = self.sessions.withLock { $0.era }
             let administrator = try await self.door.admit(presenting: form.token)
             let now = self.timepiece.now.boot
@@ -90,7 +92,7 @@ final class Dashboard: Sendable {
         return self.respond(SessionEndResponse(), cookie: browser.cookie(for: nil))
     }
 
-    /// The session that the request is sent for, and whose it is; `nil` where that has ended, or never was.
+    /// The session of the request, and its administrator; `nil` if that has ended or never existed.
     private func session(
         of browser: BrowserRequest
     ) -> (ticket: SessionStore.Ticket, administrator: Administrator)? {
@@ -112,9 +114,10 @@ final class Dashboard: Sendable {
     }
 }
 
-/// What a browser is told about every answer of the dashboard.
+/// The header fields of each response of the dashboard.
 enum DashboardFields {
-    /// Nothing from elsewhere, nothing inline, in nobody's frame; and no text of a script's becomes markup.
+    /// Allows nothing from other origins, nothing inline and no embedding in a frame. No script can turn text into
+    /// markup.
     private static let contentPolicy = [
         "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'",
         "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'",
@@ -125,14 +128,14 @@ enum DashboardFields {
         fields[.contentSecurityPolicy] = Self.contentPolicy
         fields[.crossOriginResourcePolicy] = "same-origin"
         fields["Cross-Origin-Opener-Policy"] = "same-origin"
-        // Not `no-referrer`: with that some browsers send no usable `Origin` either.
+        // With `no-referrer`, some browsers send no usable `Origin` either.
         fields["Referrer-Policy"] = "same-origin"
         return fields
     }()
 }
 
 extension HTTPFields {
-    /// For fields whose name the library does not know.
+    /// Accesses a field whose name the library does not define.
     subscript(_ name: String) -> String? {
         get { HTTPField.Name(name).flatMap { self[$0] } }
         set { if let name = HTTPField.Name(name) { self[name] = newValue } }
@@ -148,8 +151,8 @@ enum DashboardPath: String, Sendable, CaseIterable {
     /// Where operators sign in (`POST`) and out (`DELETE`).
     case session = "/session"
 
-    /// - Parameter request: what it asks for is taken as it stands in its head: a path with odd bytes must not be read as
-    ///   another that has none.
+    /// - Parameter request: its path is taken exactly as it was sent: a path with unusual bytes must not be read as
+    ///   another one.
     init?(of request: HTTPRequest) {
         guard let path = request.path?.prefix(while: { $0 != "?" }) else { return nil }
         self.init(rawValue: String(path))
@@ -162,7 +165,8 @@ enum DashboardPath: String, Sendable, CaseIterable {
         }
     }
 
-    /// The file that is served; `nil` where there is none. It is in the program: a container needs no files beside it.
+    /// The file that is served; `nil` if there is none. It is part of the program, so a container needs no other
+    /// files.
     var file: (contentType: String, bytes: [UInt8])? {
         switch self {
         case .page: ("text/html; charset=utf-8", PackageResources.dashboard_html)
@@ -174,11 +178,11 @@ enum DashboardPath: String, Sendable, CaseIterable {
     }
 }
 
-/// What an operator sends to sign in: the one field `token` of a form (`application/x-www-form-urlencoded`).
+/// What an operator sends to sign in: a form (`application/x-www-form-urlencoded`) with the single field `token`.
 struct SignInForm {
     let token: Secret
 
-    /// More than any admin token.
+    /// The maximum size in bytes, which is more than any admin token needs.
     static let longest = 64 << 10
 
     init(_ body: [UInt8]) throws(AdminError) {
@@ -186,11 +190,11 @@ struct SignInForm {
         guard body.starts(with: prefix), let token = Self.decoded(body.dropFirst(prefix.count)), !token.isEmpty else {
             throw .invalidField("token", "the form has not the one field token")
         }
-        // Tokens are often pasted with the end of their line.
+        // Tokens are often pasted with a line end.
         self.token = Secret(token.drop { $0 <= 0x20 }.reversed().drop { $0 <= 0x20 }.reversed())
     }
 
-    /// - Returns: `nil` for what no browser makes of a text.
+    /// - Returns: `nil` for text that no browser produces.
     private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = text

@@ -1,12 +1,12 @@
 package import TokenModel
 
-/// The sessions of administrators who have signed in to the dashboard, in the memory of this process alone.
+/// The sessions of administrators who have signed in to the dashboard. They exist only in the memory of this process.
 ///
-/// A session is two random texts that no other knows: an *id*, which travels in a cookie, and a *key*, which the page
-/// keeps and sends itself. A browser sends the cookie to every port of a host, and a page on another port could send it
-/// on; what the page keeps belongs to its port alone. So one without the other opens nothing.
+/// A session is two random secret texts: an *id*, which travels in a cookie, and a *key*, which the page stores and
+/// sends itself. A browser sends the cookie to every port of a host, so a page on another port could forward it. The
+/// page's storage belongs to its own port only. So neither text is of use without the other.
 package struct SessionStore: Sendable {
-    /// What a browser is given when somebody signs in.
+    /// What a browser receives when somebody signs in.
     package struct Ticket: Equatable, Sendable {
         package let id: Secret
         package let key: Secret
@@ -16,7 +16,7 @@ package struct SessionStore: Sendable {
             self.key = key
         }
 
-        /// 256 random bits each.
+        /// A ticket whose id and key have 256 random bits each.
         package static func random() -> Ticket { Ticket(id: .randomText(), key: .randomText()) }
     }
 
@@ -34,18 +34,18 @@ package struct SessionStore: Sendable {
         self.limits = limits
     }
 
-    /// How many there are, those whose time is over among them.
+    /// The number of sessions, including expired ones.
     package var count: Int { self.sessions.count }
 
-    /// Which time it is between two ends of all sessions.
+    /// The number of times that all sessions were ended.
     package private(set) var era: UInt64 = 0
 
-    /// Begins a session. Where there is no room for one more, that which was not used for longest ends.
+    /// Begins a session. If the maximum number of sessions is reached, the one unused for longest ends.
     ///
     /// - Parameters:
     ///   - administrator: who has signed in.
-    ///   - era: that in which it was decided that it may begin; `nil` for now.
-    /// - Returns: `false`, and it does not begin, where all sessions were ended since: it would be one of them.
+    ///   - era: the ``era`` in which the sign-in was authenticated; `nil` for the current one.
+    /// - Returns: `false` if all sessions were ended since that era; then the session does not begin.
     @discardableResult
     package mutating func begin(
         _ ticket: Ticket,
@@ -64,7 +64,8 @@ package struct SessionStore: Sendable {
         return true
     }
 
-    /// Whose session `ticket` is of, whose idle time begins anew then; `nil` for one that has ended or never was.
+    /// The administrator of the session of `ticket`; `nil` if that has ended or never existed. The session's idle time
+    /// starts again.
     package mutating func administrator(presenting ticket: Ticket, at now: BootInstant) -> Administrator? {
         self.dropEnded(at: now)
         guard let index = self.index(of: ticket) else { return nil }
@@ -72,18 +73,18 @@ package struct SessionStore: Sendable {
         return self.sessions[index].administrator
     }
 
-    /// Ends a session; one that is not there has ended.
+    /// Ends a session. An unknown session has ended already.
     package mutating func end(_ ticket: Ticket) {
         if let index = self.index(of: ticket) { self.sessions.remove(at: index) }
     }
 
-    /// Ends all sessions, also those that are about to begin.
+    /// Ends all sessions, including those whose sign-in is in progress.
     package mutating func endAll() {
         self.sessions = []
         self.era += 1
     }
 
-    /// Looks at all of them, so that the time it takes tells nothing of which.
+    /// Compares all sessions, so that the time taken does not reveal which one matches.
     private func index(of ticket: Ticket) -> Int? {
         var found: Int?
         for index in self.sessions.indices {
@@ -111,12 +112,12 @@ extension Secret {
 
 /// How many operators may be signed in to the dashboard, and for how long.
 package struct SessionLimits: Equatable, Sendable {
-    /// Sessions at once; one more ends another.
+    /// The maximum number of sessions; default 32. A further session ends another one.
     package var count: Int
-    /// How long a session lasts without a request. An open page asks every few seconds, so this is for those that were
-    /// closed, and machines that sleep.
+    /// How long a session lasts without a request; default 30 min. An open page sends one every few seconds, so this
+    /// limit is for closed pages and for machines that sleep.
     package var idleTime: Duration
-    /// How long a session lasts at most.
+    /// How long a session lasts at most; default 12 h.
     package var time: Duration
 
     package init(count: Int = 32, idleTime: Duration = .seconds(30 * 60), time: Duration = .seconds(12 * 60 * 60)) {
@@ -126,13 +127,13 @@ package struct SessionLimits: Equatable, Sendable {
     }
 }
 
-/// A session that has begun.
+/// The response to a sign-in.
 struct SessionResponse: Encodable, Sendable {
-    /// What the page keeps, and sends as `Martlet-Session`.
+    /// The key that the page stores and sends as `Martlet-Session`.
     let key: String
-    /// Who has signed in, as the page shows it.
+    /// The administrator's name, for display.
     let name: String
-    /// By which the page shows what they may do.
+    /// The administrator's role. The page uses it to show what they may do.
     let role: String
 
     init(_ ticket: SessionStore.Ticket, _ administrator: Administrator) {
@@ -142,7 +143,7 @@ struct SessionResponse: Encodable, Sendable {
     }
 }
 
-/// A session that has ended.
+/// The response to a sign-out.
 struct SessionEndResponse: Encodable, Sendable {
     let signedOut = true
 

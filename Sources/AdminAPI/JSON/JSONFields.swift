@@ -1,7 +1,7 @@
 internal import JSONText
 internal import TokenModel
 
-/// The members of a request's one JSON object, each taken once; what nobody took is a fault.
+/// The members of a request's JSON object. Each member is taken once; a member that is left is an error.
 struct JSONFields {
     private var members: [String: JSONValue]
 
@@ -19,7 +19,7 @@ struct JSONFields {
         self.members = Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
     }
 
-    /// A member that must be there, and a string.
+    /// A required string.
     mutating func secret(_ name: String) throws(AdminError) -> Secret {
         guard let secret = try self.secretIfPresent(name) else { throw .invalidField(name, "\(name) is missing") }
         return secret
@@ -47,7 +47,7 @@ struct JSONFields {
         }
     }
 
-    /// A string that is no secret; `nil` where there is no such member, or `null`.
+    /// A string that is not secret; `nil` where there is no such member, or `null`.
     mutating func textIfPresent(_ name: String) throws(AdminError) -> String? {
         guard let text = try self.secretIfPresent(name) else { return nil }
         return try Self.plain(text, name, longest: 1_024)
@@ -62,7 +62,7 @@ struct JSONFields {
         }
     }
 
-    /// A time with its unit, such as `"15s"`; `nil` where there is no such member, or `null`.
+    /// A duration with its unit, such as `"15s"`; `nil` where there is no such member, or `null`.
     mutating func durationIfPresent(_ name: String, upTo longest: Duration) throws(AdminError) -> Duration? {
         guard let text = try self.textIfPresent(name) else { return nil }
         let digits = text.prefix { $0.isASCII && $0.isNumber }
@@ -79,7 +79,7 @@ struct JSONFields {
         return unit * Int(count)
     }
 
-    /// Text that can be shown: printable, and not long.
+    /// Text that can be displayed: valid UTF-8 of at most `longest` bytes, without control characters.
     static func plain(_ secret: Secret, _ name: String, longest: Int) throws(AdminError) -> String {
         let text = secret.withUnredacted { span in
             span.count > longest ? nil : String(validating: span.indices.map { span[$0] }, as: UTF8.self)
@@ -90,11 +90,11 @@ struct JSONFields {
         return text
     }
 
-    /// Nothing may be left.
+    /// Requires that no member is left.
     func finish(expected: [String]) throws(AdminError) {
         guard let name = self.members.keys.min() else { return }
         let known = expected.isEmpty ? "there are no fields here" : "there are \(expected.joined(separator: ", "))"
-        // Somebody may have put a token where the name belongs: only what reads like a name is repeated.
+        // The name may be a misplaced token: only text that looks like a name is repeated.
         guard Self.readsLikeName(name) else { throw .invalidField("body", "the body has an unknown field; \(known)") }
         throw .invalidField(name, "\(name) is an unknown field; \(known)")
     }

@@ -1,7 +1,7 @@
 internal import JSONText
 internal import TokenModel
 
-/// Reads JSON text (RFC 8259): strictly, to its end, and no deeper than ``JSONScanner/deepest``.
+/// Parses JSON text (RFC 8259) strictly, to its end, and no deeper than ``JSONScanner/deepest``.
 enum JSONParser {
     static func parse(_ bytes: [UInt8]) throws(JSONFault) -> JSONValue {
         guard String(validating: bytes, as: UTF8.self) != nil else { throw .malformed(offset: 0) }
@@ -95,17 +95,17 @@ enum JSONParser {
     }
 }
 
-/// Why text is not taken as JSON.
+/// Why text is not accepted as JSON.
 enum JSONFault: Error, Equatable {
-    /// It is not JSON, or not UTF-8, at this byte.
+    /// The text is not JSON from this byte on; 0 for text that is not UTF-8.
     case malformed(offset: Int)
-    /// Objects and arrays stand in each other too often.
+    /// Objects and arrays are nested too deeply.
     case tooDeep
-    /// One object has a name twice: two readers may see different values there.
+    /// An object has the same name twice: two readers may see different values there.
     case repeatedName
 }
 
-/// One value of JSON text (RFC 8259). Strings are secrets until somebody knows that they are none.
+/// One value of JSON text (RFC 8259). A string is treated as a secret until it is known not to be one.
 enum JSONValue: Equatable, Sendable {
     case null
     case boolean(Bool)

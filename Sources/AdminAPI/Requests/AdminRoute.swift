@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import TokenModel
 
-/// What of the admin API a request's path names.
+/// The resource of the admin API that a request's path names.
 enum AdminRoute: Equatable, Sendable {
     case health
     case readiness
@@ -9,7 +9,7 @@ enum AdminRoute: Equatable, Sendable {
     case status
     case accounts
     case account(AccountID)
-    /// With what of its tokens is not revoked yet, which takes reading all that are not.
+    /// The account with its unrevoked tokens. This requires reading all unrevoked tokens of the store.
     case accountWithUnrevoked(AccountID)
     case tokens(AccountID)
     case refresh(AccountID)
@@ -21,11 +21,11 @@ enum AdminRoute: Equatable, Sendable {
     case killedTokens(KillID)
     case replicas
     case audit(AuditQuery)
-    /// By its name, its incarnation or the beginning of that.
+    /// Named by its name, its incarnation, or the beginning of its incarnation.
     case replica(String)
 
-    /// - Parameter path: as it was sent, without the query.
-    /// - Returns: `nil` for a path that names nothing.
+    /// - Parameter path: the path as it was sent, without the query.
+    /// - Returns: `nil` for an unknown path.
     init?(path: String) {
         guard path.hasPrefix("/") else { return nil }
         let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
@@ -63,7 +63,7 @@ enum AdminRoute: Equatable, Sendable {
         }
     }
 
-    /// What may be done with it; `HEAD` goes wherever `GET` does.
+    /// The methods that the resource allows; `HEAD` is allowed wherever `GET` is.
     var methods: [HTTPRequest.Method] {
         switch self {
         case .health, .readiness, .metrics, .status, .accounts, .account, .accountWithUnrevoked, .kills, .kill,
@@ -75,13 +75,13 @@ enum AdminRoute: Equatable, Sendable {
         }
     }
 
-    /// What a request with one of these methods does.
+    /// The kind of action that a request with one of these methods is.
     func deed(_ method: HTTPRequest.Method) -> AdminDeed {
         if method == .get || method == .head { return .reading }
         return self == .killing ? .killing : .changing
     }
 
-    /// The same with what the query of a request says.
+    /// The same route with the parameters of the request's query.
     func with(_ query: String?) throws(AdminError) -> AdminRoute {
         guard let query else { return self }
         switch self {
@@ -93,7 +93,7 @@ enum AdminRoute: Equatable, Sendable {
         }
     }
 
-    /// The path without what is named in it: somebody may have put a token there.
+    /// The path without the names in it, because somebody may have put a token there.
     var pattern: String {
         switch self {
         case .health: "/healthz"
@@ -116,13 +116,13 @@ enum AdminRoute: Equatable, Sendable {
         }
     }
 
-    /// Whether anybody may ask.
+    /// Whether the resource needs no authentication.
     var isOpen: Bool { self == .health || self == .readiness }
 
-    /// Whether it is served where no tokens are asked for.
+    /// Whether the resource is served on a listener that requires no tokens.
     var isServedWithoutTokens: Bool { self.isOpen || self == .metrics }
 
-    /// The name that a segment says, percent-encoded (RFC 3986 §2.1).
+    /// The name in a percent-encoded path segment (RFC 3986 §2.1).
     private static func name(_ segment: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = segment.utf8
@@ -146,13 +146,14 @@ enum AdminRoute: Equatable, Sendable {
         Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
     }
 
-    /// No configured name is longer than 64; records of other versions may have longer ones.
+    /// The maximum length in bytes. No configured name is longer than 64; records of other versions may have longer
+    /// names.
     private static let longestName = 256
 }
 
-/// Which records of the audit log are asked for.
+/// The requested records of the audit log.
 struct AuditQuery: Equatable, Sendable {
-    /// The number of the last record that is known.
+    /// The number of the last record that the client knows.
     private(set) var after: UInt64 = 0
     private(set) var limit = 100
 
@@ -161,7 +162,7 @@ struct AuditQuery: Equatable, Sendable {
 
     private init() {}
 
-    /// Reads `after=N&limit=N`, each of them once at most.
+    /// Reads `after=N&limit=N`, each of them at most once.
     init(_ query: String) throws(AdminError) {
         var seen: Set<Substring> = []
         for part in query.split(separator: "&", omittingEmptySubsequences: false) {
@@ -181,7 +182,7 @@ struct AuditQuery: Equatable, Sendable {
         }
     }
 
-    /// Digits and nothing else, which the standard library's own reading does not insist on.
+    /// Whether the text is digits only. The standard library's own parsing accepts a sign as well.
     private static func isNumber(_ text: Substring) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }

@@ -4,7 +4,7 @@ internal import TokenModel
 struct KillRequest: Equatable, Sendable {
     let scope: KillScope
     let reason: String
-    /// How long to wait for its end.
+    /// How long to wait for the kill to complete; default 15 s, at most 300 s.
     let wait: Duration
     let streams: KillStreams
 
@@ -60,7 +60,7 @@ extension JSONFields {
         }
     }
 
-    /// What people are told; it stands in the log for good.
+    /// The reason that people read. It stays in the log permanently.
     fileprivate mutating func reason(_ name: String) throws(AdminError) -> String {
         guard let text = try self.textIfPresent(name), text.contains(where: { !$0.isWhitespace }) else {
             throw .invalidField(name, "\(name) is missing: say in a few words why")

@@ -1,8 +1,8 @@
 internal import NIOCore
 
-/// Where the other end of a connection is, as records name it.
+/// The address of a connection's peer, as records show it.
 enum PeerAddress {
-    /// Such as `127.0.0.1:51234`; `nil` where the system does not say, as when the connection has ended.
+    /// Such as `127.0.0.1:51234`; `nil` if the system does not report it, as after the connection has ended.
     static func text(of connection: any Channel) -> String? {
         guard let address = connection.remoteAddress else { return nil }
         switch address {

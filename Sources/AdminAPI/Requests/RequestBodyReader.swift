@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import HummingbirdCore
 internal import NIOCore
 
-/// The body of one request as it comes in, and the end of a connection whose body takes too much or too long.
+/// Reads the body of one request as it arrives, and ends a connection whose body is too large or takes too long.
 struct RequestBodyReader {
     private var parts: RequestBody.AsyncIterator
     private let connection: any Channel
@@ -13,10 +13,10 @@ struct RequestBodyReader {
         self.connection = connection
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     ///
-    /// - Parameter time: the connection is closed when the body has not come by then.
-    /// - Throws: ``AdminError/Code/invalidField`` for more than `limit` bytes; what the connection throws.
+    /// - Parameter time: the connection is closed if the body has not arrived by then.
+    /// - Throws: ``AdminError/Code/invalidField`` for more than `limit` bytes; errors of the connection.
     @concurrent
     mutating func read(limit: Int, within time: Duration) async throws -> [UInt8] {
         let deadline = self.closeConnection(after: time)
@@ -31,9 +31,10 @@ struct RequestBodyReader {
         return bytes
     }
 
-    /// Lets the rest of the body come in unread, so that a client that is still sending gets to read its answer.
+    /// Discards the rest of the body, so that a client that is still sending can read its response. After 2 s the
+    /// connection is closed.
     ///
-    /// - Throws: ``AbandonedBody`` when there is more of it than anybody will wait for: close the connection then.
+    /// - Throws: ``AbandonedBody`` if more than 1 MiB arrives; the caller must close the connection then.
     @concurrent
     mutating func discardRest() async throws {
         guard !self.isComplete else { return }
@@ -60,5 +61,5 @@ struct RequestBodyReader {
     }
 }
 
-/// A body that is not read to its end.
+/// The body was not read to its end.
 struct AbandonedBody: Error {}

@@ -1,19 +1,19 @@
 internal import OAuth
 internal import TokenModel
 
-/// The tokens an operator hands over for an account.
+/// The tokens that an operator imports for an account.
 struct TokenImport: Equatable, Sendable {
     let refreshToken: Secret
-    /// `nil`: the first use refreshes.
+    /// If `nil`, the first use refreshes.
     let accessToken: Secret?
-    /// How long the access token is good for from now on; `nil`: the account's default.
+    /// How long the access token is valid from now on; `nil` for the account's default.
     let expiresIn: Duration?
-    /// What was granted, where somebody says.
+    /// The granted scopes; empty if the import does not name them.
     let scopes: [String]
 
     private static let fields = ["refresh_token", "access_token", "expires_in", "scope"]
 
-    /// Reads the body of an import. Tokens must be such that they can stand in a header field: printable, without spaces.
+    /// Reads the body of an import. Tokens must fit into a header field: printable ASCII without spaces.
     init(_ body: [UInt8]) throws(AdminError) {
         var fields = try JSONFields(body)
         self.refreshToken = try fields.secret("refresh_token")

@@ -1,7 +1,7 @@
 internal import TokenModel
 internal import TokenRefresh
 
-/// An account as the API shows it. Every member is always there; one without a value is `null`.
+/// An account as the API shows it. Every member is always present; a member without a value is `null`.
 struct AccountResponse: Encodable, Sendable {
     private let status: AccountStatus
 
@@ -30,7 +30,7 @@ struct AccountResponse: Encodable, Sendable {
         try members.encode(self.status.issue.map(Issue.init), forKey: .trouble)
     }
 
-    /// What is wrong beside what the state says.
+    /// A fault that the state does not show.
     private struct Issue: Encodable {
         let kind: String
         let reason: String
@@ -54,7 +54,7 @@ struct AccountsResponse: Encodable, Sendable {
     let accounts: [AccountResponse]
 }
 
-/// One account as all answers have it, and which of its tokens are still to be revoked.
+/// An account as in the other responses, with those of its tokens that are still to be revoked.
 struct ShownAccountResponse: Encodable, Sendable {
     private let account: AccountResponse
     private let unrevoked: [ForgottenResponse.Token]

@@ -44,7 +44,7 @@ extension AdminError {
         if self.code == .unauthorized || self.code == .tooManyAttempts { fields[.connection] = "close" }
         switch self.code {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
-        // As long as a crowd of wrong tokens is held (`AdminLimits/crowdDelay`).
+        // As long as the response to an excess wrong token is delayed (`AdminLimits/crowdDelay`).
         case .tooManyAttempts: fields[.retryAfter] = "2"
         case .storeLost, .auditUnavailable: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
@@ -54,7 +54,7 @@ extension AdminError {
     }
 }
 
-/// The members of a problem; those that are `nil` are left out.
+/// The members of a problem document; a member that is `nil` is left out.
 private struct Problem: Encodable {
     let type: String
     let title: String
@@ -73,11 +73,11 @@ private struct Problem: Encodable {
     }
 }
 
-/// What the admin API says to one request.
+/// A response of the admin API.
 struct AdminResponse: Sendable {
     let status: HTTPResponse.Status
     let contentType: String
-    /// Besides those that every answer has.
+    /// The fields besides those of every response.
     var fields: HTTPFields
     let body: [UInt8]
 
@@ -93,7 +93,7 @@ struct AdminResponse: Sendable {
         self.body = Self.text(of: content)
     }
 
-    /// Text that is sent as it is.
+    /// A text, sent unchanged.
     init(_ status: HTTPResponse.Status, text: String, contentType: String) {
         self.status = status
         self.contentType = contentType
@@ -101,7 +101,7 @@ struct AdminResponse: Sendable {
         self.body = Array(text.utf8)
     }
 
-    /// A file that is sent as it is.
+    /// A file, sent unchanged.
     init(_ status: HTTPResponse.Status, bytes: [UInt8], contentType: String, fields: HTTPFields) {
         self.status = status
         self.contentType = contentType
@@ -118,7 +118,8 @@ struct AdminResponse: Sendable {
         return HTTPResponse(status: self.status, headerFields: fields)
     }
 
-    /// - Parameter isHead: the request was `HEAD`, whose answer has the same head and no body (RFC 9110 §9.3.2).
+    /// - Parameter isHead: whether the request was `HEAD`, whose response has the same head and no body (RFC 9110
+    ///   §9.3.2).
     @concurrent
     func write(to writer: consuming ResponseWriter, isHead: Bool) async throws {
         let body = isHead ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(bytes: self.body))
@@ -128,7 +129,7 @@ struct AdminResponse: Sendable {
     private static func text(of content: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Numbers that JSON can't write are the only thing that fails, and there are none.
+        // Encoding fails only for numbers that JSON can't represent, and there are none.
         guard let text = try? encoder.encode(content) else { return Array("{}\n".utf8) }
         return Array(text) + [UInt8(ascii: "\n")]
     }

@@ -4,36 +4,37 @@ internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
 
-/// Why a request to the admin API is not done. Equal when the codes are equal.
+/// The reason that a request to the admin API is refused or fails. Two errors are equal when their codes are equal.
 struct AdminError: Error, Sendable {
     enum Code: String, Sendable, CaseIterable {
         case unauthorized = "admin_unauthorized"
         case tooManyAttempts = "too_many_attempts"
-        /// A browser says that a page from elsewhere sent it.
+        /// A browser says that a page of another origin sent the request.
         case forbidden = "admin_forbidden"
-        /// Who asked is let in, and may not do that.
+        /// The administrator's role does not permit the request.
         case roleForbidden = "role_forbidden"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case invalidField = "invalid_field"
-        /// What is asked for does not go with what is there.
+        /// The request conflicts with the current state.
         case conflict
-        /// The record that is there does not open; it is kept.
+        /// The stored record can't be read. It is kept.
         case accountUnreadable = "account_unreadable"
-        /// The store is out of reach or can't be written.
+        /// The store can't be reached or written.
         case storeLost = "store_lost"
-        /// A change that can't be recorded is not made.
+        /// The change can't be recorded, and so is not made.
         case auditUnavailable = "audit_unavailable"
     }
 
     let code: Code
-    /// For the operator: what failed, on what, what would help. Nothing the request carried but a known account's name
-    /// and the name of a field. Names of the configuration may stand in it: operators know them.
+    /// For the operator: what failed, on what, and what would help. Of the request's contents, only the name of a
+    /// known account and the name of a field may appear. Names of the configuration may appear, because operators know
+    /// them.
     let message: String
-    /// The field that is not as it should be, or `body`, `query`.
+    /// The invalid field, or `body` or `query`.
     let field: String?
     let account: AccountID?
-    /// What the path takes instead, for `Allow`.
+    /// The methods that the path allows, for `Allow`.
     let allowed: String?
 
     private init(
@@ -52,7 +53,7 @@ struct AdminError: Error, Sendable {
 }
 
 extension AdminError {
-    /// Who asked was not let in.
+    /// Whether the request was not authenticated.
     var isRefusal: Bool { self.code == .unauthorized || self.code == .tooManyAttempts }
 }
 
@@ -61,8 +62,8 @@ extension AdminError: Equatable {
 }
 
 extension AdminError {
-    /// The same, with the name that was probably meant where there is one. What was asked for is not repeated: it may
-    /// be a token that was pasted in the wrong place.
+    /// The same error with a suggested name, if there is one. The requested name is not repeated, because it may be a
+    /// token that was pasted into the wrong place.
     func suggesting(_ name: String?) -> AdminError {
         guard let name else { return self }
         return AdminError(
@@ -98,7 +99,7 @@ extension AdminError {
         AdminError(.methodNotAllowed, "the path takes \(allowed)", allowed: allowed)
     }
 
-    /// Somebody's role does not let them do it.
+    /// The administrator's role does not permit the request.
     static func roleForbidden(_ administrator: Administrator) -> AdminError {
         let rights = administrator.role == .killer ? "a killer, who may read and kill" : "a viewer, who may read"
         let needed = administrator.role == .killer ? "an operator's" : "an operator's, or for a kill a killer's"
@@ -114,7 +115,7 @@ extension AdminError {
         AdminError(.invalidField, message, field: field)
     }
 
-    /// An import of what opens the gateway itself.
+    /// An import of an admin token of this gateway.
     static func adminToken(in field: String) -> AdminError {
         .invalidField(
             field,
@@ -122,17 +123,17 @@ extension AdminError {
         )
     }
 
-    /// What could not be read of the audit log.
+    /// The audit log can't be read.
     init(_ cause: StoreError) {
         self = .init(.storeLost, "the audit log can't be read: \(cause.message)")
     }
 
-    /// What could not be recorded, and so was not done.
+    /// A change can't be recorded, and so was not made.
     init(_ cause: AuditError) {
         self = .init(.auditUnavailable, cause.message)
     }
 
-    /// What the kill switch could not do.
+    /// The kill switch refused or failed.
     init(_ cause: KillSwitchError) {
         switch cause.code {
         case .notKilled, .killed, .ownReplica, .ambiguousReplica: self = .init(.conflict, cause.message)
@@ -141,7 +142,7 @@ extension AdminError {
         }
     }
 
-    /// A kill of something that nobody knows would stop nothing, and look as if it had.
+    /// A kill of an unknown scope: it would stop nothing, but look as if it had.
     static func nothingToKill(_ scope: KillScope) -> AdminError {
         .init(
             .notFound,
@@ -149,7 +150,7 @@ extension AdminError {
         )
     }
 
-    /// A revival of what is killed as a part of something else only, and stays so until that is revived.
+    /// A revival of a scope that is killed only as a part of wider scopes. It stays killed until those are revived.
     static func killedByWider(_ wider: [KillScope], than scope: KillScope) -> AdminError {
         let isOne = wider.count == 1
         let kills = wider.map(\.text).joined(separator: " and ")
@@ -161,7 +162,7 @@ extension AdminError {
         )
     }
 
-    /// What the engine could not change.
+    /// The refresh engine could not change the account.
     init(_ cause: AccountChangeError, account: AccountID) {
         switch cause.code {
         case .notConfigured: self = .notConfigured

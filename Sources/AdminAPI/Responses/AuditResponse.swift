@@ -1,11 +1,11 @@
 package import Audit
 
-/// Some records of the audit log, in order.
+/// A page of records of the audit log, in order.
 package struct AuditResponse: Encodable, Sendable {
     let audit: [Item]
-    /// What `after` asks for the records behind these; `nil` where these are the last.
+    /// The `after` of a request for the next page; `nil` on the last page.
     let next: UInt64?
-    /// The number of the last record there is.
+    /// The number of the last record of the log.
     let last: UInt64
 
     /// - Parameter last: the number of the last record of the log.
@@ -24,8 +24,10 @@ package struct AuditResponse: Encodable, Sendable {
         try members.encode(self.last, forKey: .last)
     }
 
-    /// A record with its hash. Every member is always there but `name`. Without the hash, and with the name and an `@`
-    /// put before `from`, this is what is hashed. One that does not open has its number, and says so.
+    /// A record with its hash. Every member except `name` is always present.
+    ///
+    /// The hash covers the record without `hash` and `name`, and with the name and an `@` put before `from`. A record
+    /// that can't be read has only its number and `unreadable`.
     struct Item: Encodable, Sendable {
         private let item: AuditItem
 

@@ -12,7 +12,7 @@ struct ForgottenResponse: Encodable, Sendable {
         self.tokens = tokens.map(Token.init)
     }
 
-    /// What became of the tokens, in a line.
+    /// The outcomes of the tokens, in one line.
     static func summary(of tokens: [ForgottenToken]) -> String {
         tokens.map { Token($0) }.map { "\($0.kind) \($0.outcome)" }.joined(separator: ", ")
     }

@@ -1,12 +1,12 @@
-/// The process answers.
+/// The process is alive.
 struct HealthResponse: Encodable, Sendable {
     let alive = true
 }
 
-/// Whether callers would be served, and what that hangs on.
+/// Whether callers would be served, and the checks that decide it.
 struct ReadinessResponse: Encodable, Sendable {
     let ready: Bool
-    /// `true` while it ends on purpose, else left out: then its closed listeners are no fault.
+    /// `true` while the process stops on purpose, otherwise left out. Closed listeners are no fault then.
     let stopping: Bool?
     let checks: Checks
 

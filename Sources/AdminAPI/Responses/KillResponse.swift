@@ -2,13 +2,13 @@ internal import KillSwitch
 internal import OAuth
 internal import TokenModel
 
-/// A kill as the API shows it. Every member is always there; one without a value is `null`.
+/// A kill as the API shows it. Every member except `audited` is always present; a member without a value is `null`.
 struct KillResponse: Encodable, Sendable {
     private let report: KillReport
-    /// Only in the answer to who ordered it.
+    /// Present only in the response to the order.
     private let isAudited: Bool?
 
-    /// - Parameter isAudited: whether the order stands in the audit log.
+    /// - Parameter isAudited: whether the order is recorded in the audit log.
     init(_ report: KillReport, isAudited: Bool? = nil) {
         self.report = report
         self.isAudited = isAudited
@@ -29,7 +29,7 @@ struct KillResponse: Encodable, Sendable {
         try members.encode(self.report.reason, forKey: .reason)
         try members.encode(self.report.state.rawValue, forKey: .state)
         try members.encode(self.report.store.rawValue, forKey: .store)
-        // What has no place in the log yet has no number.
+        // A kill that is not in the log yet has no epoch.
         try members.encode(self.report.epoch == .start ? nil : self.report.epoch.rawValue, forKey: .epoch)
         try members.encode(self.report.wasKilled, forKey: .wasKilled)
         try members.encode(self.report.streams.rawValue, forKey: .streams)
@@ -55,7 +55,7 @@ struct KillResponse: Encodable, Sendable {
     }
 
     private struct Tokens: Encodable {
-        /// `false` in the answer to the order: the numbers say nothing yet.
+        /// `false` in the response to the order: the numbers mean nothing yet.
         let isCounted: Bool
         let total: Int
         let waiting: Int
@@ -65,9 +65,9 @@ struct KillResponse: Encodable, Sendable {
         let clientRefused: Int
         let unsupported: Int
         let unreachable: Int
-        /// Of those the ones that no provider is asked about any more.
+        /// The unreachable tokens about which no provider is asked any more.
         let givenUp: Int
-        /// Left out where it is not known, or nothing waits.
+        /// Left out if it is unknown, or if no token waits.
         let nextTryAt: String?
 
         init(_ tokens: KillReport.Tokens) {
@@ -95,7 +95,7 @@ struct KillResponse: Encodable, Sendable {
     }
 }
 
-/// What a kill is about: one member, named for the kind.
+/// The scope of a kill: one member, named after the kind of scope.
 struct ScopeResponse: Encodable, Sendable {
     private let scope: KillScope
 
@@ -115,10 +115,10 @@ struct ScopeResponse: Encodable, Sendable {
     }
 }
 
-/// All kills, the last first, as far as they are known.
+/// All known kills, the newest first.
 struct KillsResponse: Encodable, Sendable {
     let kills: [KillResponse]
-    /// `unreachable`: there may be others, that this replica has not read.
+    /// `unreachable` if this replica has not read the whole log, so that there may be other kills.
     let store: String
 
     init(_ listing: KillListing) {
@@ -127,7 +127,7 @@ struct KillsResponse: Encodable, Sendable {
     }
 }
 
-/// What was revived, by which entry of the log, and what is killed still.
+/// What was revived, the epoch of the revival's log entry, the lifted kills, and what is still killed.
 struct RevivalResponse: Encodable, Sendable {
     let revived: ScopeResponse
     let epoch: UInt64
@@ -141,14 +141,14 @@ struct RevivalResponse: Encodable, Sendable {
         self.killed = killed.sorted { $0.text < $1.text }.map(ScopeResponse.init)
     }
 
-    /// A kill that holds no longer.
+    /// A kill that no longer holds.
     struct Kill: Encodable, Sendable {
         let id: String
         let epoch: UInt64
     }
 }
 
-/// What became of each token that a kill took away; never a token.
+/// The outcome for each token that a kill took away. It contains no token.
 struct KilledTokensResponse: Encodable, Sendable {
     let tokens: [Token]
 

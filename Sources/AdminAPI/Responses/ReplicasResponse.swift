@@ -1,7 +1,7 @@
 internal import KillSwitch
 internal import TokenModel
 
-/// The replicas there are.
+/// All known replicas.
 struct ReplicasResponse: Encodable, Sendable {
     let replicas: [Replica]
 
@@ -18,7 +18,8 @@ struct ReplicasResponse: Encodable, Sendable {
         let leaseMilliseconds: Int64
         let acknowledged: UInt64
         let expelled: Bool
-        /// `false`: its record does not open, so a kill waits for it until it does or is forgotten.
+        /// `false` if its record can't be read. A kill then waits for this replica until its record can be read or is
+        /// forgotten.
         let readable: Bool
         let joinedAt: String?
 
@@ -33,7 +34,7 @@ struct ReplicasResponse: Encodable, Sendable {
             self.joinedAt = entry.record.joinedAt.rfc3339
         }
 
-        /// One whose record does not open.
+        /// A replica whose record can't be read.
         init(_ id: ReplicaID) {
             self.name = id.unreadableName
             self.boot = id.rawValue
@@ -68,7 +69,7 @@ struct ReplicasResponse: Encodable, Sendable {
 /// A replica that is being forgotten.
 struct ForgottenReplicaResponse: Encodable, Sendable {
     let name: String
-    /// `expelled` until its record goes, then `forgotten`.
+    /// `expelled` until its record is removed, then `forgotten`.
     let state: String
     let until: String?
 

@@ -2,27 +2,27 @@ internal import KillSwitch
 internal import TokenModel
 internal import TokenRefresh
 
-/// All that an operator wants to see at a glance.
+/// An overview of the gateway for operators.
 struct StatusResponse: Encodable, Sendable {
-    /// By the wall clock of who answers: all other times are to be read against this one.
+    /// The current time by the responding process's wall clock. All other times are to be compared with it.
     let time: String
     let version: String
     let ready: Bool
-    /// `true` while it ends on purpose, else left out.
+    /// `true` while the process stops on purpose, otherwise left out.
     let stopping: Bool?
     let replica: Replica
-    /// Left out while the gateway goes by all that its configuration file said when it read it last.
+    /// Left out while the gateway uses everything in its configuration file, as read last.
     let configuration: Configuration?
     let store: Store
     let listeners: [Listener]
-    /// What the kill switch holds now.
+    /// The scopes that are killed now.
     let killed: [ScopeResponse]
-    /// Those of them that the store has not taken yet: they hold in this replica alone.
+    /// Those of them that are not in the store yet. They are killed in this replica alone.
     let waitingKills: [ScopeResponse]
     let providers: [Provider]
     let accounts: [AccountResponse]
 
-    /// - Parameter providers: those of the configuration; others, that records name, are shown without a state.
+    /// - Parameter providers: the configured providers. Others, which only records name, are shown without a state.
     init(
         _ vitals: GatewayVitals,
         _ providers: [ProviderStatus],
@@ -70,7 +70,8 @@ struct StatusResponse: Encodable, Sendable {
         let name: String
         let boot: String
         let startedAt: String
-        /// Until when tokens are put into requests, if the kill log is not read again before; `nil`: they are not.
+        /// Until when tokens are put into requests, unless the kill log is read again before. `nil` if no tokens are
+        /// put into requests.
         let leaseUntil: String?
 
         private enum Key: String, CodingKey {
@@ -90,7 +91,7 @@ struct StatusResponse: Encodable, Sendable {
 
     struct Configuration: Encodable, Sendable {
         let reloadFailed: Failure?
-        /// Parts of the file that were changed, as the file names them; left out where there are none.
+        /// Changed parts of the file that need a restart, as the file names them; left out if there are none.
         let needsRestart: [String]?
 
         private enum CodingKeys: String, CodingKey {
@@ -100,15 +101,15 @@ struct StatusResponse: Encodable, Sendable {
 
         struct Failure: Encodable, Sendable {
             let at: String
-            /// As the log has it, such as `config_invalid`.
+            /// The code in the log, such as `config_invalid`.
             let code: String
-            /// The first one.
+            /// The first fault.
             let fault: String
-            /// How many there are; the log has them all.
+            /// The number of faults. The log contains all of them.
             let faults: Int
         }
 
-        /// - Returns: `nil` where there is nothing to say.
+        /// - Returns: `nil` if there is nothing to report.
         init?(_ configuration: GatewayVitals.Configuration) {
             let parts = configuration.waitingParts
             guard configuration.refusal != nil || !parts.isEmpty else { return nil }
@@ -134,14 +135,15 @@ struct StatusResponse: Encodable, Sendable {
         let bound: Bool
     }
 
-    /// A provider that accounts belong to, and how many of them are in which state.
+    /// A provider that accounts belong to, and the number of its accounts in each state.
     struct Provider: Encodable, Sendable {
         let name: String
-        /// `answering`, `refuses_client`, `not_provider` or `failing`; `nil` for one that is not in the configuration.
+        /// `answering`, `refuses_client`, `not_provider` or `failing`; `nil` for a provider that is not in the
+        /// configuration.
         let state: String?
-        /// When it is asked again, where it is not asked now.
+        /// When requests to the provider resume, if they are paused.
         let retryAt: String?
-        /// Whether it has an endpoint that revokes; `nil` while nobody knows.
+        /// Whether it has a revocation endpoint; `nil` while that is unknown.
         let revokes: Bool?
         let accounts: [String: Int]
 

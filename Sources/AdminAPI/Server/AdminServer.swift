@@ -7,13 +7,12 @@ internal import ServiceLifecycle
 package import TokenModel
 package import TokenRefresh
 
-/// The control plane over HTTP, on a listener and an event loop of its own: a busy data path does not hold it up.
+/// The control plane over HTTP. It has its own listener and event loop, so a busy data path does not delay it.
 ///
-/// ``listen(on:engine:kills:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``
-/// first, so that a busy port is known before anything else
-/// starts; then ``run()``.
+/// ``listen(on:engine:kills:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
+/// a busy port is detected before anything else starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
-    /// Where it listens, with the port that was chosen where 0 was asked for.
+    /// Where it listens, with the port that the system chose if 0 was requested.
     package let address: AdminAddress
 
     let controller: AdminController
@@ -25,17 +24,17 @@ package final class AdminServer: Service, Sendable {
         self.listener = listener
     }
 
-    /// Opens the listening socket. Connections wait there for ``run()``.
+    /// Opens the listening socket. New connections wait for ``run()``.
     ///
     /// - Parameters:
-    ///   - engine: what the accounts are read from and changed through; it must run for a refresh to end.
-    ///   - kills: what tokens are killed and revived by; it must run for a kill to be completed.
-    ///   - audit: where changes are recorded; it must run for wrong tokens to be.
-    ///   - monitor: knows about the process what this room can't see.
-    ///   - claim: whether an older gateway may listen there still.
-    ///   - encrypt: gives a connection its TLS; `nil` for plain HTTP.
-    ///   - clock: what refusals are delayed by.
-    ///   - timepiece: what sessions of the dashboard end by.
+    ///   - engine: reads and changes the accounts; it must run for a refresh to end.
+    ///   - kills: kills and revives; it must run for a kill to be completed.
+    ///   - audit: records changes; it must run for wrong tokens to be recorded.
+    ///   - monitor: reports facts about the process that this module can't see.
+    ///   - claim: whether an older gateway may still listen there.
+    ///   - encrypt: adds TLS to a connection; `nil` for plain HTTP.
+    ///   - clock: the clock that delays refusals.
+    ///   - timepiece: the clocks by which sessions of the dashboard end.
     package static func listen(
         on address: AdminAddress,
         engine: RefreshEngine,
@@ -65,9 +64,10 @@ package final class AdminServer: Service, Sendable {
         return try await Self.listen(on: address, controller, as: .admin, claim, encrypt, limits: limits)
     }
 
-    /// Opens another listening socket, which serves metrics and health and nothing else, without tokens.
+    /// Opens another listening socket, which serves only metrics and health, without tokens.
     ///
-    /// The parameters are those of ``listen(on:engine:kills:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
+    /// The parameters are those of
+    /// ``listen(on:engine:kills:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
         engine: RefreshEngine,
@@ -110,19 +110,20 @@ package final class AdminServer: Service, Sendable {
         }
     }
 
-    /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation; then lets the
-    /// requests under way end within ``AdminLimits/stopGrace``. Call it once.
+    /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation. Then requests in
+    /// progress may end within ``AdminLimits/stopGrace``. Must be called once.
     package func run() async throws {
         try await self.listener.run(beside: { await self.controller.recordKeptKills() }, stop: { self.stop() })
     }
 
-    /// Takes no new connections and closes those without a request. Comes back at once; ``run()`` ends when all is done.
+    /// Accepts no new connections and closes those without a request. Returns at once; ``run()`` returns when the
+    /// other connections have ended or the grace period is over.
     package func stop() { self.listener.stop() }
 
-    /// From now on only these tokens are let in: for a token file that was read again. Where they are others, operators
-    /// have to sign in to the dashboard anew.
+    /// Accepts only these tokens from now on, for a token file that was read again. If they differ from the previous
+    /// ones, operators must sign in to the dashboard again.
     ///
-    /// - Returns: whether they are others.
+    /// - Returns: whether the tokens differ.
     @discardableResult
     package func replaceTokens(_ tokens: AdminTokens) -> Bool {
         guard self.controller.door?.replaceTokens(tokens) == true else { return false }
@@ -135,7 +136,7 @@ package final class AdminServer: Service, Sendable {
 package struct AdminAddress: Hashable, Sendable {
     /// An IPv6 address has no brackets here.
     package let host: String
-    /// 0: the system chooses one.
+    /// 0 lets the system choose a port.
     package let port: Int
 
     package init(host: String, port: Int) {
@@ -150,7 +151,7 @@ extension AdminAddress: CustomStringConvertible {
     }
 }
 
-/// Why the admin API can't be served. Equal when the codes are equal.
+/// The reason that the admin API can't be served. Two errors are equal when their codes are equal.
 package struct AdminServerError: Error, Sendable {
     /// What went wrong, for programs.
     package enum Code: String, Sendable {
@@ -165,7 +166,7 @@ package struct AdminServerError: Error, Sendable {
     }
 
     package let code: Code
-    /// For the operator: what failed, on what, what would help.
+    /// For the operator: what failed, on what, and what would help.
     package let message: String
 
     package init(_ code: Code, _ message: String) {
@@ -173,10 +174,10 @@ package struct AdminServerError: Error, Sendable {
         self.message = message
     }
 
-    /// What a listener is for.
+    /// The purpose of a listener.
     enum Role { case admin, metrics }
 
-    /// Reads what the system said when a listener was to be opened.
+    /// Converts the system's error from opening a listener.
     init(listeningOn address: AdminAddress, as role: Role, _ cause: any Error) {
         let (subject, key) =
             switch role {

@@ -1,11 +1,12 @@
 internal import Listening
 internal import ServiceLifecycle
 
-/// The admin API on a Unix socket, where the process's own user and root need no token: who they are the kernel says.
+/// The admin API on a Unix socket. The process's own user and root need no token there, because the kernel identifies
+/// them.
 ///
-/// It serves what ``AdminServer`` does but for the dashboard, which browsers could not open there.
+/// It serves the same as ``AdminServer`` except the dashboard, which browsers can't open over a Unix socket.
 package final class AdminSocket: Service, Sendable {
-    /// Of the socket itself; the latest process's has another name, too.
+    /// The path of the socket itself. The socket of the latest process can also be reached by the link beside it.
     package var path: String { self.socket.path }
 
     private let socket: LinkedSocket
@@ -16,10 +17,11 @@ package final class AdminSocket: Service, Sendable {
         self.listener = listener
     }
 
-    /// Listens beside `link`, and has the link name this socket from now on. Connections wait there for ``run()``.
+    /// Listens beside `link`, and points the link to this socket. New connections wait for ``run()``.
     ///
-    /// - Parameter server: answers its requests, too.
-    /// - Throws: what keeps it from listening; where it is the socket's file, with its path and what would help.
+    /// - Parameter server: its controller handles the socket's requests, too.
+    /// - Throws: the reason that it can't listen. If the fault is the socket's file, the error has its path and what
+    ///   would help.
     package static func listen(
         beside link: String,
         with server: AdminServer,
@@ -44,39 +46,40 @@ package final class AdminSocket: Service, Sendable {
         return admin
     }
 
-    /// As ``AdminServer/run()``.
+    /// Serves as ``AdminServer/run()`` does.
     package func run() async throws {
         try await self.listener.run(stop: { self.stop() })
     }
 
-    /// As ``AdminServer/stop()``; the socket's file goes first.
+    /// Removes the socket's file, then stops as ``AdminServer/stop()`` does.
     package func stop() {
         self.socket.remove()
         self.listener.stop()
     }
 }
 
-/// What the admin API puts up with.
+/// The limits of the admin API.
 package struct AdminLimits: Sendable {
-    /// Bytes of a request's body.
+    /// The maximum size of a request's body, in bytes; default 1 MiB.
     package var body: Int
-    /// How long a body may take to arrive.
+    /// How long a body may take to arrive; default 10 s.
     package var bodyTime: Duration
-    /// How long a request with a wrong token waits for its answer, so that tokens can't be tried out quickly.
+    /// How long the response to a wrong token is delayed, so that tokens can't be guessed quickly; default 500 ms.
     package var refusalDelay: Duration
-    /// How many may wait so at once; one more is told that there are too many.
+    /// How many such responses may be delayed at once; default 64. Further requests are told that there are too many.
     package var refusalsWaiting: Int
-    /// How long that takes: longer than the wait of the others, so that more connections hardly try more tokens.
+    /// How long the response to those further requests is delayed; default 2 s. It is longer than ``refusalDelay``, so
+    /// that an attacker gains little from more connections.
     package var crowdDelay: Duration
-    /// Connections at once; for one more, one without a token is closed.
+    /// The maximum number of connections; default 512. For a further connection, one without a token is closed.
     package var connections: Int
-    /// How long the first head of a connection may take to arrive.
+    /// How long the first request head of a connection may take to arrive; default 3 s.
     package var firstHeadTime: Duration
-    /// How long a connection may stand without a request.
+    /// How long a connection may be open without a request; default 30 s.
     package var idleTime: Duration
-    /// How long requests under way may go on after a stop.
+    /// How long requests in progress may continue after a stop; default 30 s.
     package var stopGrace: Duration
-    /// Who may be signed in to the dashboard.
+    /// The limits on the sessions of the dashboard.
     package var sessions: SessionLimits
 
     package init(
@@ -103,12 +106,13 @@ package struct AdminLimits: Sendable {
         self.sessions = sessions
     }
 
-    /// Of them, those without a token may have three quarters if they come from one network, so that others have the rest.
+    /// The places for connections. Connections of one network that have not shown a valid token may take three
+    /// quarters of them, so that others have the rest.
     var places: ConnectionRegistry<ObjectIdentifier>.Places {
         ConnectionRegistry.Places(all: self.connections, perNetwork: max(self.connections * 3 / 4, 1))
     }
 
-    /// How many requests with a wrong token wait in all; one more is answered at once, or it would take somebody's place
-    /// for as long as it waits.
+    /// How many requests with a wrong token wait in all. A further one gets its response at once, because it would
+    /// otherwise occupy a place for as long as it waits.
     var refusalsHeld: Int { max(self.places.perNetwork * 3 / 4, 1) }
 }

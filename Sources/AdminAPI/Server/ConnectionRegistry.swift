@@ -1,21 +1,25 @@
 package import Listening
 
-/// Who has the places of a listener, and whose place a newcomer gets where all are taken.
+/// Assigns a listener's places to connections, and decides which connection a newcomer replaces when all places are
+/// taken.
 ///
 ///     waiting ⇄ asking, hopeless
 ///     waiting, asking, hopeless → idle ⇄ busy
 ///
-/// Connections that cost an attacker nothing must not keep out somebody with a token. So a place is never refused as long
-/// as a connection has one that has not shown a token. The first to go are those with a wrong token, also while it
-/// waits for its refusal, then those that ask nothing, and then those whose request is not answered yet; of each
-/// kind the one that is it for longest. One that has shown a token goes only where all have, and only while it asks
-/// nothing: the one that is idle for longest. Where all of them are busy the newcomer is turned away.
+/// Connections that cost an attacker nothing must not keep out a client with a token. So a newcomer always gets a
+/// place as long as some connection with a place has not shown a valid token. Connections are closed in this order:
+/// first those with a wrong token, even while they wait for the refusal; then those without a request; then those
+/// whose request has no response yet. Among connections of one kind, the one that has been in this state for longest
+/// is closed first. If the places of a newcomer's network are taken, only connections of that network are considered.
+///
+/// A connection that has shown a valid token is closed only if all have shown one, and only while it has no request:
+/// the one that is idle for longest. If all of them are busy, the newcomer is turned away.
 package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
-    /// How many places there are.
+    /// The number of places.
     package struct Places: Equatable, Sendable {
-        /// In all.
+        /// The total.
         package let all: Int
-        /// For connections of one network that have not shown a token.
+        /// For connections of one network that have not shown a valid token.
         package let perNetwork: Int
 
         package init(all: Int, perNetwork: Int) {
@@ -27,51 +31,51 @@ package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
     /// What the head of a request shows.
     package enum Showing: Sendable {
         case nothing
-        /// A token that is wrong, whenever that will be said.
+        /// A wrong token, even if its refusal is still delayed.
         case wrongToken
         case rightToken
     }
 
-    /// What becomes of a newcomer.
+    /// The outcome for a newcomer.
     package enum Arrival: Equatable, Sendable {
         case admitted
-        /// This one has to be closed.
+        /// The newcomer is admitted, and the caller must close this connection.
         case admittedInPlace(of: Connection)
-        /// All places are of connections that have shown a token, and whose requests are not answered yet.
+        /// All places belong to connections that have shown a valid token and whose requests have no response yet.
         case turnedAway
     }
 
     private struct Entry {
         let network: PeerNetwork?
-        /// Of its last place in a line; those before are void.
+        /// The ticket of its current position in a line. Its older tickets are void.
         var ticket: UInt64 = 0
-        /// Requests that have come and are not answered.
+        /// Requests without a response.
         var requests = 0
         var isHopeless = false
-        /// It has shown a token once.
+        /// The connection has shown a valid token at some time.
         var isKnown = false
     }
 
     private let places: Places
     private var entries: [Connection: Entry] = [:]
-    /// Those that have not shown a token, in the order in which they go.
+    /// Connections that have not shown a valid token, in the order in which they are closed.
     private var (hopeless, waiting, asking) = (Line(), Line(), Line())
-    /// Those that have shown a token and ask nothing, in the order in which they go.
+    /// Connections that have shown a valid token and have no request, in the order in which they are closed.
     private var idle = Line()
     private var tickets: UInt64 = 0
-    /// How many have not shown a token.
+    /// The number of connections that have not shown a valid token, by network.
     private var strangers: [PeerNetwork?: Int] = [:]
 
     package init(_ places: Places) {
         self.places = places
     }
 
-    /// Connections that have a place.
+    /// The number of connections that have a place.
     package var count: Int { self.entries.count }
 
-    /// A connection is made.
+    /// Gives a new connection a place, or turns it away.
     ///
-    /// - Parameter network: where it comes from; `nil` where the system does not say.
+    /// - Parameter network: where the connection comes from; `nil` if the system does not report it.
     package mutating func arrive(_ connection: Connection, from network: PeerNetwork?) -> Arrival {
         var leaving: Connection?
         if self.strangers[network, default: 0] >= self.places.perNetwork {
@@ -87,7 +91,7 @@ package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
         return leaving.map { .admittedInPlace(of: $0) } ?? .admitted
     }
 
-    /// The head of a request has come.
+    /// Records that the head of a request has arrived.
     package mutating func ask(_ connection: Connection, showing: Showing = .nothing) {
         self.entries[connection]?.requests += 1
         switch showing {
@@ -98,19 +102,19 @@ package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
         self.lineUp(connection)
     }
 
-    /// A request is answered.
+    /// Records that a request has its response.
     package mutating func respond(_ connection: Connection) {
         self.entries[connection]?.requests -= 1
         self.lineUp(connection)
     }
 
-    /// A request showed a token, or what stands for one.
+    /// Records that a request was authenticated.
     package mutating func recognize(_ connection: Connection) {
         guard self.admitStranger(connection) else { return }
         self.lineUp(connection)
     }
 
-    /// - Returns: whether it was one till now.
+    /// - Returns: whether the connection was a stranger until now.
     @discardableResult
     private mutating func admitStranger(_ connection: Connection) -> Bool {
         guard let entry = self.entries[connection], !entry.isKnown else { return false }
@@ -119,14 +123,14 @@ package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
         return true
     }
 
-    /// The connection has ended; one that lost its place has no part in this any more.
+    /// Records that the connection has ended. A connection that lost its place is ignored.
     package mutating func leave(_ connection: Connection) {
         guard let entry = self.entries.removeValue(forKey: connection), !entry.isKnown else { return }
         self.forgetStranger(from: entry.network)
     }
 
     private mutating func forgetStranger(from network: PeerNetwork?) {
-        // Else each network that ever came would be remembered.
+        // A count of 0 is removed: otherwise the dictionary would keep every network forever.
         self.strangers[network] = self.strangers[network].flatMap { $0 > 1 ? $0 - 1 : nil }
     }
 
@@ -135,7 +139,7 @@ package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
         self.tickets += 1
         self.entries[connection]?.ticket = self.tickets
         if entry.isKnown {
-            // One that is busy stands in no line.
+            // A busy connection is in no line.
             if entry.requests <= 0 { self.idle.append(connection, self.tickets, among: self.entries) }
         } else if entry.isHopeless {
             self.hopeless.append(connection, self.tickets, among: self.entries)
@@ -146,18 +150,19 @@ package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Of those that have not shown a token.
+    /// The connection to close first among those that have not shown a valid token.
     private mutating func firstToGo(where isMeant: (Entry) -> Bool) -> Connection? {
         self.hopeless.first(among: self.entries, where: isMeant)
             ?? self.waiting.first(among: self.entries, where: isMeant)
             ?? self.asking.first(among: self.entries, where: isMeant)
     }
 
-    /// Connections in the order in which they lined up. One that has left, or lined up again, is passed over, so that a place
-    /// costs the same however many there are: under a siege one is looked for with each connection that is made.
+    /// Connections in the order in which they lined up. An entry is skipped if its connection has left or lined up
+    /// again. So a lookup costs the same however many connections there are: under attack, each new connection needs a
+    /// lookup.
     private struct Line {
         private var items: [(connection: Connection, ticket: UInt64)] = []
-        /// Before it all are void.
+        /// All items before this index are void.
         private var start = 0
 
         mutating func append(_ connection: Connection, _ ticket: UInt64, among entries: [Connection: Entry]) {

@@ -1,6 +1,6 @@
-/// The keys of what this room says in logs.
+/// The metadata keys of this module's log entries.
 enum LogField {
-    /// Whose admin token it was.
+    /// The administrator's name.
     static let administrator = "admin.name"
     static let role = "admin.role"
     static let method = "admin.method"

@@ -4,34 +4,35 @@ internal import NIOCore
 internal import Synchronization
 internal import TokenModel
 
-/// The connections that a listener has accepted: which of them keep their places, and that a stop reaches all of them.
+/// The connections that a listener has accepted. It decides which of them keep their places, and a stop reaches all of
+/// them.
 final class OpenConnections: Sendable {
     private enum Phase {
         case serving
         case stopping
-        /// The event loop may be gone: nothing is said to it any more.
+        /// The event loop may have shut down, so it is not called any more.
         case ended
     }
 
     private struct State {
         var phase = Phase.serving
         var connections: [ObjectIdentifier: any Channel] = [:]
-        /// `nil` where whoever can connect may have as many as they like.
+        /// `nil` if a peer may open any number of connections.
         var book: ConnectionRegistry<ObjectIdentifier>?
-        /// When it was said last that places are short.
+        /// When a shortage of places was last logged.
         var saidAt = BootInstant.distantPast
     }
 
     private let state: Mutex<State>
     private let logger: Logger
 
-    /// - Parameter places: `nil` for any number.
+    /// - Parameter places: `nil` for any number of connections.
     init(_ places: ConnectionRegistry<ObjectIdentifier>.Places?, logger: Logger) {
         self.state = Mutex(State(book: places.map { ConnectionRegistry($0) }))
         self.logger = logger
     }
 
-    /// A connection was made: it gets a place, or is closed. On its event loop, when it is active.
+    /// Gives a new connection a place, or closes it. Must be called on its event loop when it becomes active.
     func opened(_ connection: any Channel) {
         let id = ObjectIdentifier(connection)
         let network = connection.remoteAddress.flatMap { PeerNetwork($0) }
@@ -51,17 +52,18 @@ final class OpenConnections: Sendable {
         }
     }
 
-    /// The head of a request has come. Who shows a right token keeps the place from this moment on.
+    /// Records that the head of a request has arrived. A connection that shows a right token keeps its place from now
+    /// on.
     func asked(_ connection: any Channel, showing: ConnectionRegistry<ObjectIdentifier>.Showing) {
         self.state.withLock { $0.book?.ask(ObjectIdentifier(connection), showing: showing) }
     }
 
-    /// Its request showed a token, or what stands for one: it keeps its place.
+    /// Records that a request was authenticated, so that its connection keeps its place.
     func recognized(_ connection: any Channel) {
         self.state.withLock { $0.book?.recognize(ObjectIdentifier(connection)) }
     }
 
-    /// Its request is answered.
+    /// Records that the connection's request has its response.
     func answered(_ connection: any Channel) {
         self.state.withLock { $0.book?.respond(ObjectIdentifier(connection)) }
     }
@@ -74,22 +76,22 @@ final class OpenConnections: Sendable {
         }
     }
 
-    /// Closes the connections without a request, and the others when theirs is answered.
+    /// Closes the connections without a request at once, and the others after their response.
     func stop() {
         self.state.withLock { state in
             guard state.phase == .serving else { return }
             state.phase = .stopping
-            // Only puts something into the event loop's queue, so the lock is not held for long.
+            // This only adds to the event loop's queue, so the lock is not held for long.
             for connection in state.connections.values { Self.quiesce(connection) }
         }
     }
 
-    /// To be called before the event loop is shut down.
+    /// Must be called before the event loop is shut down.
     func end() {
         self.state.withLock { $0.phase = .ended }
     }
 
-    /// Whoever makes connections without end must not fill the log.
+    /// Logs a shortage of places at most once a minute: endless connections must not fill the log.
     private func reportShortage() {
         let now = BootInstant.now
         let isNews = self.state.withLock { state in

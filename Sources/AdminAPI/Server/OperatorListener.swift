@@ -5,17 +5,17 @@ internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
 
-/// A listening socket of operators with an event loop of its own, and the connections that it has accepted.
+/// A listening socket for operators with its own event loop, and the connections that it has accepted.
 final class OperatorListener: Sendable {
     /// Where operators connect.
     enum Place {
-        /// - Parameter encrypt: gives a connection its TLS; `nil` for plain HTTP.
+        /// - Parameter encrypt: adds TLS to a connection; `nil` for plain HTTP.
         case network(AdminAddress, PortClaim, encrypt: (@Sendable (any Channel) throws -> Void)?)
-        /// The descriptor of a Unix socket that listens.
+        /// The descriptor of a listening Unix socket.
         case socket(CInt)
     }
 
-    /// One that was accepted, and what it comes to.
+    /// An accepted connection, once the rest of its pipeline is built.
     private typealias Connection = EventLoopFuture<HTTP1Channel.Value>
 
     private let listener: ConnectionListener<Connection>
@@ -35,9 +35,9 @@ final class OperatorListener: Sendable {
         self.grace = grace
     }
 
-    /// Opens the listening socket. Connections wait there for ``run(beside:)``.
+    /// Opens the listening socket. New connections wait for ``run(beside:stop:)``.
     ///
-    /// - Throws: what the system says where it can't be opened.
+    /// - Throws: the system's error if the socket can't be opened.
     static func open(_ place: Place, to controller: AdminController, limits: AdminLimits) async throws
         -> OperatorListener
     {
@@ -51,7 +51,7 @@ final class OperatorListener: Sendable {
                     host: address.host,
                     port: address.port,
                     claim: claim,
-                    // Who finds it full learns nothing for a second (`tcp_syn_retries`).
+                    // If the backlog is full, the client's kernel retries only after a second (`tcp_syn_retries`).
                     backlog: 4_096,
                     on: loops,
                     prepare: { channel in
@@ -64,7 +64,7 @@ final class OperatorListener: Sendable {
                 )
                 return OperatorListener(listener, loops, connections, grace: limits.stopGrace)
             case .socket(let descriptor):
-                // Nobody but the gateway's user and root can connect, so nobody is in anybody's way.
+                // Only the gateway's user and root can connect, so places need no protection.
                 let connections = OpenConnections(nil, logger: controller.logger)
                 let http = Self.http(to: controller, over: connections, limits: limits)
                 let listener = try await ConnectionListener.take(
@@ -93,10 +93,10 @@ final class OperatorListener: Sendable {
         }
     }
 
-    /// Puts a ``PlaceHandler`` into a connection that was accepted.
+    /// Adds a ``PlaceHandler`` to an accepted connection.
     ///
-    /// - Parameter build: adds what is behind it.
-    /// - Returns: what it comes to when its first bytes are there.
+    /// - Parameter build: adds the handlers behind it.
+    /// - Returns: the connection, which is complete after its first bytes have arrived.
     private static func prepare(
         _ channel: any Channel,
         in connections: OpenConnections,
@@ -118,19 +118,21 @@ final class OperatorListener: Sendable {
         await http.handle(value: connection, logger: Self.silence)
     }
 
-    /// The port that was chosen where 0 was asked for; `nil` for a Unix socket.
+    /// The port, chosen by the system if 0 was requested; `nil` for a Unix socket.
     var port: Int? { self.listener.channel.localAddress?.port }
 
-    /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation, of which `stop` tells;
-    /// then lets the requests under way end within the grace. Call it once.
+    /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation. Then requests in
+    /// progress may end within the grace period. Must be called once.
     ///
-    /// - Parameter work: goes on for as long as requests are served, and ends when it is cancelled.
+    /// - Parameters:
+    ///   - work: runs while requests are served, and must end when it is cancelled.
+    ///   - stop: called on a graceful shutdown or a cancellation.
     func run(
         beside work: @escaping @Sendable () async -> Void = {},
         stop: @escaping @Sendable () -> Void
     ) async throws {
         await withTaskCancellationOrGracefulShutdownHandler {
-            // Out of reach of the cancellation, for the sake of the grace.
+            // A separate task, which a cancellation does not reach, so that the grace period holds.
             await Task {
                 await withDiscardingTaskGroup { tasks in
                     tasks.addTask { await work() }
@@ -145,8 +147,8 @@ final class OperatorListener: Sendable {
         try await self.loops.shutdownGracefully()
     }
 
-    /// Takes no new connections and closes those without a request. Comes back at once; ``run(beside:stop:)`` ends when all
-    /// is done.
+    /// Accepts no new connections and closes those without a request. Returns at once; ``run(beside:stop:)`` returns
+    /// when the other connections have ended or the grace period is over.
     func stop() {
         self.listener.close()
         self.connections.stop()
@@ -188,6 +190,6 @@ final class OperatorListener: Sendable {
         )
     }
 
-    /// The framework writes what callers sent into its logs.
+    /// Discards the framework's log, which may contain data from requests.
     private static let silence = Logger(label: "martlet.admin.http") { _ in SwiftLogNoOpLogHandler() }
 }

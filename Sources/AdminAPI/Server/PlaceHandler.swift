@@ -4,29 +4,29 @@ internal import Logging
 internal import NIOCore
 internal import NIOHTTPTypes
 
-/// Stands first in a connection's pipeline: gets it a place, builds the rest when its first bytes come, and closes it where
-/// its first request does not come in time.
+/// The first handler of a connection's pipeline. It gets the connection a place, builds the rest of the pipeline when
+/// the first bytes arrive, and closes the connection if its first request does not arrive in time.
 ///
-/// A silent connection costs no more than this. Whoever makes thousands of them so takes little of the event loop, and
-/// those who ask something are not held up behind them.
+/// A silent connection costs no more than this handler. So thousands of silent connections take little time on the
+/// event loop, and real requests are not delayed.
 final class PlaceHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private let connections: OpenConnections
-    /// From the connection on to the end of the first head, with what TLS takes.
+    /// The time from the start of the connection to the end of the first request head, the TLS handshake included.
     private let patience: TimeAmount
     private let build: () throws -> EventLoopFuture<HTTP1Channel.Value>
     private let built: EventLoopPromise<HTTP1Channel.Value>
     private var isBuilding = false
     private var isBuilt = false
-    /// What has come before the rest of the pipeline was there.
+    /// The bytes that arrived before the rest of the pipeline was built.
     private var early: [ByteBuffer] = []
     private var impatience: Scheduled<Void>?
 
     /// - Parameters:
-    ///   - build: adds the rest of the pipeline to this one's end.
-    ///   - built: told when that is done, or that it never will be.
+    ///   - build: adds the rest of the pipeline behind this handler.
+    ///   - built: completed when the pipeline is built, or failed if it never will be.
     init(
         _ connections: OpenConnections,
         patience: TimeAmount,
@@ -86,19 +86,19 @@ final class PlaceHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.built.fail(ChannelError.eof)
     }
 
-    /// The first head has come.
+    /// Cancels the time limit, because the first request head has arrived.
     func relent() {
         self.impatience?.cancel()
         self.impatience = nil
     }
 }
 
-/// Tells of each request of a connection as its head comes.
+/// Reports each request of a connection when its head arrives.
 final class HeadHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
 
     private let connections: OpenConnections
-    /// Judges what a head shows; `nil` where nobody asks for tokens.
+    /// Checks the token in a head; `nil` if no tokens are required.
     private let door: AdminAuthenticator?
     private var isFirst = true
 

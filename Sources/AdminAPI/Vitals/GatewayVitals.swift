@@ -1,20 +1,20 @@
 package import TokenModel
 
-/// What a process is and whether it can serve callers.
+/// A process's identity and state, and whether it can serve callers.
 package struct GatewayVitals: Equatable, Sendable {
-    /// Of the program.
+    /// The program's version.
     package var version: String
-    /// Who answers.
+    /// The responding replica.
     package var replica: Replica
     /// Whether accounts can be read.
     package var store: Store
     /// Where callers connect.
     package var listeners: [Listener]
-    /// Whether the kill log was read lately enough for tokens to be put into requests.
+    /// Whether the kill log was read recently enough for tokens to be put into requests.
     package var isLeaseHeld: Bool
-    /// Whether it has closed its listeners on purpose, and ends when its last requests have.
+    /// Whether the process has closed its listeners on purpose, and ends after its last requests.
     package var isStopping: Bool
-    /// What came of its last reload.
+    /// The outcome of the last reload.
     package var configuration: Configuration
 
     package init(
@@ -40,16 +40,16 @@ package struct GatewayVitals: Equatable, Sendable {
         self.store.isOpen && self.areListenersBound && self.isLeaseHeld && !self.isStopping
     }
 
-    /// At least one, and all.
+    /// Whether there is a listener, and all listeners are bound.
     package var areListenersBound: Bool { !self.listeners.isEmpty && self.listeners.allSatisfy(\.isBound) }
 }
 
 extension GatewayVitals {
-    /// The answering process among those that share a store.
+    /// The responding process among those that share a store.
     package struct Replica: Equatable, Sendable {
-        /// Only shown.
+        /// Used for display only.
         package var name: String
-        /// New with each start.
+        /// A new value for each start.
         package var incarnation: IncarnationID
         /// By the wall clock.
         package var startedAt: WallTime
@@ -61,11 +61,11 @@ extension GatewayVitals {
         }
     }
 
-    /// How what the process goes by stands to its configuration file, as it was when a reload read it last.
+    /// How the process's configuration differs from its configuration file, as of the last reload.
     package struct Configuration: Equatable, Sendable {
-        /// Of the last reload; `nil` where that was taken, or there was none.
+        /// The refusal of the last reload; `nil` if that was accepted, or if there was none.
         package var refusal: Refusal?
-        /// What was changed in the file and waits for a restart, as the file names it.
+        /// The changed parts of the file that need a restart, as the file names them.
         package var waitingParts: [String]
 
         package init(refusal: Refusal? = nil, waitingParts: [String] = []) {
@@ -73,10 +73,10 @@ extension GatewayVitals {
             self.waitingParts = waitingParts
         }
 
-        /// Why a reload has changed nothing.
+        /// Why a reload changed nothing.
         package struct Refusal: Equatable, Sendable {
             package var at: WallTime
-            /// As the log has it, such as `config_invalid`.
+            /// The code in the log, such as `config_invalid`.
             package var code: String
             /// For the operator; at least one.
             package var faults: [String]
@@ -106,7 +106,7 @@ extension GatewayVitals {
     package struct Listener: Equatable, Sendable {
         /// Such as `127.0.0.1:8080`.
         package var address: String
-        /// Whether connections are taken there.
+        /// Whether connections are accepted there.
         package var isBound: Bool
 
         package init(address: String, isBound: Bool) {
@@ -116,18 +116,19 @@ extension GatewayVitals {
     }
 }
 
-/// Tells the admin API about the process what it can't see itself: the program's assembly knows it.
+/// Reports facts about the process that the admin API can't see itself. The program that assembles the gateway
+/// implements it.
 package protocol GatewayMonitor: Sendable {
-    /// How the process is at the moment. Must come back within a second or so, also with the store away.
+    /// The current state of the process. Must return within about a second, even if the store is out of reach.
     func vitals() async -> GatewayVitals
 
-    /// What the process has counted, as Prometheus reads it.
+    /// The metrics of the process, in the Prometheus text format.
     func metrics() async -> MetricsText
 }
 
 /// Metrics, ready to be sent.
 package struct MetricsText: Sendable {
-    /// Of the text: media type, version of the format, charset.
+    /// The text's media type, format version and charset.
     package let contentType: String
     package let text: String
 

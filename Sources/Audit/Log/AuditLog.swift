@@ -2,11 +2,11 @@ internal import Synchronization
 internal import TokenModel
 package import TokenStorage
 
-/// The audit log of one store: records numbered from 1, each written once at the first free number behind the last and
-/// never changed, each with the hash of the one before it.
+/// The audit log of one store. Records are numbered from 1. Each is written once, at the first free number behind the
+/// last, never changes, and holds the hash of the record before it.
 ///
-/// All processes that share the store write one chain: a number is won by compare-and-set, and who loses it reads what
-/// stands there, and tries the next.
+/// All processes that share the store write one chain. A compare-and-set decides who gets a number. A process that
+/// loses it reads the record there and tries the next number.
 package final class AuditLog: Sendable {
     /// A place in the chain.
     private struct Head {
@@ -15,22 +15,25 @@ package final class AuditLog: Sendable {
     }
 
     private let log: NumberedLog
-    /// The furthest that this process has come.
+    /// The furthest place in the chain that this process has reached.
     private let known = Mutex<Head?>(nil)
-    /// From where entries are looked for that are tried again: others may have come behind them meanwhile.
+    /// Where to start looking for entries whose append is tried again: other processes may have written behind them
+    /// meanwhile.
     private let unsure = Mutex<[AuditID: Head]>([:])
 
     package init(_ records: SealedRecords) {
         self.log = NumberedLog(records, under: .audit)
     }
 
-    /// Writes `entry` at the end; durable when this returns. One that stands already, by a write whose answer was lost, is
-    /// found by its id.
+    /// Writes `entry` at the end. The record is durable when this returns. A record that a write with a lost response
+    /// has put there already is found by its ID.
     ///
     /// - Parameters:
-    ///   - tries: how often a store is asked that gives no answer.
-    ///   - isTriedAgain: this is called with the same entry until it does not throw, perhaps by several processes.
-    /// - Throws: what the store throws; after ``StoreError/Code/unreachable`` the record may stand all the same.
+    ///   - tries: how often to ask a store that gives no answer.
+    ///   - isTriedAgain: whether this is called with the same entry until it does not throw, perhaps by several
+    ///     processes.
+    /// - Throws: what the store throws. After ``StoreError/Code/unreachable`` the record may be in the log all the
+    ///   same.
     package func append(
         _ entry: AuditEntry,
         tries: Int = 2,
@@ -72,7 +75,7 @@ package final class AuditLog: Sendable {
         }
     }
 
-    /// The record with that id, if it is among the last thousand.
+    /// The record with that ID, if it is among the last thousand.
     private func recent(_ id: AuditID) async throws(StoreError) -> AuditRecord? {
         let last = try await self.lastNumber()
         for item in try await self.items(after: last < 1_000 ? 0 : last - 1_000, limit: 1_000) {
@@ -81,16 +84,17 @@ package final class AuditLog: Sendable {
         return nil
     }
 
-    /// Others have won a number so often only where reads do not show what was written.
+    /// Other processes win this many numbers only if reads do not show what was written.
     private static let mostLosses = 1_000
 
-    /// The end of the log, or a place on the way there.
+    /// The end of the log, or a place before it.
     private func head() async throws(StoreError) -> Head {
         if let known = self.known.withLock({ $0 }) { return known }
         let last = try await self.lastNumber()
         var head = Head(number: 0, hash: .none)
         if last > 0 {
-            // A record is never removed: one read of the two was stale, and what is chained to nothing would break the chain.
+            // A record is never removed, so one of the two reads was stale. A record without the right hash would break
+            // the chain.
             guard let item = try await self.item(last) else {
                 throw StoreError(.unreachable, "the store shows the end of the audit log, and then does not")
             }
@@ -110,7 +114,7 @@ package final class AuditLog: Sendable {
 // MARK: - Reading
 
 extension AuditLog {
-    /// Up to `limit` items behind the number `after`, in order; a number that is missing is passed over.
+    /// Up to `limit` items behind the number `after`, in order. Skips missing numbers.
     package func items(after: UInt64, limit: Int) async throws(StoreError) -> [AuditItem] {
         var items: [AuditItem] = []
         var last = after
@@ -123,12 +127,12 @@ extension AuditLog {
         return items
     }
 
-    /// The number of the last record; 0 where there is none. Right also where others are missing.
+    /// The number of the last record; 0 where there is none. Correct even if other records are missing.
     package func lastNumber() async throws(StoreError) -> UInt64 {
         try await self.log.lastNumber(from: self.known.withLock { $0?.number } ?? 0)
     }
 
-    /// What stands at `number`; `nil` for nothing.
+    /// The item at `number`; `nil` where there is none.
     private func item(_ number: UInt64) async throws(StoreError) -> AuditItem? {
         guard let item = try await self.log.item(number) else { return nil }
         return try self.open(item)

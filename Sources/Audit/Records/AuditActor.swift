@@ -1,6 +1,6 @@
-/// Who did it, as far as a process can tell.
+/// Who made a change, as far as a process can tell.
 package struct AuditActor: Equatable, Sendable {
-    /// How they came.
+    /// The way in which the change was asked for.
     package enum Kind: String, Sendable {
         /// Over the admin API, with a valid token.
         case admin
@@ -13,9 +13,9 @@ package struct AuditActor: Equatable, Sendable {
     }
 
     package let kind: Kind
-    /// Whose admin token it was; `nil` where that has no name but `admin`, which is the ``kind``'s.
+    /// The name of the admin token; `nil` for the name `admin`, which the ``kind`` says already.
     package let name: String?
-    /// An address, a user's number, a signal.
+    /// An address, a user ID or a signal.
     package let from: String?
 
     private init(_ kind: Kind, name: String? = nil, from: String?) {
@@ -25,25 +25,25 @@ package struct AuditActor: Equatable, Sendable {
     }
 
     /// - Parameters:
-    ///   - name: whose admin token it was.
-    ///   - address: of the other end of the connection.
+    ///   - name: the name of the admin token.
+    ///   - address: of the peer of the connection.
     package static func admin(_ name: String? = nil, at address: String?) -> AuditActor {
         AuditActor(.admin, name: name == Kind.admin.rawValue ? nil : name, from: address)
     }
 
-    /// One who was remembered by ``memo``.
+    /// The actor that a ``memo`` describes.
     package static func admin(rememberedBy memo: String?) -> AuditActor {
         let (name, from) = Self.parts(ofMemo: memo)
         return .admin(name, at: from)
     }
 
-    /// Who and from where, in one text.
+    /// Name and origin in one text.
     package var memo: String? { Self.memo(self.name, from: self.from) }
 
-    /// - Parameter name: without an `@`, as an administrator's is.
+    /// - Parameter name: contains no `@`; the names of administrators never do.
     static func memo(_ name: String?, from: String?) -> String? { name.map { "\($0)@\(from ?? "")" } ?? from }
 
-    /// What a ``memo`` is made of. The first `@` ends the name, of letters, digits, dots, underscores and hyphens.
+    /// The parts of a ``memo``. The first `@` ends the name, which has letters, digits, dots, underscores and hyphens.
     static func parts(ofMemo memo: String?) -> (name: String?, from: String?) {
         guard let memo, let mark = memo.utf8.firstIndex(of: UInt8(ascii: "@")), mark > memo.startIndex,
             memo.utf8[..<mark].allSatisfy(Self.isNameByte)
@@ -61,12 +61,12 @@ package struct AuditActor: Equatable, Sendable {
         }
     }
 
-    /// - Parameter user: as the system numbers them.
+    /// - Parameter user: the numeric user ID.
     package static func command(user: UInt32) -> AuditActor { AuditActor(.command, from: "uid \(user)") }
 
     /// - Parameter cause: such as `SIGHUP`.
     package static func gateway(_ cause: String) -> AuditActor { AuditActor(.gateway, from: cause) }
 
-    /// - Parameter address: of the other end of the connection.
+    /// - Parameter address: of the peer of the connection.
     package static func stranger(at address: String?) -> AuditActor { AuditActor(.stranger, from: address) }
 }

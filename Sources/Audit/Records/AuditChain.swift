@@ -1,14 +1,14 @@
 internal import Crypto
 
-/// Recomputes the chain of records, from the first on, as they are handed to it.
+/// Verifies the chain of records. Hand it the records from the first on.
 package struct AuditChain: Equatable, Sendable {
-    /// Where the chain breaks.
+    /// A break in the chain.
     package enum Fault: Equatable, Sendable {
-        /// There is none of this number, though there are later ones.
+        /// There is no record with this number, although there are later ones.
         case missing(UInt64)
-        /// It does not open.
+        /// The record does not open.
         case unreadable(UInt64)
-        /// It was not made behind the record that stands before it: one of the two was changed.
+        /// The record does not hold the hash of the record before it: one of the two was changed.
         case unchained(UInt64)
 
         package var number: UInt64 {
@@ -18,15 +18,15 @@ package struct AuditChain: Equatable, Sendable {
         }
     }
 
-    /// How many there were.
+    /// How many items it was handed.
     package private(set) var count: UInt64 = 0
-    /// The last one's number and hash: whoever keeps them elsewhere can tell whether the end was cut off.
+    /// The last item's number and hash. A copy kept elsewhere shows whether the end of the log was cut off.
     package private(set) var last: (number: UInt64, hash: AuditHash) = (0, .none)
     package private(set) var firstFault: Fault?
 
     package init() {}
 
-    /// Takes the item behind the last.
+    /// Takes the next item.
     package mutating func take(_ item: AuditItem) {
         if item.number != self.last.number &+ 1 {
             self.fail(item.number > self.last.number ? .missing(self.last.number &+ 1) : .unchained(item.number))
@@ -50,10 +50,10 @@ package struct AuditChain: Equatable, Sendable {
     }
 }
 
-/// What is found at a number of the log.
+/// What is at a number of the log.
 package enum AuditItem: Equatable, Sendable {
     case record(AuditRecord)
-    /// A record that does not open, or is not what its place says. It is kept.
+    /// A record that does not open, or whose content does not match its number. It stays in the log.
     case unreadable(UInt64)
 
     package var number: UInt64 {
@@ -63,7 +63,7 @@ package enum AuditItem: Equatable, Sendable {
         }
     }
 
-    /// What a record behind it holds of it.
+    /// The hash of this item that the next record holds.
     package var hash: AuditHash {
         switch self {
         case .record(let record): record.hash
@@ -76,7 +76,7 @@ package enum AuditItem: Equatable, Sendable {
 package struct AuditHash: Hashable, Sendable, CustomStringConvertible {
     package let digits: String
 
-    /// Of what stands before the first record, and in place of one that does not open.
+    /// The hash before the first record, and of a record that does not open.
     package static let none = AuditHash(digits: String(repeating: "0", count: 64))
 
     private init(digits: String) { self.digits = digits }

@@ -1,25 +1,25 @@
 package import TokenModel
 
-/// What is to be recorded, before it has a number.
+/// The content of an audit record before it has a number.
 package struct AuditEntry: Equatable, Sendable {
-    /// By which a record is known again whose write had no answer.
+    /// By this ID a record is found again after a write whose response was lost.
     package let id: AuditID
     package let time: WallTime
     package let action: AuditAction
     package let actor: AuditActor
-    /// Of the process that writes it.
+    /// The name of the process that writes the record.
     package let replica: String
     /// `nil` for a command.
     package let incarnation: IncarnationID?
     package let scope: KillScope?
-    /// The operator's words.
+    /// Written by the operator.
     package let reason: String?
-    /// `nil` in a record from before the change, which is not known to have happened by it.
+    /// `nil` in a record from before the change. Such a record does not show that the change happened.
     package let outcome: AuditOutcome?
-    /// The process's words.
+    /// Written by the process.
     package let detail: String?
 
-    /// - Parameter id: another than a new one where several may write the same record.
+    /// - Parameter id: a new one, except where several processes may write the same record.
     package init(
         _ action: AuditAction,
         id: AuditID = .random(),
@@ -45,9 +45,9 @@ package struct AuditEntry: Equatable, Sendable {
     }
 }
 
-/// What came of a change, and which record announced it.
+/// The outcome of a change, and the number of the record that announced it.
 package struct AuditOutcome: Equatable, Sendable {
-    /// `nil` where that could not be written.
+    /// `nil` where the announcement could not be written.
     package let begin: UInt64?
     /// One word: `done`, or why not.
     package let word: String
@@ -58,17 +58,17 @@ package struct AuditOutcome: Equatable, Sendable {
     }
 }
 
-/// One attempt to write a record.
+/// Identifies a record, however often its write is tried.
 package struct AuditID: RandomIdentifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }
 }
 
-/// What was done, or tried. The names stand in records for good.
+/// A kind of change or attempt. Records keep these names for good.
 package enum AuditAction: String, Sendable, CaseIterable {
-    /// New tokens in place of an account's.
+    /// New tokens replace an account's tokens.
     case importTokens = "import"
-    /// An account's tokens were made for another provider or client, and are the configured one's from now on.
+    /// An account's tokens were made for another provider or client, and belong to the configured one from now on.
     case adopt
     /// A refresh that an operator asked for.
     case refresh
@@ -76,13 +76,13 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case remove
     case kill
     case revive
-    /// A replica is taken out of the list of those that a kill waits for.
+    /// A replica is removed from the list of those that a kill waits for.
     case forgetReplica = "forget_replica"
     /// The configuration is read again.
     case reload
     /// A gateway takes the addresses of another.
     case takeover
-    /// What the store lacks of the kill log is written back to it: it was put back from a backup.
+    /// Entries of the kill log that the store lacks are written back to it, because it was restored from a backup.
     case acceptOlderStore = "accept_older_store"
     /// The store is sealed under another key.
     case rekey

@@ -1,11 +1,11 @@
 extension AuditRecord {
-    /// The one text of the record: its members as JSON, all of them, in the order of their names, without a space.
+    /// The canonical text of the record: all its members as JSON, sorted by name, without spaces.
     ///
-    /// A ``name`` stands in `from`, with an `@` behind it: a version that knows no names passes over a member of its
-    /// own, and would so compute another hash.
+    /// A ``name`` is put into `from`, followed by an `@`. A version that does not know names would skip a member of
+    /// their own, and so compute another hash.
     ///
-    /// That is what `jq -cS` makes of the record as the admin API shows it, without its `hash`, and with its `name` put
-    /// there: so anybody can recompute it.
+    /// The text equals the output of `jq -cS` for the record as the admin API shows it, without its `hash` and with its
+    /// `name` moved into `from`. So anybody can recompute the hash.
     package var canonical: [UInt8] {
         var text = CanonicalObject()
         text.add("action", self.action)
@@ -25,11 +25,11 @@ extension AuditRecord {
         return text.finished
     }
 
-    /// What the next record holds of this one.
+    /// The hash of this record that the next record holds.
     package var hash: AuditHash { AuditHash(of: self.canonical) }
 }
 
-/// Puts the members of an object one behind the other. Whoever adds them keeps their order.
+/// Writes the members of a JSON object in the order in which they are added.
 private struct CanonicalObject {
     private var bytes: [UInt8] = []
 
@@ -67,7 +67,8 @@ private struct CanonicalObject {
 
     private mutating func append(_ text: String) { self.bytes += Array(text.utf8) }
 
-    /// Escapes what must be (RFC 8259 §7), by the short form where there is one, and DEL; all else stands as UTF-8.
+    /// Escapes what JSON requires (RFC 8259 §7), by the short form if there is one, and DEL. All else is written as
+    /// UTF-8.
     private mutating func quote(_ text: String) {
         self.bytes.append(UInt8(ascii: "\""))
         for byte in text.utf8 {

@@ -2,35 +2,37 @@ internal import FoundationEssentials
 package import TokenModel
 package import TokenStorage
 
-/// One record of the audit log, as it is stored, hashed and shown: words and numbers that say the same to every version.
+/// One record of the audit log, as it is stored, hashed and shown. It holds text and numbers that mean the same to
+/// every version.
 ///
-/// A change has two: one from before it, with no outcome, and one from after it that names the first in ``of``.
+/// A change has two records: one from before it, without an outcome, and one from after it, which names the first in
+/// ``of``.
 package struct AuditRecord: Equatable, Sendable, Codable {
     /// From 1, without gaps.
     package let number: UInt64
-    /// Of the record before.
+    /// The hash of the record before.
     package let previous: AuditHash
     package let id: String
-    /// RFC 3339, by the clock of who wrote it.
+    /// RFC 3339, by the clock of the process that wrote it.
     package let time: String
-    /// One of ``AuditAction``'s, or a later version's.
+    /// One of ``AuditAction``, or of a later version's actions.
     package let action: String
-    /// One of ``AuditActor/Kind``'s.
+    /// One of ``AuditActor/Kind``.
     package let actor: String
-    /// Whose admin token it was. It is stored and hashed as a part of ``from``.
+    /// The name of the admin token. It is stored and hashed as a part of ``from``.
     package internal(set) var name: String?
-    /// Where they came from.
+    /// Where the actor came from, see ``AuditActor/from``.
     package internal(set) var from: String?
     package let replica: String
     package let boot: String?
     package let scope: Scope?
     package let reason: String?
-    /// The record of the change that this is the outcome of.
+    /// The number of the record that announced the change of this outcome.
     package let of: UInt64?
     package let outcome: String?
     package let detail: String?
 
-    /// What it is about: one member.
+    /// The scope of the change. Exactly one member is set.
     package struct Scope: Equatable, Sendable, Codable {
         package let all: Bool?
         package let provider: String?
@@ -45,7 +47,7 @@ package struct AuditRecord: Equatable, Sendable, Codable {
         }
     }
 
-    /// Gives an entry its place.
+    /// Makes the record of an entry at its place in the chain.
     package init(_ entry: AuditEntry, number: UInt64, behind previous: AuditHash) {
         self.number = number
         self.previous = previous
@@ -64,10 +66,10 @@ package struct AuditRecord: Equatable, Sendable, Codable {
         self.detail = entry.detail.map { Self.bounded($0, Self.longestText) }
     }
 
-    /// Bytes of a reason, or of a detail.
+    /// The longest reason or detail, in bytes.
     package static let longestText = 1_024
 
-    /// `text` with what is beyond `longest` bytes cut off.
+    /// `text`, cut to at most `longest` bytes.
     private static func bounded(_ text: String, _ longest: Int) -> String {
         guard text.utf8.count > longest else { return text }
         var kept = ""
@@ -84,7 +86,7 @@ package struct AuditRecord: Equatable, Sendable, Codable {
 extension AuditRecord {
     private static let format: UInt8 = 1
 
-    /// The record as bytes to seal: what is hashed is what is stored.
+    /// The record as bytes to seal. They hold the text that is hashed.
     package func encoded() -> Secret {
         let writer = FieldWriter(format: Self.format)
         writer.write(String(decoding: self.canonical, as: UTF8.self))

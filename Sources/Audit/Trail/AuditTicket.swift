@@ -1,15 +1,15 @@
 internal import TokenModel
 
-/// A change that was announced, or at least tried to be: what its outcome is recorded by.
+/// A change whose announcement was recorded or at least tried. Its outcome is recorded with this.
 package struct AuditTicket: Equatable, Sendable {
-    /// The record that announces it; `nil` where that could not be written.
+    /// The number of the record that announces the change; `nil` where that could not be written.
     package let number: UInt64?
     let action: AuditAction
     let actor: AuditActor
     let scope: KillScope?
-    /// Only where nothing else says it.
+    /// Present only where no other record holds it.
     let reason: String?
 
-    /// Whether the change is in the log.
+    /// Whether the announcement is in the log.
     package var isWritten: Bool { self.number != nil }
 }

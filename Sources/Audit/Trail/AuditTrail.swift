@@ -3,9 +3,10 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// Records what operators do through one process: each change before it has an effect, and again when it has ended.
+/// Records what operators do through one process: each change before it takes effect, and again when it has ended.
 ///
-/// Each record is also told to the program's log, with its hash: so a copy of the chain's ends is wherever that goes.
+/// Each record also goes to the program's log, with its hash. So every destination of that log has a copy of the
+/// chain's ends.
 package final class AuditTrail: Sendable {
     package let log: AuditLog
     private let incarnation: IncarnationID?
@@ -19,7 +20,7 @@ package final class AuditTrail: Sendable {
     private let ending: AsyncStream<Void>.Continuation
 
     /// - Parameters:
-    ///   - boot: of a gateway; `nil` for a command.
+    ///   - incarnation: of a gateway; `nil` for a command.
     ///   - replica: the process's name among those that share the store.
     package init(
         _ records: SealedRecords,
@@ -37,7 +38,7 @@ package final class AuditTrail: Sendable {
         (self.end, self.ending) = AsyncStream.makeStream()
     }
 
-    /// Announces a change. It may have its effect when this returns, and not when it throws.
+    /// Announces a change. The change may take effect when this returns, and must not when it throws.
     package func begin(
         _ action: AuditAction,
         of scope: KillScope? = nil,
@@ -58,7 +59,8 @@ package final class AuditTrail: Sendable {
         }
     }
 
-    /// Announces what is not to wait for that, nor to be kept from happening: says so loudly where it can't be recorded.
+    /// Announces a change that must neither wait for the record nor fail without it. Logs an error where it can't be
+    /// recorded.
     package func beginRegardless(
         _ action: AuditAction,
         of scope: KillScope,
@@ -80,12 +82,12 @@ package final class AuditTrail: Sendable {
         }
     }
 
-    /// Records what came of a change.
+    /// Records the outcome of a change.
     ///
     /// - Parameters:
     ///   - outcome: one word: `done`, or why not.
     ///   - detail: a few words more, no secret.
-    /// - Returns: whether that stands.
+    /// - Returns: whether the record is in the log.
     @discardableResult
     package func end(_ ticket: AuditTicket, _ outcome: String, detail: String? = nil) async -> Bool {
         let entry = self.entry(
@@ -104,7 +106,7 @@ package final class AuditTrail: Sendable {
                 "audit.action": "\(ticket.action.rawValue)", "audit.outcome": "\(outcome)",
                 "error.code": "\(error.code.rawValue)",
             ]
-            // Of the first record, where there is one.
+            // The number of the announcing record, if there is one.
             if let number = ticket.number { facts["audit.number"] = .stringConvertible(number) }
             self.logger.error(
                 "what came of a change is not in the audit log, which can't be written",
@@ -114,10 +116,10 @@ package final class AuditTrail: Sendable {
         }
     }
 
-    /// What ``record(keptKill:)`` is to record of a kill that went ahead without a record, and stands by now. Whoever
-    /// records it writes the same.
+    /// The entry for ``record(keptKill:)`` about a kill that went ahead without a record and is in the store by now.
+    /// Its ID is the kill's, so that processes that record the same kill find each other's record.
     ///
-    /// - Parameter detail: what is known of it, and that it comes late.
+    /// - Parameter detail: what is known of the kill, and that the record is late.
     package func entry(
         ofKept kill: KillID,
         of scope: KillScope,
@@ -136,9 +138,10 @@ package final class AuditTrail: Sendable {
         )
     }
 
-    /// Records a kept kill; to be tried again with the same entry, which is then found where a write's answer was lost.
+    /// Records a kept kill. Try again with the same entry until it is in the log: a record whose write had a lost
+    /// response is then found.
     ///
-    /// - Returns: whether that is in the log. That it was not is said already.
+    /// - Returns: whether the record is in the log. If not, an earlier log entry has said so already.
     package func record(keptKill entry: AuditEntry) async -> Bool {
         do throws(StoreError) {
             _ = try await self.write(entry, isTriedAgain: true)
@@ -196,13 +199,13 @@ package final class AuditTrail: Sendable {
 // MARK: - Wrong admin tokens
 
 extension AuditTrail {
-    /// A request with a wrong admin token was turned away. Many become one record.
+    /// Counts a refused request with a wrong admin token. Many refusals become one record.
     package func refusedToken(from address: String?) {
         self.refusals.withLock { $0.refused(from: address, at: self.timepiece.now.boot) }
         self.ring.yield()
     }
 
-    /// Records refusals, now and then, until ``stop()``.
+    /// Records refusals from time to time, until ``stop()``.
     package func run() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask {
@@ -211,7 +214,7 @@ extension AuditTrail {
             for await _ in self.end {}
             tasks.cancelAll()
         }
-        // Those that have not had their turn; a store that is away does not hold the end up for long.
+        // Records the refusals that were not due yet. An unreachable store does not delay the end for long.
         if let summary = self.refusals.withLock({ $0.takeAll() }) { await self.record(summary, tries: 1) }
     }
 
@@ -221,7 +224,7 @@ extension AuditTrail {
         self.ending.finish()
     }
 
-    /// Until none waits for its turn.
+    /// Records refusals until none is waiting.
     private func recordRefusals() async {
         while !Task.isCancelled, let due = self.refusals.withLock({ $0.due }) {
             await self.timepiece.rest(until: due)

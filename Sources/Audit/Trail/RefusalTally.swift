@@ -1,14 +1,15 @@
 package import TokenModel
 
-/// Counts requests with a wrong admin token, and says when their number is to be recorded: a second after the first, then
-/// no more than once a minute, and no more than ten times at once and twice an hour in the long run.
+/// Counts requests with a wrong admin token, and determines when to record the count: a second after the first, then at
+/// most once a minute, at most ten times in a burst and twice an hour in the long run.
 ///
-/// Whoever tries tokens out without end so makes fewer than 60 records a day, and each attempt is in one of them.
+/// An attacker who tries tokens without end thus causes fewer than 60 records a day, and each attempt is in one of
+/// them.
 package struct RefusalTally: Sendable {
-    /// What a record says.
+    /// The content of one record.
     package struct Summary: Equatable, Sendable {
         package let count: Int
-        /// Where the last of them came from.
+        /// The address that the last of them came from.
         package let last: String?
     }
 
@@ -16,7 +17,7 @@ package struct RefusalTally: Sendable {
     private var last: String?
     private var first = BootInstant.distantPast
     private var recorded = BootInstant.distantPast
-    /// When all that were recorded are paid for, each by ``price``.
+    /// When the cost of all records so far is paid off. Each record costs ``price``.
     private var paidAt = BootInstant.distantPast
 
     private static let delay = Duration.seconds(1)
@@ -26,14 +27,14 @@ package struct RefusalTally: Sendable {
 
     package init() {}
 
-    /// One more.
+    /// Counts one more refusal.
     package mutating func refused(from address: String?, at now: BootInstant) {
         if self.count == 0 { self.first = now }
         self.count += 1
         self.last = address
     }
 
-    /// When to ``take(at:)``; `nil` where there is nothing to record.
+    /// When to call ``take(at:)``; `nil` where there is nothing to record.
     package var due: BootInstant? {
         guard self.count > 0 else { return nil }
         return max(
@@ -45,7 +46,7 @@ package struct RefusalTally: Sendable {
         )
     }
 
-    /// What is to be recorded at `now`; `nil` where that is nothing yet.
+    /// The refusals to record at `now`; `nil` where there are none or it is too early.
     package mutating func take(at now: BootInstant) -> Summary? {
         guard let due = self.due, due <= now else { return nil }
         self.recorded = now
@@ -53,14 +54,14 @@ package struct RefusalTally: Sendable {
         return self.takeAll()
     }
 
-    /// What is left, whenever it would be due: for the end of the process.
+    /// All refusals that are left, whether or not they are due: for the end of the process.
     package mutating func takeAll() -> Summary? {
         guard self.count > 0 else { return nil }
         defer { self.count = 0 }
         return Summary(count: self.count, last: self.last)
     }
 
-    /// What could not be recorded goes with the next.
+    /// Returns refusals that could not be recorded. They go into the next record.
     package mutating func putBack(_ summary: Summary) {
         self.count += summary.count
     }

@@ -1,14 +1,16 @@
 package import TokenModel
 
-/// A kill that the store did not take when it was ordered, and that stands there now: nobody could record it then.
+/// A kill that the store did not take when it was ordered, and that is in the store now. It could not be recorded in
+/// the audit log when it was ordered.
 package struct KeptKill: Equatable, Sendable {
     package let id: KillID
     package let scope: KillScope
     package let reason: String
     package let epoch: Epoch
     package let requestedAt: WallTime
-    /// This process was asked for it; else one that shares `state_dir`, or an earlier start.
+    /// True if this process received the order; false if another process that shares `state_dir`, or an earlier start,
+    /// did.
     package let isOwn: Bool
-    /// Who ordered it, and from where, as far as it is this process's own.
+    /// Who ordered the kill, and from where. Known only if this process received the order.
     package let requester: String?
 }

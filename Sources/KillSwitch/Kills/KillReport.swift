@@ -1,30 +1,31 @@
 package import TokenModel
 internal import TokenStorage
 
-/// How far a kill has come.
+/// The progress of one kill.
 package struct KillReport: Equatable, Sendable {
     package enum State: String, Sendable {
         /// No replica puts a killed token into a request any more, and none ever will.
         case complete
-        /// Somebody has not said so yet.
+        /// At least one replica has not acknowledged yet.
         case pending
     }
 
-    /// How far the store has taken it.
+    /// Whether the store has the kill.
     package enum Store: String, Sendable {
-        /// The kill stands there.
+        /// The kill is in the store.
         case reachable
-        /// It may not stand there: this replica has stopped, and any other does when it can't read the store for its lease.
+        /// The kill may not be in the store. This replica has stopped; any other stops when it can't read the store for
+        /// its lease.
         case unreachable
-        /// It does not stand there, since nothing can be written: replicas that can still read go on.
+        /// The kill is not in the store, because nothing can be written. Replicas that can still read go on.
         case unwritable
     }
 
-    /// One replica that was waited for.
+    /// One replica that the kill waited for.
     package struct Replica: Equatable, Sendable {
         package let name: String
         package let state: KillWatch.State
-        /// When it will be past its lease; `nil` where nobody waits for it.
+        /// When its lease has expired for certain; `nil` where the kill does not wait for it.
         package let until: WallTime?
 
         package init(name: String, state: KillWatch.State, until: WallTime? = nil) {
@@ -36,21 +37,22 @@ package struct KillReport: Equatable, Sendable {
 
     /// What became of the tokens at their providers.
     package struct Tokens: Equatable, Sendable {
-        /// They were counted; else all of the following is nought, and says nothing.
+        /// Whether the tokens were counted. If not, all of the following are zero and mean nothing.
         package var isCounted = false
-        /// Not revoked yet.
+        /// Tokens that are not revoked yet.
         package var waiting = 0
-        /// Accounts whose refresh was under way: tokens may come that nobody knows yet.
+        /// Accounts with a refresh in progress, which may bring tokens that are not known yet.
         package var inFlight = 0
         package var revoked = 0
         package var refused = 0
-        /// The provider refuses the client, and is asked again.
+        /// The provider refuses the client. It is asked again.
         package var clientRefused = 0
         package var unsupported = 0
         package var unreachable = 0
-        /// Those of ``unreachable`` that no provider is asked about any more: they were never revoked.
+        /// Those of ``unreachable`` that were never revoked, and for which no provider is asked any more.
         package var givenUp = 0
-        /// When this process asks a provider again about the first of those that wait; `nil` where it knows of none.
+        /// The earliest time at which this process asks a provider again about a waiting token; `nil` where it knows of
+        /// none.
         package var nextTryAt: WallTime?
 
         package init() {}
@@ -65,33 +67,34 @@ package struct KillReport: Equatable, Sendable {
     package let scope: KillScope
     package let reason: String
     package let streams: KillStreams
-    /// ``Epoch/start`` while it does not stand in the store.
+    /// ``Epoch/start`` while the kill is not in the store.
     package let epoch: Epoch
     package var state: State
     package var store = Store.reachable
-    /// The scope was killed already when it came.
+    /// The scope was already killed when this kill came.
     package var wasKilled = false
-    /// The store did not take it at once: it is among ``KillSwitch/keptKills`` when it stands. Only for who ordered it.
+    /// The store did not take the kill at once: it appears in ``KillSwitch/keptKills`` when it is in the store. Set
+    /// only in the report for the caller that ordered it.
     package var wasKept = false
     package var replicas: [Replica]
     package var tokens = Tokens()
-    /// Requests of this replica that were left to end.
+    /// Requests of this replica that were left to finish.
     package var draining = 0
     package let startedAt: WallTime
     package var completedAt: WallTime?
-    /// When new tokens of the scope were let in again; what it killed stays dead.
+    /// When new tokens of the scope were allowed again. What the kill killed stays dead.
     package var revivedAt: WallTime?
 }
 
-/// The kills there are, as far as could be found out.
+/// The known kills, and whether that is all of them.
 package struct KillListing: Equatable, Sendable {
-    /// The last first.
+    /// The newest first.
     package var reports: [KillReport]
-    /// The log was read to its end. Else there may be kills that this process has not heard of.
+    /// Whether the log was read to its end. If not, there may be kills that this process does not know.
     package var isWhole: Bool
 }
 
-/// What is kept of a kill once it is complete.
+/// The result of a kill, kept once the kill is complete.
 struct KillEnd: Equatable, Sendable {
     var replicas: [KillReport.Replica]
     var draining: Int

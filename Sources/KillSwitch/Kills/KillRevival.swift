@@ -1,10 +1,10 @@
 package import TokenModel
 
-/// What a revival has done.
+/// The result of a revival.
 package struct KillRevival: Equatable, Sendable {
-    /// The number of its own entry: tokens that come from now on are stamped with it or a later one.
+    /// The number of the revival's own entry. Tokens that come from now on are stamped with it or a later one.
     package let epoch: Epoch
-    /// The kills that it lifted, in their order.
+    /// The kills that the revival lifted, in log order.
     package let lifted: [Kill]
 
     package struct Kill: Equatable, Sendable {

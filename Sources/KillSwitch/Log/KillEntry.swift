@@ -4,11 +4,11 @@ package import TokenStorage
 /// One entry of the kill log.
 package struct KillEntry: Equatable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
-        /// The scope's tokens are dead, and nothing new may come.
+        /// The scope's tokens are dead, and no new ones may come.
         case kill
-        /// New tokens of the scope may come. Names the scope of the kill that it lifts.
+        /// New tokens of the scope may come. The scope is that of the kill that the revival lifts.
         case revive
-        /// Accounts have other tokens by imports; the old ones are dropped, not revoked.
+        /// Imports have given accounts other tokens. The old ones are dropped, not revoked.
         case replaced
         /// An account's tokens are dead; new ones may come.
         case removed
@@ -17,7 +17,7 @@ package struct KillEntry: Equatable, Sendable {
     /// An import into an account that may have had tokens before.
     package struct Replacement: Equatable, Sendable {
         package let account: AccountID
-        /// Of what was put in place.
+        /// The grant that was put in place.
         package let grant: GrantID
 
         package init(account: AccountID, grant: GrantID) {
@@ -27,12 +27,12 @@ package struct KillEntry: Equatable, Sendable {
     }
 
     package let kind: Kind
-    /// Of imports the first one's account.
+    /// For imports, the account of the first one.
     package let scope: KillScope
-    /// The imports that it tells of.
+    /// The imports that the entry reports.
     package let replacements: [Replacement]
     package let id: KillID
-    /// For people: why. Never a token.
+    /// Why, for people. Never contains a token.
     package let reason: String
     package let streams: KillStreams
     package let at: WallTime
@@ -47,7 +47,7 @@ package struct KillEntry: Equatable, Sendable {
         at: WallTime
     ) {
         self.kind = kind
-        // As which the first is written.
+        // The encoding writes the first import as the scope.
         self.scope = replacements.first.map { .account($0.account) } ?? scope
         self.replacements = replacements
         self.id = id
@@ -58,7 +58,7 @@ package struct KillEntry: Equatable, Sendable {
 }
 
 extension KillEntry {
-    /// No token is dead by it.
+    /// Whether the entry kills no token.
     var killsNothing: Bool {
         switch self.kind {
         case .kill, .removed: false
@@ -66,8 +66,8 @@ extension KillEntry {
         }
     }
 
-    /// Fills the number `epoch` where the entry is lost and nobody knows more of it than that it told of imports: a
-    /// snapshot leaves those out. It tells of none, and is the same whoever writes it.
+    /// An entry that fills the number `epoch` where the entry is lost and is known only to have reported imports, which
+    /// a snapshot leaves out. The filler reports no import, and every process writes the same one.
     static func filler(at epoch: Epoch) -> KillEntry {
         KillEntry(
             .replaced,
@@ -80,22 +80,22 @@ extension KillEntry {
     private static let fillerPrefix = "filler-"
     var isFiller: Bool { self.kind == .replaced && self.id.rawValue.hasPrefix(Self.fillerPrefix) }
 
-    /// Whether a snapshot keeps it: what tells of imports it keeps by account. What stands for a revival that was not restored
-    /// tells of none, and is looked for by its id.
+    /// Whether a snapshot keeps the entry. A snapshot keeps imports by account, not as entries. An entry that replaces
+    /// a revival that was not restored has no imports, and is kept because it is looked up by its ID.
     var outlivesFolding: Bool { self.kind != .replaced || self.replacements.isEmpty && !self.isFiller }
 
-    /// Whether it is `other`, or one of the two fills the place of the other.
+    /// Whether the two are the same entry, or one of them fills the place of the other.
     package func standsFor(_ other: KillEntry) -> Bool {
         self.id == other.id
             || self.kind == .replaced && other.kind == .replaced && (self.isFiller || other.isFiller)
     }
 
-    /// How many imports one entry tells of at most.
+    /// The most imports that one entry reports.
     static let mostReplacements = 1_000
 }
 
 extension KillEpochs {
-    /// Takes up an entry behind the last.
+    /// Applies the entry that follows the last one.
     package mutating func fold(_ numbered: NumberedKillEntry) {
         let (epoch, entry) = (numbered.epoch, numbered.entry)
         switch entry.kind {
@@ -109,7 +109,8 @@ extension KillEpochs {
 
 extension KillEntry {
     private static let format: UInt8 = 1
-    /// Tells of several imports. What tells of one stays readable for earlier versions.
+    /// The format of an entry with several imports. An entry with one import keeps the older format, so that earlier
+    /// versions can read it.
     private static let formatOfSeveral: UInt8 = 2
 
     /// The entry as bytes to seal.
@@ -188,7 +189,7 @@ extension KillScope {
 }
 
 extension KillScope {
-    /// For logs and people.
+    /// For log messages and people.
     package var text: String {
         switch self {
         case .all: "everything"
@@ -197,7 +198,7 @@ extension KillScope {
         }
     }
 
-    /// With its article; the name is not repeated.
+    /// The kind of scope with its article, without a name.
     package var kind: String {
         switch self {
         case .all: "anything"

@@ -1,11 +1,11 @@
 package import TokenModel
 package import TokenStorage
 
-/// The kills of one store: entries numbered from 1, each written once at the first free number and never changed. An
-/// entry's number is its epoch.
+/// The kill log of one store. Entries are numbered from 1. Each is written once, at the first free number, and never
+/// changed. An entry's number is its epoch.
 ///
-/// A long log is *folded*: a snapshot takes the place of its beginning (``fold(_:)``). Entry 1 says so from then on, so that a
-/// version that knows no snapshots reads nothing, and does not take the log for an empty one.
+/// A long log is *folded*: a snapshot replaces its beginning (``fold(_:)``). Entry 1 then names the snapshot. A version
+/// that does not know snapshots therefore reads nothing, and does not take the log for an empty one.
 package struct KillLog: Sendable {
     let log: NumberedLog
 
@@ -13,23 +13,23 @@ package struct KillLog: Sendable {
         self.log = NumberedLog(records, under: .kills)
     }
 
-    /// What a read has found.
+    /// The result of a read.
     package enum Reading: Equatable, Sendable {
-        /// Every entry behind the number that was asked for.
+        /// Every entry behind the given number.
         case tail([KillEntry])
-        /// All of the log: it was asked for from the start, or has a gap behind what was asked for.
+        /// The whole log: the read was from the start, or there is a gap behind the given number.
         case whole(KillLogContents)
     }
 
-    /// The entry numbered `epoch`; `nil` where the log ends before it, or where a snapshot has taken its place.
+    /// The entry numbered `epoch`; `nil` where the log ends before it, or where a snapshot has replaced it.
     package func entry(_ epoch: Epoch) async throws(StoreError) -> KillEntry? {
         guard let item = try await self.log.item(epoch.rawValue) else { return nil }
         guard case .entry(let entry) = try self.open(item) else { return nil }
         return entry
     }
 
-    /// Which write put the entry with that id at the number `epoch`; ``foldedVersion`` where a snapshot has it, `nil` where it
-    /// does not stand there.
+    /// The version of the entry with that ID at the number `epoch`; ``foldedVersion`` where a snapshot holds the entry,
+    /// `nil` where the entry is not there.
     package func version(of id: KillID, at epoch: Epoch) async throws(StoreError) -> Version? {
         if let item = try await self.log.item(epoch.rawValue), case .entry(let entry) = try self.open(item) {
             return entry.id == id ? item.stored.version : nil
@@ -37,10 +37,10 @@ package struct KillLog: Sendable {
         return try await self.contents()[epoch]?.id == id ? Self.foldedVersion : nil
     }
 
-    /// Of an entry that a snapshot has taken the place of: a kill among those was complete before.
+    /// The version of an entry that a snapshot has replaced. A kill among those was complete before.
     package static let foldedVersion = Version(0)
 
-    /// Whether there is no entry.
+    /// Whether the log has no entry.
     package func isEmpty() async throws(StoreError) -> Bool { try await self.log.item(1) == nil }
 
     /// All entries behind `last`, in order.
@@ -57,15 +57,15 @@ package struct KillLog: Sendable {
             guard let first = page.first, first.number == 1 else { return KillLogContents() }
             var snapshot = KillLogSnapshot.none
             if case .snapshot(let header) = try self.open(first) {
-                // It has gone where another has just taken its place.
+                // The snapshot is gone because a newer one has just replaced it.
                 guard let found = try await self.snapshot(header) else { continue }
                 snapshot = found
             } else if page.count < StoreGuarantees.uncutPage {
-                // All there is, at one moment.
+                // One page holds the whole log, read at one moment.
                 return KillLogContents(entries: try self.entries(page, behind: 0).entries)
             }
             let tail = try await self.tail(behind: snapshot.last)
-            // A snapshot may have taken the place of entries while they were read.
+            // A snapshot may have replaced entries while they were read.
             if try await self.log.item(1)?.stored == first.stored {
                 return KillLogContents(snapshot: snapshot, entries: tail.entries)
             }
@@ -75,16 +75,16 @@ package struct KillLog: Sendable {
 
     private static let mostReads = 8
 
-    /// Entries up to the first number that is missing.
+    /// Entries up to the first missing number.
     private struct Tail {
         var entries: [KillEntry] = []
-        /// Something stands behind a missing number.
+        /// There is an entry behind a missing number.
         var isCut = false
     }
 
     private func tail(behind last: Epoch) async throws(StoreError) -> Tail {
         var tail = Tail()
-        // Mostly there is nothing new, and one call tells.
+        // Usually nothing is new, and one call shows that.
         var limit = StoreGuarantees.uncutPage
         while true {
             let number = last.rawValue + UInt64(tail.entries.count)
@@ -100,7 +100,7 @@ package struct KillLog: Sendable {
     private func entries(_ page: [NumberedLog.Item], behind last: UInt64) throws(StoreError) -> Tail {
         var tail = Tail()
         for item in page {
-            // What is behind a gap is no part of the log before the gap is filled.
+            // Entries behind a gap are not part of the log until the gap is filled.
             let next = last + UInt64(tail.entries.count) + 1
             guard item.number == next, case .entry(let entry) = try self.open(item) else {
                 tail.isCut = true
@@ -111,14 +111,15 @@ package struct KillLog: Sendable {
         return tail
     }
 
-    /// Writes `entry` at the first free number behind `last`; durable when this returns. An entry that stands already, by
-    /// a write whose answer was lost, is found by its id.
+    /// Writes `entry` at the first free number behind `last`. The entry is durable when this returns. An entry that a
+    /// write with a lost response has put there already is found by its ID.
     ///
     /// - Returns: its number.
-    /// - Throws: ``StoreError/Code/unreachable`` where it may or may not stand: try again with the same entry and `last`.
+    /// - Throws: ``StoreError/Code/unreachable`` where the entry may or may not have been written. Try again with the
+    ///   same entry and `last`.
     package func append(_ entry: KillEntry, behind last: Epoch) async throws(StoreError) -> Epoch {
         if last != .start, try await self.entry(last) == nil {
-            // An entry behind a gap is found by nobody.
+            // No process finds an entry behind a gap.
             throw StoreError(.unreachable, "the store has lost entries of its kill log, and they are not back yet")
         }
         var epoch = last.next
@@ -126,7 +127,7 @@ package struct KillLog: Sendable {
             if try await self.place(entry, at: epoch) == .taken {
                 epoch = epoch.next
             } else if let folded = try await self.foldedUpTo(), folded >= epoch {
-                // It stands where nobody looks any more.
+                // The number is folded already, so no process reads the entry there.
                 epoch = folded.next
             } else {
                 return epoch
@@ -134,17 +135,17 @@ package struct KillLog: Sendable {
         }
     }
 
-    /// What stands at a number by now.
+    /// What is at a number after the call.
     package enum Placement: Sendable {
-        /// The entry, by this call.
+        /// The entry, written by this call.
         case written
-        /// The entry, since before.
+        /// The entry, written before.
         case stood
-        /// Another.
+        /// Another entry.
         case taken
     }
 
-    /// Writes `entry` as the one numbered `epoch`, if nothing stands there; durable when this returns.
+    /// Writes `entry` at the number `epoch`, if that is free. The entry is durable when this returns.
     package func place(_ entry: KillEntry, at epoch: Epoch) async throws(StoreError) -> Placement {
         switch try await self.log.place(entry.encoded(), at: epoch.rawValue) {
         case .written: return .written
@@ -155,10 +156,10 @@ package struct KillLog: Sendable {
         }
     }
 
-    /// What can stand at a number.
+    /// The two kinds of record in the log.
     enum Record {
         case entry(KillEntry)
-        /// At number 1.
+        /// Only at number 1.
         case snapshot(KillLogSnapshotHeader)
     }
 

@@ -12,14 +12,15 @@ package struct NumberedKillEntry: Equatable, Sendable {
     }
 }
 
-/// The kill log up to one entry, folded: what of it still tells something.
+/// The kill log up to one entry, reduced to what still matters.
 ///
-/// Every entry that kills, removes or revives is kept with its number. Of the entries that tell of imports the last one of
-/// each account is kept, without its number: so what is kept grows with the accounts and the kills, not with the imports.
+/// Every entry that kills, removes or revives is kept with its number. Of the entries that report imports, the last
+/// import of each account is kept, without its number. So the size grows with the accounts and the kills, not with the
+/// imports.
 package struct KillLogSnapshot: Equatable, Sendable {
-    /// Entries that kill, remove or revive, in order; and the last entry, whatever it is.
+    /// The entries that kill, remove or revive, in order, and the last entry, whatever its kind.
     package var entries: [NumberedKillEntry]
-    /// The grant that the last import into each account began.
+    /// For each account, the grant that its last import began.
     package var imports: [AccountID: GrantID]
 
     package init(entries: [NumberedKillEntry], imports: [AccountID: GrantID]) {
@@ -27,10 +28,10 @@ package struct KillLogSnapshot: Equatable, Sendable {
         self.imports = imports
     }
 
-    /// Of nothing.
+    /// The snapshot of an empty log.
     package static let none = KillLogSnapshot(entries: [], imports: [:])
 
-    /// The number of the last entry that it is of.
+    /// The number of the last entry that the snapshot covers.
     package var last: Epoch { self.entries.last?.epoch ?? .start }
 
     fileprivate subscript(epoch: Epoch) -> KillEntry? {
@@ -43,10 +44,10 @@ package struct KillLogSnapshot: Equatable, Sendable {
     }
 }
 
-/// A kill log, whole: a snapshot of its beginning, where there is one, and every entry behind that.
+/// A whole kill log: a snapshot of its beginning, if there is one, and every entry behind that.
 package struct KillLogContents: Equatable, Sendable {
     package private(set) var snapshot: KillLogSnapshot
-    /// The first is the one behind the snapshot's last.
+    /// The first is the entry right behind the snapshot's last.
     package private(set) var entries: [KillEntry]
 
     package init(snapshot: KillLogSnapshot = .none, entries: [KillEntry] = []) {
@@ -59,25 +60,25 @@ package struct KillLogContents: Equatable, Sendable {
 
     package var lastEntry: KillEntry? { self.entries.last ?? self.snapshot.entries.last?.entry }
 
-    /// The entry of that number, where it is known.
+    /// The entry of that number; `nil` where it is unknown.
     package subscript(epoch: Epoch) -> KillEntry? {
         guard epoch > self.snapshot.last else { return self.snapshot[epoch] }
         let index = Int(epoch.rawValue - self.snapshot.last.rawValue) - 1
         return self.entries.indices.contains(index) ? self.entries[index] : nil
     }
 
-    /// The entries that are known of those behind `last`, in order.
+    /// The known entries behind `last`, in order.
     package func numbered(behind last: Epoch = .start) -> [NumberedKillEntry] {
         let first = self.snapshot.last.rawValue
         let known = last.rawValue > first ? Int(clamping: last.rawValue - first) : 0
         let tail = self.entries.indices.dropFirst(known).map { index in
             NumberedKillEntry(epoch: Epoch(first + UInt64(index) + 1), entry: self.entries[index])
         }
-        // Nearly always all of the snapshot is known.
+        // Nearly always the whole snapshot is known already.
         return last >= self.snapshot.last ? tail : self.snapshot.entries.filter { $0.epoch > last } + tail
     }
 
-    /// The last entry of those that are known that is one such.
+    /// The last known entry that matches.
     package func last(where matches: (KillEntry) -> Bool) -> NumberedKillEntry? {
         guard let index = self.entries.lastIndex(where: matches) else {
             return self.snapshot.entries.last { matches($0.entry) }
@@ -88,18 +89,18 @@ package struct KillLogContents: Equatable, Sendable {
         )
     }
 
-    /// The last entries, `count` at most, that stand in the store one by one.
+    /// The last entries that have records of their own in the store, `count` at most.
     package func lastEntries(_ count: UInt64) -> [NumberedKillEntry] {
         let (last, folded) = (self.last.rawValue, self.snapshot.last.rawValue)
         return self.numbered(behind: Epoch(max(last - min(count, last), max(folded, 1) - 1)))
     }
 
-    /// Whether an entry is among those that are known.
+    /// Whether the entry is among the known ones.
     package func contains(_ id: KillID) -> Bool {
         self.entries.contains { $0.id == id } || self.snapshot.entries.contains { $0.entry.id == id }
     }
 
-    /// The grant that the last import into each account began.
+    /// For each account, the grant that its last import began.
     package var imports: [AccountID: GrantID] {
         var imports = self.snapshot.imports
         for replacement in self.entries.lazy.flatMap(\.replacements) {
@@ -112,13 +113,13 @@ package struct KillLogContents: Equatable, Sendable {
         if !entries.isEmpty { self.entries += entries }
     }
 
-    /// Whether both can be of one log: no number has two entries.
+    /// Whether both can be parts of one log: no number has two different entries.
     package func agrees(with other: KillLogContents) -> Bool {
         let end = min(self.last, other.last)
         return self.holds(other, until: end) && other.holds(self, until: end)
     }
 
-    /// Whether it has what `other` knows up to `end`, but for what a snapshot leaves out.
+    /// Whether it has all entries of `other` up to `end`, except those that a snapshot leaves out.
     private func holds(_ other: KillLogContents, until end: Epoch) -> Bool {
         other.numbered().prefix { $0.epoch <= end }.allSatisfy { known in
             guard let own = self[known.epoch] else {
@@ -128,7 +129,7 @@ package struct KillLogContents: Equatable, Sendable {
         }
     }
 
-    /// The same log with a snapshot up to `epoch`, which is no earlier than the present one's.
+    /// The same log with a snapshot up to `epoch`. Where the present snapshot reaches further, the log is unchanged.
     package func folded(upTo epoch: Epoch) -> KillLogContents {
         guard epoch > self.snapshot.last, let anchor = self[epoch] else { return self }
         let count = Int(epoch.rawValue - self.snapshot.last.rawValue)

@@ -1,14 +1,14 @@
 package import TokenModel
 package import TokenStorage
 
-/// Where a snapshot stands: at number 1 of the log, in place of the entry.
+/// The header of a snapshot, at number 1 of the log in place of the entry.
 struct KillLogSnapshotHeader: Equatable, Sendable {
-    /// Of its pages.
+    /// The ID of its pages.
     let id: String
     let last: Epoch
     let pages: Int
 
-    /// Above those of ``KillEntry``.
+    /// Higher than the formats of ``KillEntry``.
     private static let format: UInt8 = 3
 
     func encoded() -> Secret {
@@ -36,13 +36,13 @@ struct KillLogSnapshotHeader: Equatable, Sendable {
     }
 }
 
-/// A part of a snapshot that fits into a record.
+/// A part of a snapshot that fits into one record.
 private struct KillLogSnapshotPage {
     var entries: [NumberedKillEntry] = []
     var imports: [KillEntry.Replacement] = []
 
     private static let format: UInt8 = 1
-    /// In bytes. An entry is smaller than a record, and one that is nearly as large has a page of its own.
+    /// In bytes. An entry is smaller than a record; an entry that is nearly as large gets a page of its own.
     private static let fullSize = 40 << 10
 
     init() {}
@@ -98,16 +98,16 @@ private struct KillLogSnapshotPage {
     }
 }
 
-/// A snapshot in place of a log's beginning, so that the log does not grow with what nobody needs any more.
+/// Replaces the beginning of the log by a snapshot, so that the log does not grow with entries that no replica needs.
 ///
-/// Pages are written first, under an id of their own; then number 1 of the log is made to name them, by compare-and-set:
-/// from there on they count. The entries go last, but for the one that the snapshot ends with: by it a replica finds that
-/// the log is the one that it knows. Whatever is cut off in between leaves a log that says the same as before.
+/// The pages are written first, under a new ID. Then a compare-and-set makes number 1 of the log name them, and they
+/// take effect. The entries are removed last, except the one that the snapshot ends with: by that entry a replica
+/// recognizes the log. A fold that is cut off at any point leaves a log that says the same as before.
 extension KillLog {
-    /// Puts `snapshot` in place of the entries that it is of. Each of them must stand in the store.
+    /// Replaces the entries that `snapshot` covers by the snapshot. Each of them must be in the store.
     ///
-    /// - Returns: up to which number the log is folded now, by this call or an earlier one.
-    /// - Throws: ``StoreError/Code/conflict`` where another folds it at the same time.
+    /// - Returns: the number up to which the log is now folded, by this call or an earlier one.
+    /// - Throws: ``StoreError/Code/conflict`` where another process folds the log at the same time.
     package func fold(_ snapshot: KillLogSnapshot) async throws(StoreError) -> Epoch {
         guard let first = try await self.log.item(1) else { return .start }
         var present: [RecordKey] = []
@@ -115,9 +115,10 @@ extension KillLog {
             guard header.last < snapshot.last else { return header.last }
             present = (0..<header.pages).map { .killSnapshotPage($0, of: header.id) }
         }
-        // Of the snapshot before the present one, or of a call that was cut off: the present one's stay until the next call, as
-        // a failover may have number 1 name them again. Listed before that is written: whoever has begun a page by then, and
-        // not ended, fails at that.
+        // Pages of the snapshot before the present one, or of a call that was cut off. The present snapshot's pages
+        // stay until the next call, because a failover may make number 1 name them again. This lists the pages before
+        // it replaces number 1: a process that has begun to write pages by then and has not finished fails to replace
+        // number 1.
         let former = try await self.pageKeys().filter { !present.contains($0.key) }
         let id = KillID.random().rawValue
         let pages = KillLogSnapshotPage.pages(of: snapshot)
@@ -134,17 +135,17 @@ extension KillLog {
         return snapshot.last
     }
 
-    /// Removes entries that a snapshot has taken the place of, also those that an earlier process has left.
+    /// Removes entries that a snapshot has replaced, including those that an earlier process has left.
     package func removeFolded() async throws(StoreError) {
         guard let last = try await self.foldedUpTo() else { return }
-        // Mostly there is nothing left of it, and one record tells.
+        // Usually nothing is left to remove, and one record shows that.
         var limit = 1
-        // A long log is many writes: a call that is cut off leaves the rest to the next.
+        // Removing a long log takes many writes. A call that is cut off leaves the rest to the next.
         while !Task.isCancelled {
             let page = try await self.log.page(behind: 1, limit: limit)
             let folded = page.prefix { $0.number < last.rawValue }
             if folded.isEmpty { return }
-            // Several at once, so that a store can commit them together: kills wait for the same disk.
+            // Removes several at once, so that the store can commit them together: kills wait for the same disk.
             let log = self.log
             try await folded.readEach { (item: NumberedLog.Item) async throws(StoreError) in
                 if !Task.isCancelled { try await log.remove(item) }
@@ -154,14 +155,14 @@ extension KillLog {
         }
     }
 
-    /// The number of the last entry that a snapshot has taken the place of; `nil` where there is no snapshot.
+    /// The number of the last entry that a snapshot has replaced; `nil` where there is no snapshot.
     package func foldedUpTo() async throws(StoreError) -> Epoch? {
         guard let first = try await self.log.item(1) else { return nil }
         guard case .snapshot(let header) = try self.open(first) else { return nil }
         return header.last
     }
 
-    /// - Returns: `nil` where a page is missing: another snapshot has taken its place.
+    /// - Returns: `nil` where a page is missing, because another snapshot has replaced this one.
     func snapshot(_ header: KillLogSnapshotHeader) async throws(StoreError) -> KillLogSnapshot? {
         var snapshot = KillLogSnapshot.none
         for index in 0..<header.pages {
@@ -194,26 +195,27 @@ extension KillLog {
     }
 }
 
-/// Keeps the kill log short: folds what every replica has read, where that is worth it, and removes what was folded.
+/// Keeps the kill log short: folds what every replica has read if that is worth the writes, and removes the folded
+/// entries.
 package struct KillLogKeeper: Sendable {
     private let log: KillLog
     private let replicas: ReplicaVault
     private let fewest: Int
 
-    /// - Parameter fewest: so many entries are worth it, see ``FencedLog/foldableUpTo(read:fewest:)``.
+    /// - Parameter fewest: the number of entries that is worth a fold, see ``FencedLog/foldableUpTo(read:fewest:)``.
     package init(_ log: KillLog, _ replicas: ReplicaVault, fewest: Int = 1_000) {
         self.log = log
         self.replicas = replicas
         self.fewest = fewest
     }
 
-    /// - Parameter known: the log as this process goes by it.
-    /// - Returns: up to which number the log in the store is folded, where that was looked at.
+    /// - Parameter known: the log as this process has applied it.
+    /// - Returns: the number up to which the log in the store is folded; `nil` where that was not looked at.
     package func fold(_ known: FencedLog) async throws(StoreError) -> Epoch? {
         var folded: Epoch?
         if known.foldableUpTo(read: [], fewest: self.fewest) != nil {
             let listing = try await self.replicas.list()
-            // One that is expelled reads all of the log before it puts a token into a request again.
+            // An expelled replica reads the whole log before it puts a token into a request again.
             let read = listing.entries.filter { !$0.record.isExpelled }.map(\.record.acknowledged)
             if listing.unreadable.isEmpty, let last = known.foldableUpTo(read: read, fewest: self.fewest) {
                 folded = try await self.fold(known.contents, upTo: last)
@@ -223,7 +225,8 @@ package struct KillLogKeeper: Sendable {
         return folded
     }
 
-    /// - Returns: `nil` where another does it, or the store has lost entries: what a snapshot is made of must stand there.
+    /// - Returns: `nil` where another process folds the log, or the store has lost entries: what a snapshot covers must
+    ///   be in the store.
     private func fold(_ known: KillLogContents, upTo last: Epoch) async throws(StoreError) -> Epoch? {
         do throws(StoreError) {
             let standing = try await self.log.contents()

@@ -1,51 +1,52 @@
 package import TokenModel
 package import TokenStorage
 
-/// Finds out when a kill is complete: every replica that there was after its entry had become durable has fenced itself,
-/// has gone, or has said nothing since for longer than it goes on without reading the log.
+/// Finds out when a kill is complete. It is complete when every replica that existed after the kill's entry had become
+/// durable has fenced itself, is gone, or has been silent for longer than it goes on without reading the log.
 ///
-/// The last is counted for each by this process's own clock over its own reads, see ``UnchangedSince``. Time alone
-/// completes nothing.
+/// This process measures the silence of each replica by its own clock and its own reads, see ``UnchangedSince``. Time
+/// alone completes nothing.
 package struct KillWatch: Equatable, Sendable {
     /// What is known of a replica.
     package enum State: String, Sendable {
         case acknowledged
         case leaseExpired = "lease_expired"
-        /// It stopped in order, or was proven dead.
+        /// The replica stopped in order, or its process was proven dead.
         case gone
         case pending
     }
 
-    /// One that is waited for.
+    /// One replica that the kill waits for.
     package struct Replica: Equatable, Sendable {
         package let id: ReplicaID
         package fileprivate(set) var name: String
         package fileprivate(set) var state: State
-        /// `nil` while its record does not open: nobody knows its lease.
+        /// `nil` while the record does not open, because its lease is unknown then.
         fileprivate var silence: Duration?
         fileprivate var version: UnchangedSince<Version>
-        /// As it was read last.
+        /// As of the last read.
         fileprivate var entry: ReplicaVault.Entry?
         /// It has been silent for long enough.
         fileprivate var isSilent = false
 
-        /// When it will have been silent for long enough; `nil` where nobody waits for it any more, or nobody knows.
+        /// When it will have been silent for long enough; `nil` where the kill does not wait for it any more, or its
+        /// lease is unknown.
         package var until: BootInstant? {
             self.state == .pending ? self.silence.map { self.version.start.advanced(by: $0) } : nil
         }
     }
 
     package let epoch: Epoch
-    /// Which write of the kill's entry came before the listing.
+    /// The version of the kill's entry that was seen before the listing.
     package let entryVersion: Version
     package private(set) var replicas: [Replica]
     private let reach: StoreGuarantees.Reach
 
     /// - Parameters:
-    ///   - listing: all replicas, as listed after the entry had become durable; it was asked for at `now`. Of those whose
-    ///     record does not open time tells nothing: they are waited for until it opens or has gone.
-    ///   - reach: of the store. Where a read may be stale, silence alone proves nothing: ``silent``.
-    ///   - hasTaken: whether a replica's record says that it goes by the kill; else known by the number alone.
+    ///   - listing: all replicas, as listed after the entry had become durable. Silence is counted from `now`. For a
+    ///     replica whose record does not open, time proves nothing: the kill waits until the record opens or is gone.
+    ///   - reach: the reach of the store. Where a read may be stale, silence alone proves nothing: ``silent``.
+    ///   - hasTaken: whether a replica's record says that it has applied the kill; if `nil`, the number alone decides.
     package init(
         _ epoch: Epoch,
         _ listing: ReplicaVault.Listing,
@@ -79,23 +80,23 @@ package struct KillWatch: Equatable, Sendable {
         }
     }
 
-    /// Whom to read next.
+    /// The replicas to read next.
     package var pending: [ReplicaID] { self.replicas.filter { $0.state == .pending }.map(\.id) }
 
-    /// Those who have been silent for long enough, as they were read last, where that is proven only by expelling them at
-    /// just that version.
+    /// The replicas that have been silent for long enough, as of their last read. Where reads may be stale, only
+    /// expelling them at exactly that version proves the silence.
     package var silent: [ReplicaVault.Entry] {
         self.replicas.filter { $0.state == .pending && $0.isSilent }.compactMap(\.entry)
     }
 
     package var isComplete: Bool { self.replicas.allSatisfy { $0.state != .pending } }
 
-    /// Takes what a read of a replica's record has found that ended at `now`. Of one that failed, or did not open, there is
-    /// nothing to take.
+    /// Takes the result of a read of a replica's record that ended at `now`. Do not call it for a read that failed, or
+    /// for a record that did not open.
     ///
     /// - Parameters:
-    ///   - entry: `nil` where the record has gone.
-    ///   - hasTaken: whether it says that its replica goes by the kill; else known by the number alone.
+    ///   - entry: `nil` where the record is gone.
+    ///   - hasTaken: whether the record says that its replica has applied the kill; if `nil`, the number alone decides.
     package mutating func saw(
         _ entry: ReplicaVault.Entry?,
         of id: ReplicaID,
@@ -111,7 +112,7 @@ package struct KillWatch: Equatable, Sendable {
         let age = self.replicas[index].version.saw(entry.version, at: now)
         self.replicas[index].name = entry.record.name
         let silence = entry.record.silence(on: self.reach)
-        // Another waiter may have expelled it, at the version that was silent here too.
+        // Another waiting task or process may have expelled it, at the version that was silent here too.
         let isExpelledByOther =
             self.replicas[index].isSilent && entry.record.isExpelled
             && entry.version == self.replicas[index].entry?.version.next
@@ -121,12 +122,12 @@ package struct KillWatch: Equatable, Sendable {
         if hasTaken ?? (entry.record.acknowledged >= self.epoch) {
             self.replicas[index].state = .acknowledged
         } else if age >= silence && (self.reach != .network || entry.record.isExpelled) || isExpelledByOther {
-            // One that was expelled never writes its record again.
+            // An expelled replica never writes its record again.
             self.replicas[index].state = .leaseExpired
         }
     }
 
-    /// One of ``silent`` was expelled at the version that was watched: no write of its own came before, and none will.
+    /// One of ``silent`` was expelled at the watched version: it has not written since, and never will.
     package mutating func expelled(_ id: ReplicaID) {
         guard let index = self.replicas.firstIndex(where: { $0.id == id }), self.replicas[index].state == .pending
         else { return }

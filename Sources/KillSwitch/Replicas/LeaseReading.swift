@@ -2,15 +2,15 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// How long this replica may go on, as people read it.
+/// How long this replica may go on, for display.
 package struct LeaseReading: Equatable, Sendable {
     package let now: WallTime
-    /// `nil` where it has lapsed.
+    /// `nil` where the lease has lapsed.
     package let until: WallTime?
 }
 
 extension KillSwitch {
-    /// Until when tokens are put into requests, if the kill log is not read again before.
+    /// Until when tokens are put into requests if the kill log is not read again before.
     package var leaseReading: LeaseReading {
         let (end, now) = (self.leaseUntil, self.timepiece.now)
         return LeaseReading(
@@ -22,7 +22,7 @@ extension KillSwitch {
     /// Reads the log to its end, fences this process against what is new there, and renews its lease.
     package func renew() async throws(StoreError) { try await self.poll() }
 
-    /// Comes back at once while the lease holds; else tries to renew it, for up to a second.
+    /// Returns at once while the lease holds. Otherwise tries to renew it, for up to a second.
     package func renewIfLapsed() async throws(CredentialError) {
         guard !self.holdsLease else { return }
         let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))

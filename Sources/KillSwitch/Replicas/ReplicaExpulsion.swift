@@ -1,9 +1,9 @@
 package import TokenModel
 
-/// What became of a replica that is to be forgotten.
+/// The result of forgetting a replica.
 package struct ReplicaExpulsion: Equatable, Sendable {
     package let id: ReplicaID
     package let name: String
-    /// When its record goes; `nil` where it has gone already, since its process has ended for certain.
+    /// When its record is removed; `nil` where it is removed already, because its process has ended for certain.
     package let until: WallTime?
 }

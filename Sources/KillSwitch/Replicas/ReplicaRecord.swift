@@ -1,18 +1,19 @@
 package import TokenModel
 package import TokenStorage
 
-/// A running replica, as the others see it: a kill waits for each.
+/// The record of a running replica, for the other replicas: a kill waits for each replica that has one.
 package struct ReplicaRecord: Equatable, Sendable {
     package let incarnation: IncarnationID
-    /// Only shown.
+    /// For display only.
     package let name: String
-    /// How long it goes on putting tokens into requests after it last read the kill log.
+    /// How long it goes on putting tokens into requests after its last read of the kill log.
     package let lease: Duration
-    /// It has fenced itself up to here.
+    /// The epoch up to which it has fenced itself.
     package var acknowledged: Epoch
-    /// The entry of that number, where another may have had it: on a store that may lose entries.
+    /// The ID of the entry numbered ``acknowledged``, on a store that may lose entries: another entry may have had that
+    /// number.
     package var lastEntry: KillID?
-    /// It is about to be removed: it puts no token into a request until it has joined anew.
+    /// The record is about to be removed: the replica puts no token into a request until it has joined again.
     package var isExpelled: Bool
     package let joinedAt: WallTime
 
@@ -34,15 +35,15 @@ package struct ReplicaRecord: Equatable, Sendable {
         self.joinedAt = joinedAt
     }
 
-    /// After this time without a word from it nobody has to reckon with it any more: its lease, the difference between
-    /// two clocks, which is larger between machines, and a second for what it was about to write.
+    /// How long a replica must be silent until no kill has to wait for it. It is the lease, plus the drift between two
+    /// clocks (5 % between machines, 1 % on one host), plus a second for a write in progress.
     package func silence(on reach: StoreGuarantees.Reach) -> Duration {
         self.lease + self.lease / (reach == .network ? 20 : 100) + .seconds(1)
     }
 }
 
 extension ReplicaRecord: SealableRecord {
-    /// 2 has a last entry.
+    /// Format 2 has a last entry.
     private static let formats: ClosedRange<UInt8> = 1...2
 
     /// The record as bytes to seal.

@@ -1,13 +1,13 @@
 package import TokenModel
 package import TokenStorage
 
-/// The replicas of one store.
+/// The records of the replicas of one store.
 package struct ReplicaVault: Sendable {
     private let vault: RecordVault<ReplicaRecord>
 
     package init(_ records: SealedRecords) { self.vault = RecordVault(records) }
 
-    /// A record, whose it is, and which write it is.
+    /// A record with the ID of its replica and its version.
     package struct Entry: Equatable, Sendable {
         package let id: ReplicaID
         package let record: ReplicaRecord
@@ -24,12 +24,13 @@ package struct ReplicaVault: Sendable {
         }
     }
 
-    /// A replica's record; `nil` for one that has gone.
+    /// A replica's record; `nil` where it is gone.
     package func read(_ id: ReplicaID) async throws(StoreError) -> Entry? {
         try await self.vault.read(.replica(id.rawValue)).map { Entry(id, $0) }
     }
 
-    /// As ``read(_:)``, and whether it stands under another key than what is written from here now.
+    /// As ``read(_:)``. Also returns whether the record is sealed under another key than the one that this process
+    /// writes with.
     func readOwn(_ id: ReplicaID) async throws(StoreError) -> (entry: Entry, sealsAnew: Bool)? {
         let key = RecordKey.replica(id.rawValue)
         guard let stored = try await self.vault.records.store.read(key) else { return nil }
@@ -37,9 +38,9 @@ package struct ReplicaVault: Sendable {
         return (entry, try await self.vault.records.sealsAnew(stored.value))
     }
 
-    /// A read of a record that does open.
+    /// The result of reading a record that opens.
     package struct Found: Sendable {
-        /// `nil` where it has gone.
+        /// `nil` where the record is gone.
         package let entry: Entry?
     }
 
@@ -53,10 +54,10 @@ package struct ReplicaVault: Sendable {
         }
     }
 
-    /// The replicas there are.
+    /// The listed replicas.
     package struct Listing: Equatable, Sendable {
         package var entries: [Entry] = []
-        /// Those whose record does not open: whoever they are, they may be running.
+        /// The replicas whose record does not open. They may be running.
         package var unreadable: [ReplicaID] = []
 
         package init(entries: [Entry] = [], unreadable: [ReplicaID] = []) {
@@ -65,7 +66,7 @@ package struct ReplicaVault: Sendable {
         }
     }
 
-    /// All replicas there are.
+    /// Lists all replicas.
     package func list() async throws(StoreError) -> Listing {
         func id(_ key: RecordKey) -> ReplicaID {
             ReplicaID(rawValue: String(key.rawValue.dropFirst(RecordKey.Prefix.replicas.rawValue.count)))
@@ -79,11 +80,11 @@ package struct ReplicaVault: Sendable {
         return listing
     }
 
-    /// Marks a replica that it is to be removed: from its next poll on it puts no token into a request before it has
-    /// joined anew. One whose record does not open gets another in its place.
+    /// Marks a replica for removal: from its next poll on it puts no token into a request before it has joined again. A
+    /// record that does not open is replaced by a new one.
     ///
-    /// - Parameter longestLease: taken for the lease of one whose record does not open.
-    /// - Returns: `nil` for one that has gone.
+    /// - Parameter longestLease: assumed as the lease of a replica whose record does not open.
+    /// - Returns: `nil` where the record is gone.
     func expel(_ id: ReplicaID, longestLease: Duration, at now: WallTime) async throws(StoreError) -> Entry? {
         for _ in 0..<Self.mostTries {
             guard let stored = try await self.vault.records.store.read(.replica(id.rawValue)) else { return nil }
@@ -110,7 +111,7 @@ package struct ReplicaVault: Sendable {
 
     private static let mostTries = 8
 
-    /// Writes behind version `expecting` (`nil`: it joins).
+    /// Writes the record if the version there is `expecting` (`nil`: no record, for a replica that joins).
     package func write(
         _ record: ReplicaRecord,
         for id: ReplicaID,
@@ -120,7 +121,7 @@ package struct ReplicaVault: Sendable {
         return Entry(id: id, record: record, version: version)
     }
 
-    /// Writes as `version`, if the version there is `expecting`, and says what is there where it is not.
+    /// Writes the record as `version` if the version there is `expecting`. Otherwise returns what is there.
     package func write(
         _ record: ReplicaRecord,
         for id: ReplicaID,
@@ -138,35 +139,35 @@ package struct ReplicaVault: Sendable {
                 return .conflict(Entry(id, try self.vault.open(current, at: key)))
             }
         } catch {
-            // Also where what stands there does not open: nobody knows whose it is, and it has not gone.
+            // A present record that does not open fails too: its owner is unknown, and it is not gone.
             return .failed(error)
         }
     }
 
-    /// Marks a replica as expelled, if nobody has written its record since it was read.
+    /// Marks a replica as expelled, if its record has not been written since it was read.
     ///
-    /// - Returns: as that of one's own record.
+    /// - Returns: the same as for a write of our own record.
     package func expel(_ entry: Entry) async -> KillMachine.ReplicaWrite {
         var record = entry.record
         record.isExpelled = true
         return await self.write(record, for: entry.id, as: entry.version.next, expecting: entry.version)
     }
 
-    /// Removes a replica's record. One that has gone is no error.
+    /// Removes a replica's record. A missing record is no error.
     package func remove(_ id: ReplicaID) async throws(StoreError) {
         guard let stored = try await self.vault.records.store.read(.replica(id.rawValue)) else { return }
         _ = try await self.remove(id, expecting: stored.version)
     }
 
-    /// Removes a replica's record if nobody has written it since.
+    /// Removes a replica's record if it has not been written since.
     ///
-    /// - Returns: whether there is none any more.
+    /// - Returns: whether no record is there any more.
     func remove(_ id: ReplicaID, expecting version: Version) async throws(StoreError) -> Bool {
         try await self.vault.remove(.replica(id.rawValue), expecting: version)
     }
 }
 
 extension ReplicaID {
-    /// What is shown of a replica whose record does not open.
+    /// The display name of a replica whose record does not open.
     package var unreadableName: String { "\(self.rawValue.prefix(8)), whose record does not open" }
 }

@@ -2,8 +2,8 @@ package import OAuth
 package import TokenModel
 package import TokenStorage
 
-/// A token that a kill has taken away, on its way to be revoked at its provider; afterwards, without the token, what came
-/// of it.
+/// A token that a kill has taken away and that is to be revoked at its provider. Afterwards it keeps the outcome
+/// without the token.
 package struct RevocationRecord: Equatable, Sendable {
     package enum Outcome: String, Sendable, CaseIterable {
         case waiting, revoked, refused, unsupported, unreachable
@@ -23,26 +23,26 @@ package struct RevocationRecord: Equatable, Sendable {
         var isOpen: Bool { [.waiting, .unreachable, .clientRefused].contains(self) }
     }
 
-    /// Of the kill that took it away.
+    /// The epoch of the kill that took the token away.
     package let epoch: Epoch
     package let account: AccountID
-    /// Whom it may be sent to; nobody else.
+    /// The only binding that the token may be sent to.
     package let binding: AccountRecord.Binding
     package let kind: RevocableToken
-    /// `nil` once nothing is to be sent any more.
+    /// `nil` once the token need not be sent any more.
     package var token: Secret?
-    /// When it ends by itself, where that is known.
+    /// When the token expires, if known.
     package let endsAt: WallTime?
     package let takenAt: WallTime
     package var outcome: Outcome
-    /// How often the provider was asked, or was about to be.
+    /// How often the provider was asked, counting a try in progress.
     package var tries: Int
-    /// Stands while a replica asks the provider: the others don't meanwhile.
+    /// Present while a replica asks the provider. The other replicas do not ask meanwhile.
     package var claim: AccountRecord.Claim?
 }
 
 extension RevocationRecord {
-    /// The tokens of `record`, which the kill numbered `epoch` takes away at `now`.
+    /// The tokens of `record`, as the kill numbered `epoch` takes them away at `now`.
     static func tokens(
         of record: AccountRecord,
         _ account: AccountID,
@@ -74,12 +74,13 @@ extension RevocationRecord {
 }
 
 extension RevocationRecord: SealableRecord {
-    /// 1 and 2 say of the issuer its origin alone, 3 and 4 say it whole; 2 and 4 have a claim.
+    /// Formats 1 and 2 hold only the origin of the issuer, 3 and 4 the whole issuer. 2 and 4 have a claim.
     private static let formats: ClosedRange<UInt8> = 1...4
 
     /// The record as bytes to seal.
     package func encoded() -> Secret {
-        // A replica that is not yet replaced does not read an issuer, and must not: it would ask another of the same origin.
+        // A replica of an older version does not know formats 3 and 4. It must not read them: it would ask another
+        // issuer of the same origin.
         let writer = FieldWriter(
             format: (self.binding.issuer.tokenVersion == nil ? 1 : 3) + (self.claim == nil ? 0 : 1)
         )

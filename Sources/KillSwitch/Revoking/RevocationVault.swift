@@ -2,14 +2,14 @@ internal import OAuth
 internal import TokenModel
 internal import TokenStorage
 
-/// Killed tokens in the store: those that are to be revoked, and apart from them, by kill, what came of the others. So
-/// neither finding what is to be done nor a kill's report reads all that ever was.
+/// Killed tokens in the store: those to be revoked, and apart from them, by kill, the outcomes of the others. So
+/// neither finding tokens to revoke nor a kill's report reads all tokens there ever were.
 struct RevocationVault: Sendable {
     private let vault: RecordVault<RevocationRecord>
 
     init(_ records: SealedRecords) { self.vault = RecordVault(records) }
 
-    /// Writes down the tokens of a record that are to be revoked, if they are dead by `epochs`.
+    /// Stores the tokens of a record for revocation, if `epochs` kills them.
     func takeAway(
         _ record: AccountRecord,
         of account: AccountID,
@@ -22,13 +22,13 @@ struct RevocationVault: Sendable {
         }
     }
 
-    /// Where a token waits, whoever has found it: it is named by itself, as two tokens may be of one generation where a claim
-    /// was broken. `nil` once it is erased.
+    /// The key under which a token waits, whichever process has found it. The token itself determines the key, because
+    /// two tokens may be of one generation after a claim was broken. `nil` once the token is erased.
     func key(of revocation: RevocationRecord) -> RecordKey? {
         revocation.token.map { .revocation(self.vault.records.storeID.name(of: $0)) }
     }
 
-    /// Those that are to be revoked.
+    /// The keys of the tokens that are to be revoked.
     func open() async throws(StoreError) -> [RecordKey] {
         var keys: [RecordKey] = []
         try await self.vault.records.store.forEachRecord(under: .revocations) { (record) async throws(StoreError) in
@@ -37,7 +37,8 @@ struct RevocationVault: Sendable {
         return keys
     }
 
-    /// Those of `account`: refresh tokens before access tokens, and of these the first taken first.
+    /// Those of `account`: refresh tokens before access tokens, and within each kind in the order in which they were
+    /// taken.
     func open(of account: AccountID) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
         var found: [(key: RecordKey, record: RevocationRecord)] = []
         try await self.vault.forEach(under: .revocations) { key, entry in
@@ -48,12 +49,12 @@ struct RevocationVault: Sendable {
         }
     }
 
-    /// One of those; `nil` where it has been settled.
+    /// One of those; `nil` where it is settled.
     func read(_ key: RecordKey) async throws(StoreError) -> StoredEntry<RevocationRecord>? {
         try await self.vault.read(key)
     }
 
-    /// - Returns: `nil` where another has written meanwhile.
+    /// - Returns: `nil` where another process has written meanwhile.
     func write(
         _ record: RevocationRecord,
         at key: RecordKey,
@@ -67,7 +68,7 @@ struct RevocationVault: Sendable {
         }
     }
 
-    /// Keeps what came of a token, and erases the token. Where the process ends in between, the provider is asked again.
+    /// Keeps the outcome of a token, and erases the token. If the process ends in between, the provider is asked again.
     func settle(
         _ record: RevocationRecord,
         at key: RecordKey,
@@ -76,15 +77,15 @@ struct RevocationVault: Sendable {
         var settled = record
         settled.token = nil
         try await self.vault.put(settled, at: .revoked(Self.id(of: key), by: record.epoch.rawValue))
-        // Another may have settled it, or ask just now.
+        // Another process may have settled it, or may be asking right now.
         try await self.vault.remove(key, expecting: expecting)
     }
 
-    /// Each token that the kill numbered `epoch` took away, once, by where it waits or would.
+    /// Every token that the kill numbered `epoch` took away, once, by the key under which it waits or would wait.
     func all(of epoch: Epoch) async throws(StoreError) -> [RecordKey: RevocationRecord] {
         var found: [RecordKey: RevocationRecord] = [:]
-        // A token that is settled in the meantime is found in the second list. An earlier version named it by its generation.
-        // A report that leaves out one that does not open is worth more than none.
+        // A token that is settled meanwhile is found in the second list. An earlier version used the generation as the
+        // key. A record that does not open is left out: a report without it is better than none.
         try await self.vault.forEach(under: .revocations) { key, entry in
             if entry.record.epoch == epoch { found[self.key(of: entry.record) ?? key] = entry.record }
         }

@@ -2,10 +2,10 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
-/// Claims of others, on killed accounts and on tokens that are being revoked.
+/// Other processes' claims on killed accounts and on tokens that are being revoked.
 extension Revoker {
-    /// Whether a claim that was just read may be broken: it has lapsed, or whoever holds it has ended for certain. Else it is
-    /// looked at from now on.
+    /// Whether a claim that was just read may be broken: it has lapsed, or its process has ended for certain. If not,
+    /// the claim is watched from now on.
     func mayBreak(
         _ claim: AccountRecord.Claim,
         in version: Version,
@@ -15,12 +15,13 @@ extension Revoker {
         return self.claims.saw(claim, in: version, at: place, now: self.timepiece.now.boot)
     }
 
-    /// One look at each claim that is waited for. To be called at least every 2 s: a longer gap starts a claim's time anew.
+    /// Looks once at each watched claim. Call it at least every 2 s: after a longer gap the time of a claim starts
+    /// again.
     ///
-    /// - Returns: whether there are tokens that nobody has a claim on any more.
+    /// - Returns: whether there are tokens that no process has a claim on any more.
     func lookAtClaims(_ epochs: KillEpochs) async -> Bool {
         var isAnyFree = false
-        // What the store does not say now it says at the next look.
+        // What the store does not tell now, the next look finds.
         try? await self.claims.places.readEach { place throws(StoreError) in
             switch place {
             case .account(let account):
@@ -35,7 +36,7 @@ extension Revoker {
         return isAnyFree
     }
 
-    /// Whether nobody has a claim on a token any more, after a look at it.
+    /// Looks at a token, and returns whether no process has a claim on it any more.
     private func isFree(_ key: RecordKey) async -> Bool {
         do throws(StoreError) {
             if let stored = try await self.revocations.read(key), let claim = stored.record.claim {
@@ -54,26 +55,27 @@ extension Revoker {
     }
 }
 
-/// Claims of others that hold this process up, each to be looked at once a second until it has gone or lapsed.
+/// Other processes' claims that hold this process up. It looks at each once a second until the claim is gone or has
+/// lapsed.
 final class WatchedClaims: Sendable {
-    /// Where a claim stands.
+    /// The record that holds a claim.
     enum Place: Hashable, Sendable {
-        /// A killed account, of which a refresh is under way.
+        /// A killed account with a refresh in progress.
         case account(AccountID)
-        /// A token that another process takes to its provider.
+        /// A token that another process is having revoked.
         case revocation(RecordKey)
     }
 
     private let watches = Mutex<[Place: ClaimWatch]>([:])
-    /// Rings when there is something to look at.
+    /// Rings when there is a claim to look at.
     let bell = Bell()
 
-    /// What is to be looked at.
+    /// The records to look at.
     var places: [Place] { self.watches.withLock { Array($0.keys) } }
 
-    /// Takes note of a read that found `claim` in the record's `version`. From now on it is looked at.
+    /// Notes a read that found `claim` in the record's `version`. From now on the claim is watched.
     ///
-    /// - Returns: whether it has lapsed, and may be broken by a write that expects `version`.
+    /// - Returns: whether the claim has lapsed, and may be broken by a write that expects `version`.
     func saw(
         _ claim: AccountRecord.Claim,
         in version: Version,
@@ -84,9 +86,9 @@ final class WatchedClaims: Sendable {
         return self.watches.withLock { $0[place, default: ClaimWatch()].saw(claim, in: version, at: now) }
     }
 
-    /// There is no claim any more, or nobody waits for its end.
+    /// The claim is gone, or this process does not wait for its end any more.
     func forget(_ place: Place) { self.watches.withLock { $0[place] = nil } }
 
-    /// Nothing is looked at any more.
+    /// Stops watching all claims.
     func stop() { self.bell.finish() }
 }

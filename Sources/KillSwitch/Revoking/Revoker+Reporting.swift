@@ -2,9 +2,9 @@ package import OAuth
 package import TokenModel
 internal import TokenStorage
 
-/// What became of killed tokens.
+/// The outcomes for killed tokens.
 extension Revoker {
-    /// What became of the tokens that the kill of `scope` numbered `epoch` took away.
+    /// The outcomes for the tokens that the kill of `scope` numbered `epoch` took away.
     func tokens(
         of epoch: Epoch,
         _ scope: KillScope,
@@ -12,7 +12,8 @@ extension Revoker {
     ) async throws(StoreError) -> KillReport.Tokens {
         var tokens = KillReport.Tokens()
         tokens.isCounted = true
-        // First those that have not been written down: each is before it leaves its account, and counts once.
+        // First come the tokens that are still in their account's record. Each is stored for revocation before it
+        // leaves the account, and counts once.
         var left: Set<RecordKey> = []
         let now = self.timepiece.now.wall
         func count(_ account: AccountID, _ record: AccountRecord) {
@@ -41,14 +42,15 @@ extension Revoker {
             case .unsupported: tokens.unsupported += 1
             case .unreachable:
                 tokens.unreachable += 1
-                // The token is kept for as long as its provider is asked.
+                // The record keeps the token for as long as its provider is asked.
                 if record.token == nil { tokens.givenUp += 1 }
             }
         }
         return tokens
     }
 
-    /// Of what does not open nobody can say whether it was killed; the account's own state says that it does not.
+    /// It is unknown whether a record that does not open was killed. The account's own state shows that it does not
+    /// open.
     private func recordIfOpens(of account: AccountID) async throws(StoreError) -> AccountRecord? {
         do throws(StoreError) {
             return try await self.accounts.read(account)?.record
@@ -64,15 +66,16 @@ extension Revoker {
             .sorted { ($0.account, $0.kind.rawValue) < ($1.account, $1.kind.rawValue) }
     }
 
-    /// The tokens of an account that were taken away and are not revoked yet, by whatever kill; those given up are not among
-    /// them, nor those that have ended by themselves.
+    /// The tokens of an account that any kill or removal took away and that are not revoked yet, without those that
+    /// were given up or have expired.
     func unrevoked(
         of account: AccountID,
         _ epochs: KillEpochs,
         besides settled: [Secret]
     ) async throws(StoreError) -> [UnrevokedToken] {
         let now = self.timepiece.now.wall
-        // First those that have not been written down: each is before it leaves its account, and counts once.
+        // First come the tokens that are still in their account's record. Each is stored for revocation before it
+        // leaves the account, and counts once.
         let left = try await self.left(of: account, epochs)
         let written = try await self.revocations.open(of: account)
         let open = left.filter { one in !written.contains { $0.record.token == one.record.token } } + written
@@ -89,7 +92,7 @@ extension Revoker {
         }
     }
 
-    /// Dead tokens that are in the account's record still, as they will be written down.
+    /// Dead tokens that are still in the account's record, in the form in which they will be stored.
     private func left(
         of account: AccountID,
         _ epochs: KillEpochs
@@ -101,13 +104,13 @@ extension Revoker {
     }
 }
 
-/// A token that was taken away from its account, and that its provider has not revoked yet.
+/// A token that was taken away from its account and that its provider has not revoked yet.
 package struct UnrevokedToken: Equatable, Sendable {
     package let kind: RevocableToken
-    /// Whether its provider is asked by itself, or can't be.
+    /// Whether its provider is asked automatically, or can't be asked.
     package let reason: VerdictReason
-    /// When it ends by itself, where that is known.
+    /// When the token expires, if known.
     package let endsAt: WallTime?
-    /// When this process asks again; `nil` while it does, and where it does not know.
+    /// When this process asks again; `nil` while it is asking, and where it does not know.
     package let nextTryAt: WallTime?
 }

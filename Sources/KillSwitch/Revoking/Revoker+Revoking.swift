@@ -4,18 +4,18 @@ internal import ProviderClient
 internal import TokenModel
 internal import TokenStorage
 
-/// What was taken away is taken to its providers.
+/// Has providers revoke the tokens that were taken away.
 extension Revoker {
-    /// What took a token away, as the log calls such a token.
+    /// Why a token was taken away, as log messages name such a token.
     enum Cause: String { case killed, removed }
 
-    /// Has the providers revoke all that wait for it and are due.
+    /// Has the providers revoke all tokens that wait and are due.
     ///
-    /// - Parameter taking: what the entry of the kill log was that took a token away.
-    /// - Returns: when to do so again; `nil` where nothing waits.
+    /// - Parameter cause: returns why the entry of the kill log with that number took tokens away.
+    /// - Returns: when to call this again; `nil` where no token waits.
     func revokeDue(_ cause: @escaping @Sendable (Epoch) -> Cause) async throws(StoreError) -> BootInstant? {
         var keys = try await self.revocations.open().makeIterator()
-        // A provider that hangs must not hold up the others, nor the end of the process for long.
+        // A provider that hangs must not hold up the others, nor delay the end of the process for long.
         return await withTaskGroup(of: BootInstant?.self) { tasks in
             for _ in 0..<Self.mostAtOnce {
                 guard let key = keys.next() else { break }
@@ -31,15 +31,15 @@ extension Revoker {
     }
 
     private static let mostAtOnce = 8
-    /// A provider that can't be reached is asked again after twice the time it was last.
+    /// A provider that can't be reached is asked again after a pause. The pause doubles with each try.
     private static let firstPause = Duration.seconds(1)
     private static let longestPause = Duration.seconds(60)
-    /// A token that could not be revoked is forgotten after this: it is kept for nothing else.
+    /// A token that could not be revoked is erased after this time, since it is kept only to be revoked.
     static let keptFor = Duration.seconds(24 * 3_600)
-    /// How often its provider was asked before, at least.
+    /// The fewest tries before a token is given up.
     static let fewestTries = 10
 
-    /// One that does not open, or can't be written just now, must not keep the rest from being revoked.
+    /// A record that does not open, or can't be written now, must not keep the others from being revoked.
     private func revokeIfOpen(_ key: RecordKey, _ cause: @Sendable (Epoch) -> Cause) async -> BootInstant? {
         do throws(StoreError) {
             return try await self.revoke(key, cause)
@@ -52,7 +52,7 @@ extension Revoker {
         }
     }
 
-    /// - Returns: when the provider is to be asked again; `nil` when it never is.
+    /// - Returns: when to ask the provider again; `nil` where it is not asked again.
     private func revoke(_ key: RecordKey, _ cause: @Sendable (Epoch) -> Cause) async throws(StoreError)
         -> BootInstant?
     {
@@ -61,14 +61,14 @@ extension Revoker {
             return nil
         }
         var record = stored.record
-        // One of this process's own is left from a write that the store did not take.
+        // A claim of this process's own is left over from a write that the store did not take.
         if let claim = record.claim, claim.incarnation != self.incarnation {
-            // What is not over is looked at until it is.
+            // The claim is watched until it is gone or has lapsed.
             guard await self.mayBreak(claim, in: stored.version, at: .revocation(key)) else { return nil }
         }
         let now = self.timepiece.now
         guard let token = record.token, !Self.isGivenUp(record, now: now.wall) else {
-            // Whom the provider refused to the end was answered to the end.
+            // A token whose client the provider refused to the end counts as refused.
             record.outcome = record.outcome == .clientRefused ? .refused : .unreachable
             try await self.settle(record, at: key, expecting: stored.version)
             self.logger.warning(
@@ -85,7 +85,7 @@ extension Revoker {
         }
         let due = self.due(record, at: key, now: now.boot)
         guard now.boot >= due else { return due }
-        // Whoever writes this asks the provider; the others wait for what comes of it.
+        // The process that writes this claim asks the provider. The others wait for the outcome.
         let endpoint = self.endpoint(record.binding)
         record.tries += 1
         record.claim = AccountRecord.Claim(
@@ -110,7 +110,7 @@ extension Revoker {
             return nil
         }
         _ = try await self.revocations.write(record, at: key, expecting: version)
-        // From the answer on: a provider that takes its time must not be asked again at once.
+        // Count from the response: a slow provider must not be asked again at once.
         return self.due(record, at: key, now: self.timepiece.now.boot)
     }
 
@@ -140,7 +140,7 @@ extension Revoker {
             self.logger.info("a \(cause.rawValue) token was taken to its provider", metadata: facts)
         } else {
             facts["provider.name"] = "\(record.binding.provider)"
-            // It goes on for a day; once is enough for whoever can put the provider back.
+            // The tries go on for a day. One warning is enough for an operator to restore the provider.
             self.logger.log(
                 level: self.schedule.isNewOrphan(key) ? .warning : .debug,
                 """
@@ -161,7 +161,8 @@ extension Revoker {
         self.schedule.forget(key)
     }
 
-    /// By the wall clock, as processes come and go in that time; and not by that alone, as it may jump.
+    /// By the wall clock, because processes come and go in that time. Also by the number of tries, because the wall
+    /// clock may jump.
     private static func isGivenUp(_ record: RevocationRecord, now: WallTime) -> Bool {
         record.takenAt.duration(to: now) > Self.keptFor && record.tries >= Self.fewestTries
     }
@@ -170,8 +171,8 @@ extension Revoker {
         self.schedule.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now)
     }
 
-    /// When this process asks again about a token that waits, by the wall clock; `nil` where none is there any more, where
-    /// it or nobody is asked just now, and where only another process knows.
+    /// When this process asks again about a waiting token, by the wall clock. `nil` where no token is left, where its
+    /// provider is being asked or can't be asked, and where only another process knows.
     func nextTry(_ record: RevocationRecord, at key: RecordKey) -> WallTime? {
         guard record.token != nil, record.claim == nil, self.endpoint(record.binding) != nil else { return nil }
         let pause = Self.pause(after: record.tries)
@@ -180,8 +181,8 @@ extension Revoker {
         return now.wall.advanced(by: max(now.boot.duration(to: due), .zero))
     }
 
-    /// How long a claim stands: the longest that a provider may be asked for, its metadata included and each proof of the
-    /// client tried, and 4 s for the store on both sides of it.
+    /// How long a claim holds: the longest time that asking a provider may take, including its metadata and each proof
+    /// of the client, plus 4 s for the store before and after it.
     private static func claimTime(at endpoint: (any TokenEndpoint)?) -> Duration {
         (endpoint.map { $0.timeout * (1 + 2 * $0.proofCount) } ?? .zero) + .seconds(4)
     }

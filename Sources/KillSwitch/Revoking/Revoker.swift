@@ -7,11 +7,11 @@ package import TokenStorage
 
 /// Takes killed tokens out of the accounts' records, and has their providers revoke them (RFC 7009).
 ///
-/// A token is first written down as one to be revoked, then taken out of its account's record: it is never lost in
-/// between, and never used again. Every replica does this; whoever comes second finds it done. One of them asks the
-/// provider: its claim stands in the token's record meanwhile.
+/// A token is first stored for revocation, then taken out of its account's record. So it is neither lost in between nor
+/// used again. Every replica does this; a later one finds it done. One replica asks the provider, and its claim is in
+/// the token's record meanwhile.
 package struct Revoker: Sendable {
-    /// Where tokens made for somebody are revoked.
+    /// Returns the endpoint where tokens with a given binding are revoked.
     package typealias Endpoints = @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)?
 
     let revocations: RevocationVault
@@ -42,21 +42,21 @@ package struct Revoker: Sendable {
         self.endpoint = endpoint
     }
 
-    /// Moves what is dead by `epochs` out of the accounts' records.
+    /// Moves the tokens that `epochs` kills out of the accounts' records.
     func sweep(_ epochs: KillEpochs) async throws(StoreError) {
         var dead: [AccountID] = []
         try await self.accounts.forEach { account, entry in
             if epochs.killer(of: entry.record, account) != nil { dead.append(account) }
         }
         for account in dead {
-            // What is left is swept at the next start: thousands of accounts must not hold up the end of the process.
+            // The rest is swept at the next start: thousands of accounts must not delay the end of the process.
             guard !Task.isCancelled else { return }
             try await self.sweep(account, epochs)
         }
     }
 
-    /// The same for one account. One that does not open, or that another writes just now, does not keep the rest from being
-    /// swept.
+    /// Sweeps one account. A record that does not open, or that another process is writing, does not keep the others
+    /// from being swept.
     func sweep(_ account: AccountID, _ epochs: KillEpochs) async throws(StoreError) {
         do throws(StoreError) {
             try await self.clear(account, epochs)
@@ -71,7 +71,7 @@ package struct Revoker: Sendable {
         guard let entry = try await self.accounts.read(account), epochs.killer(of: entry.record, account) != nil
         else { return self.claims.forget(.account(account)) }
         var record = entry.record
-        // A flight that still runs brings tokens that are dead when they come; its claim is looked after until then.
+        // A flight in progress brings tokens that are dead on arrival. Its claim is watched until then.
         if let claim = record.claim, await self.mayBreak(claim, in: entry.version, at: .account(account)) {
             record.claim = nil
         }
@@ -97,7 +97,7 @@ final class RevocationSchedule: Sendable {
 
     private let state = Mutex(State())
 
-    /// When a provider is to be asked again that was asked `tries` times: `pause` after the first sight of that.
+    /// When to ask a provider again that was asked `tries` times: `pause` after this count was first seen.
     func due(_ key: RecordKey, tries: Int, pause: Duration, now: BootInstant) -> BootInstant {
         self.state.withLock { state in
             if let seen = state.tries[key], seen.tries == tries { return seen.since.advanced(by: pause) }
@@ -106,7 +106,7 @@ final class RevocationSchedule: Sendable {
         }
     }
 
-    /// The same where that was seen already; `nil` where it was not. Begins nothing.
+    /// The same for a count that was seen before; `nil` for any other. Starts no pause.
     func knownDue(_ key: RecordKey, tries: Int, pause: Duration) -> BootInstant? {
         self.state.withLock { state in
             guard let seen = state.tries[key], seen.tries == tries else { return nil }
@@ -114,12 +114,12 @@ final class RevocationSchedule: Sendable {
         }
     }
 
-    /// Whether it is seen for the first time that there is nobody to ask.
+    /// Whether this is the first time that there is no endpoint to ask.
     func isNewOrphan(_ key: RecordKey) -> Bool {
         self.state.withLock { $0.orphans.insert(key).inserted }
     }
 
-    /// There will be no more of it.
+    /// The token is settled.
     func forget(_ key: RecordKey) {
         self.state.withLock { state in
             state.tries.removeValue(forKey: key)

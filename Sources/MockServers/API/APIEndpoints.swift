@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Everything below `/api/`: asks for a live access token, then does what the path says.
+/// The endpoints below `/api/`. They require a live access token, then do what the path says.
 struct APIEndpoints {
     let service: MockService
 
@@ -48,7 +48,7 @@ struct APIEndpoints {
         }
     }
 
-    /// Its length is not known beforehand, so that there is nothing true to say to `HEAD`.
+    /// The length is not known beforehand, so a `HEAD` request can't get a correct response.
     private static func stream(_ head: ReceivedHead, count: Int) throws -> MockResponse {
         guard head.method != "HEAD" else { return try .methodNotAllowed(allow: "GET, POST") }
         do {
@@ -74,7 +74,7 @@ struct APIEndpoints {
         )
     }
 
-    /// What each `Authorization` field carries as a bearer token (RFC 6750 section 2.1); one of another scheme counts as none.
+    /// The bearer tokens of the `Authorization` fields (RFC 6750 section 2.1). Fields of another scheme are ignored.
     private static func tokens(_ head: ReceivedHead) -> [String] {
         head.values("Authorization").compactMap { value in
             let parts = value.split(separator: " ", maxSplits: 1)

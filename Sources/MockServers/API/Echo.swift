@@ -2,24 +2,24 @@ internal import Crypto
 internal import HummingbirdCore
 internal import NIOCore
 
-/// What `/api/echo`, and every path below it, says about a request.
+/// The response body of `/api/echo` and of every path below it: a description of the request.
 package struct Echo: Codable, Equatable, Sendable {
     package let method: String
 
-    /// As it came, without the query.
+    /// As received, without the query.
     package let path: String
 
-    /// As it came, without the question mark; empty where there is none.
+    /// As received, without the question mark; empty if there is none.
     package let query: String
 
-    /// `[name, value]` in the order they came, with their own capitals, repeated ones included.
+    /// `[name, value]` pairs in the order received, with their original capitals, including repeated ones.
     package let headers: [[String]]
     package let bodySize: Int
 
     /// 64 hexadecimal digits.
     package let bodySHA256: String
 
-    /// Whose token opened the API.
+    /// The account of the access token.
     package let account: String
 
     private enum CodingKeys: String, CodingKey {
@@ -32,7 +32,7 @@ package struct Echo: Codable, Equatable, Sendable {
         case account
     }
 
-    /// Takes the body through the hash as it arrives; a body of any size costs one buffer.
+    /// Hashes the body as it arrives. A body of any size takes the memory of one buffer.
     static func of(_ exchange: Exchange, account: String) async throws -> Echo {
         var hash = SHA256()
         var size = 0

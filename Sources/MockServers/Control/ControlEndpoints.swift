@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import Synchronization
 
-/// `/_control/…`: what a test or a demo does to the provider behind the client's back.
+/// `/_control/…`: how a test or a demo changes and inspects the provider without the client's knowledge.
 struct ControlEndpoints {
     let service: MockService
 

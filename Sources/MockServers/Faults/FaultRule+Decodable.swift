@@ -1,8 +1,8 @@
 internal import NIOCore
 
 extension FaultRule: Decodable {
-    /// Reads one rule; an unknown key, unit, status or header name is an error that names it, since a fault that silently
-    /// does nothing makes a test pass for the wrong reason.
+    /// Reads one rule. An unknown key, unit, status or header name is an error that names it, because a fault that
+    /// silently does nothing makes a test pass for the wrong reason.
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: JSONKey.self)
         for key in values.allKeys where !Self.keys.contains(key.stringValue) {
@@ -56,7 +56,7 @@ extension FaultRule: Decodable {
         return response
     }
 
-    /// Headers are an object, or a list of pairs where a name must come twice.
+    /// Headers are an object, or a list of pairs if a name occurs twice.
     private static func fields(_ values: KeyedDecodingContainer<JSONKey>) throws -> [HeaderField]? {
         guard values.contains("headers") else { return nil }
         let fields: [HeaderField]

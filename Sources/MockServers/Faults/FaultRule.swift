@@ -2,21 +2,21 @@
 package struct FaultRule: Sendable {
     package let point: FaultPoint
 
-    /// The path that a request must have, without its query; nil for any.
+    /// The path that a request must have, without its query. Nil matches any path.
     package let path: String?
 
-    /// How many requests it strikes; 0 for all until the rules are replaced.
+    /// The number of requests that the rule applies to. 0 means all requests until the rules are replaced.
     package let times: Int
 
     /// The wait before a request is processed.
     package let delay: Duration
 
-    /// The wait between processing and the answer.
+    /// The wait between processing and the response.
     package let delayAnswer: Duration
 
     package let drop: FaultDrop?
 
-    /// The answer given instead of processing, where the rule has a status, headers or a body.
+    /// The response sent instead of processing, if the rule has a status, headers or a body.
     package let response: MockResponse?
 
     package init(
@@ -37,13 +37,13 @@ package struct FaultRule: Sendable {
         self.response = response
     }
 
-    /// Whether it has anything to say about a request to `path` at `point`.
+    /// Whether the rule applies to a request to `path` at `point`, regardless of `times`.
     package func covers(_ point: FaultPoint, path: String) -> Bool {
         self.point == point && (self.path ?? path) == path
     }
 }
 
-/// Where a fault rule strikes.
+/// The kind of request that a fault rule applies to.
 package enum FaultPoint: String, Sendable, Decodable {
     /// `POST /oauth/token`.
     case token
@@ -55,30 +55,30 @@ package enum FaultPoint: String, Sendable, Decodable {
     case api
 }
 
-/// How a fault rule closes the connection on a client.
+/// When a fault rule closes the connection to the client.
 package enum FaultDrop: String, Sendable, Decodable {
-    /// Nothing is processed, nothing is sent.
+    /// The mock processes nothing and sends nothing.
     case before
 
-    /// Everything is processed, nothing is sent: the client can't know that it happened.
+    /// The mock processes the request and sends nothing. The client can't know that the request was processed.
     case afterCommit = "after_commit"
 
-    /// Everything is processed; the head and half of the body are sent.
+    /// The mock processes the request and sends the head and half of the body.
     case midBody = "mid_body"
 }
 
-/// The rules in force and how often each may still strike.
+/// The rules in force and how often each may still apply.
 package struct FaultList: Sendable {
     private var rules: [(rule: FaultRule, left: Int)] = []
 
     package init() {}
 
-    /// Forgets the rules in force and takes these.
+    /// Replaces the rules in force and their counts.
     package mutating func replace(with rules: [FaultRule]) {
         self.rules = rules.map { ($0, $0.times) }
     }
 
-    /// The first rule with times left that covers the request, one time the poorer.
+    /// Returns the first rule that covers the request and has uses left, and takes one use from it.
     package mutating func take(for point: FaultPoint, path: String) -> FaultRule? {
         let match = self.rules.firstIndex { entry in
             entry.rule.covers(point, path: path) && (entry.rule.times == 0 || entry.left > 0)
@@ -90,12 +90,12 @@ package struct FaultList: Sendable {
 }
 
 extension FaultRule {
-    /// Lets a rule disturb one request.
+    /// Applies a rule to one request.
     ///
     /// - Parameters:
-    ///   - rule: nil when no rule strikes it.
-    ///   - struck: called once when the rule keeps the request from being processed.
-    ///   - process: does what was asked for.
+    ///   - rule: nil when no rule applies to the request.
+    ///   - struck: called once if the rule prevents the processing of the request.
+    ///   - process: performs the request.
     static func reply(
         under rule: FaultRule?,
         struck: () -> Void,

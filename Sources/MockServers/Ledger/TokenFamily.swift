@@ -1,44 +1,44 @@
 package import TokenModel
 
-/// One authorization: everything that descends from the same sign-in, import or mint, and dies together.
+/// One authorization: all tokens that descend from the same sign-in, import or mint. They are revoked together.
 struct TokenFamily: Sendable {
     let account: String
 
-    /// The scopes granted, space-separated; nil when nothing was said and anything may be asked for.
+    /// The granted scopes, separated by spaces. Nil if none were requested: then a client may ask for any scope.
     let scope: String?
 
     /// When the whole family was revoked.
     var revokedAt: Moment?
 
-    /// The access tokens that the next refresh kills; kept only where refreshes do.
+    /// The access tokens that the next refresh revokes. Empty unless ``TokenRules/rotationKillsAccess`` is set.
     var rotatingAccessTokens: [String] = []
 }
 
-/// What the ledger knows of one refresh token.
+/// The ledger's record of one refresh token.
 struct RefreshTokenEntry: Sendable {
     /// Index of the family it belongs to.
     let family: Int
     let issuedAt: Moment
 
-    /// When it was used up; stays nil where tokens are not rotated.
+    /// When the token was used up. It stays nil if tokens are not rotated.
     var spentAt: Moment?
 
-    /// How often a token request carried it, whatever came of the request.
+    /// The number of token requests that carried the token, whatever their outcome.
     var presentations = 0
 }
 
-/// What the ledger knows of one access token. Nothing is ever forgotten, so that a late use can be told from a
-/// made-up token.
+/// The ledger's record of one access token. Entries are never deleted, so that the late use of a token can be told
+/// from the use of an invented one.
 struct AccessTokenEntry: Sendable {
     /// Index of the family it belongs to.
     let family: Int
     let issuedAt: Moment
     var expiresAt: Moment
 
-    /// When this token alone was revoked, by itself or by a rotation; its family may have been revoked besides.
+    /// When this token alone was revoked, by a revocation request or by a rotation. Its family may be revoked as well.
     var revokedAt: Moment?
 
-    /// Revocation is the stronger statement: a token that is both is `revoked`.
+    /// The state at `moment`. A token that is both expired and revoked counts as `revoked`.
     func state(at moment: Moment, familyRevokedAt: Moment?) -> AccessTokenState {
         for revokedAt in [self.revokedAt, familyRevokedAt] {
             if let revokedAt, revokedAt.boot <= moment.boot { return .revoked }
@@ -47,33 +47,33 @@ struct AccessTokenEntry: Sendable {
     }
 }
 
-/// Whether an access token of this provider opens the API.
+/// Whether the API accepts an access token of this provider.
 package enum AccessTokenState: String, Sendable, Codable {
     case live
     case expired
     case revoked
 }
 
-/// What a client gets for a good grant (RFC 6749 section 5.1).
+/// The tokens that a client gets for a successful grant (RFC 6749 section 5.1).
 package struct IssuedTokens: Equatable, Sendable {
     package let account: String
     package let accessToken: String
 
-    /// Nil where the client keeps the one it has, and for accounts that mint.
+    /// Nil if the client keeps its refresh token, and for accounts that mint.
     package let refreshToken: String?
 
     /// Whole seconds, rounded down, so that the token lives at least that long.
     package let expiresIn: Int64
 
-    /// Space-separated; nil where nothing was said.
+    /// Separated by spaces; nil if no scope was requested.
     package let scope: String?
 }
 
-/// What introspection says about a live token (RFC 7662 section 2.2).
+/// The description of a live token for introspection (RFC 7662 section 2.2).
 package struct TokenDescription: Equatable, Sendable {
     package let account: String
 
-    /// Space-separated; nil where nothing was said.
+    /// Separated by spaces; nil if no scope was requested.
     package let scope: String?
     package let issuedAt: Moment
 
@@ -81,10 +81,10 @@ package struct TokenDescription: Equatable, Sendable {
     package let expiresAt: Moment?
 }
 
-/// Why the provider does not do what a client asked, in the words of RFC 6749 section 5.2, RFC 7009 and RFC 8628
-/// section 3.5. Two refusals are equal when their codes are.
+/// Why the provider refuses a request, in the terms of RFC 6749 section 5.2, RFC 7009 and RFC 8628 section 3.5. Two
+/// refusals are equal if their codes are equal.
 package struct GrantRefusal: Error, Equatable, Sendable {
-    /// The `error` of the answer.
+    /// The `error` member of the response.
     package enum Code: String, Sendable, CaseIterable {
         case invalidRequest = "invalid_request"
         case invalidClient = "invalid_client"
@@ -100,7 +100,7 @@ package struct GrantRefusal: Error, Equatable, Sendable {
 
     package let code: Code
 
-    /// The `error_description`: for whoever reads the exchange; never a token.
+    /// The `error_description` member of the response, for people. It never contains a token.
     package let message: String
 
     package init(_ code: Code, _ message: String) {
@@ -113,19 +113,19 @@ package struct GrantRefusal: Error, Equatable, Sendable {
 
 /// How the provider treats the tokens it issues.
 package struct TokenRules: Sendable {
-    /// How long an access token lives; answers say it in whole seconds, rounded down.
+    /// The lifetime of an access token. Responses state it in whole seconds, rounded down.
     package var accessLifetime: Duration
 
-    /// Each refresh token works once and its use yields the next one.
+    /// Each refresh token works once, and its use yields the next one.
     package var rotates: Bool
 
-    /// Each refresh kills the older access tokens of the same family, as GitHub does.
+    /// Each refresh revokes the older access tokens of the same family, as GitHub does.
     package var rotationKillsAccess: Bool
 
     /// A second use of a rotated refresh token revokes the whole family (RFC 9700 section 4.14.2).
     package var detectsReuse: Bool
 
-    /// For how long after its first use a rotated refresh token still yields a new pair; zero for never.
+    /// How long a rotated refresh token still yields a new pair after its first use. Zero disables the grace period.
     package var grace: Duration
 
     package init(

@@ -1,6 +1,7 @@
 package import TokenModel
 
-/// Which tokens this provider has issued and what became of them. Pure: time and token strings come in.
+/// The tokens that this provider has issued and their states. The type is pure: its callers pass in the time and the
+/// token strings.
 ///
 ///     open ──▶ family ──▶ refresh token ──first use──▶ spent ──within grace──▶ yields a new pair
 ///                 │                                     └──────after it──────▶ refused; may revoke the family
@@ -12,7 +13,7 @@ package struct TokenLedger: Sendable {
     private var accessTokens: [String: AccessTokenEntry] = [:]
     private var refreshTokensByAccount: [String: [String]] = [:]
 
-    /// How many families a second use of a refresh token has revoked.
+    /// The number of families revoked by the second use of a refresh token.
     package private(set) var reuseDetections = 0
 
     package init(rules: TokenRules) {
@@ -21,8 +22,8 @@ package struct TokenLedger: Sendable {
 
     /// Starts a family for `account` and issues its first tokens.
     ///
-    /// - Parameter refreshable: false for accounts that mint: they get an access token alone (RFC 6749 section 4.4.3).
-    /// - Returns: the tokens, and the family's number for ``revokeFamily(_:at:)``.
+    /// - Parameter refreshable: false for accounts that mint: they get only an access token (RFC 6749 section 4.4.3).
+    /// - Returns: the tokens, and the number of the family for ``revokeFamily(_:at:)``.
     package mutating func open(
         account: String,
         scope: String?,
@@ -40,10 +41,11 @@ package struct TokenLedger: Sendable {
         return (self.issued(account, accessToken, refreshToken, scope: scope), family)
     }
 
-    /// Spends a refresh token (RFC 6749 section 6).
+    /// Exchanges a refresh token for new tokens (RFC 6749 section 6).
     ///
-    /// Throws `invalid_grant` for one that is unknown, revoked, or spent and out of its grace; the last also revokes the
-    /// family where reuse is detected. Throws `invalid_scope` when more is asked for than was granted; that spends nothing.
+    /// Throws `invalid_grant` for a token that is unknown, revoked, or spent with its grace period over. The last case
+    /// also revokes the family if reuse is detected. Throws `invalid_scope` if the client asks for more than was
+    /// granted; the refresh token then stays unspent.
     package mutating func refresh(
         _ token: String,
         scope: String?,
@@ -80,12 +82,13 @@ package struct TokenLedger: Sendable {
         return self.issued(family.account, accessToken, refreshToken, scope: granted)
     }
 
-    /// Takes note that a token request carried `token`, before anything is decided about it.
+    /// Records that a token request carried `token`, before the request is evaluated.
     package mutating func notePresentation(of token: String) {
         self.refreshTokens[token]?.presentations += 1
     }
 
-    /// Revokes `token` (RFC 7009 section 2.1): a refresh token takes its whole family along, an access token dies alone.
+    /// Revokes `token` (RFC 7009 section 2.1). A refresh token is revoked with its whole family, an access token
+    /// alone.
     ///
     /// - Returns: whether this provider ever issued it.
     package mutating func revoke(_ token: String, at now: Moment) -> Bool {
@@ -98,15 +101,15 @@ package struct TokenLedger: Sendable {
         return true
     }
 
-    /// Revokes everything that descends from one authorization. A number that was never given is ignored.
+    /// Revokes everything that descends from one authorization. An unknown number is ignored.
     package mutating func revokeFamily(_ family: Int, at now: Moment) {
         guard self.families.indices.contains(family), self.families[family].revokedAt == nil else { return }
         self.families[family].revokedAt = now
     }
 
-    /// Ends the life of all access tokens that are still live.
+    /// Expires all access tokens that are still live.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of expired tokens.
     package mutating func expireAccessTokens(at now: Moment) -> Int {
         var count = 0
         for (token, entry) in self.accessTokens where self.state(of: entry, at: now) == .live {
@@ -118,12 +121,12 @@ package struct TokenLedger: Sendable {
 }
 
 extension TokenLedger {
-    /// Whose access token this is and whether it opened the API at that moment; nil for one never issued.
+    /// The account of an access token and the token's state at `moment`. Nil for a token that was never issued.
     package func accessToken(_ token: String, at moment: Moment) -> (account: String, state: AccessTokenState)? {
         self.accessTokens[token].map { (self.families[$0.family].account, self.state(of: $0, at: moment)) }
     }
 
-    /// What a live token of either kind stands for; nil for a dead or unknown one (RFC 7662 section 2.2).
+    /// The description of a live token of either kind. Nil for a dead or unknown token (RFC 7662 section 2.2).
     package func describe(_ token: String, at now: Moment) -> TokenDescription? {
         if let entry = self.accessTokens[token], self.state(of: entry, at: now) == .live {
             let family = self.families[entry.family]
@@ -144,10 +147,10 @@ extension TokenLedger {
         )
     }
 
-    /// All tokens that were ever issued, dead or alive, whether or not anybody got to see them.
+    /// All tokens ever issued, dead or alive, whether or not a client received them.
     package var everyToken: [String] { Array(self.accessTokens.keys) + Array(self.refreshTokens.keys) }
 
-    /// For each account, how often each of its refresh tokens was presented, in the order they were issued; those
+    /// For each account, how often each of its refresh tokens was presented, in the order of issue. Tokens that were
     /// never presented are left out.
     package var presentations: [String: [Int]] {
         self.refreshTokensByAccount.mapValues { tokens in
@@ -155,7 +158,7 @@ extension TokenLedger {
         }
     }
 
-    /// For each account ever opened, how many of its tokens still work.
+    /// For each account ever opened, the number of its live tokens.
     package func liveTokens(at now: Moment) -> [String: MockStats.LiveTokens] {
         var live = self.refreshTokensByAccount.mapValues { tokens in
             MockStats.LiveTokens(refresh: tokens.count { self.refreshTokens[$0].map(self.isLive) ?? false }, access: 0)
@@ -226,7 +229,7 @@ extension TokenLedger {
         self.families[family].rotatingAccessTokens = []
     }
 
-    /// What is granted when `asked` for less than `scope`; nil on either side says nothing.
+    /// The granted part of `scope` if the client asks for `asked`. Nil on either side sets no limit.
     private static func narrow(_ scope: String?, to asked: String?) throws(GrantRefusal) -> String? {
         guard let asked else { return scope }
         guard let scope else { return asked }

@@ -1,13 +1,13 @@
 internal import Crypto
 package import TokenModel
 
-/// The authorization codes that are out: each works once, for a minute, for the request it was issued to.
+/// The authorization codes in use. Each works once, for a minute, for the request it was issued to.
 package struct AuthorizationCodes: Sendable {
-    /// What a code that a client brought turned out to be.
+    /// The result of redeeming a code.
     package enum Redemption: Equatable, Sendable {
         case approved(AuthorizationRequest)
 
-        /// It was redeemed before: what it yielded then must be revoked (RFC 6749 section 4.1.2).
+        /// The code was redeemed before. The tokens issued then must be revoked (RFC 6749 section 4.1.2).
         case replayed(family: Int)
     }
 
@@ -21,16 +21,16 @@ package struct AuthorizationCodes: Sendable {
 
     package init() {}
 
-    /// Puts `code` out for `request`.
+    /// Registers `code` for `request`.
     package mutating func issue(_ code: String, for request: AuthorizationRequest, at now: Moment) {
         self.entries[code] = Entry(request: request, expiresAt: now.advanced(by: .seconds(60)))
     }
 
-    /// Judges a code; a good one must be closed with ``close(_:family:)`` once its tokens are issued.
+    /// Checks a code. The caller must close a good code with ``close(_:family:)`` once its tokens are issued.
     ///
-    /// Throws `invalid_grant` for a code that is unknown or too old, for another redirect URI, and unless `verifier`
-    /// fits the challenge. A verifier without a challenge is refused too: it is the sign of a downgrade (RFC 9700
-    /// section 4.8.2).
+    /// Throws `invalid_grant` if the code is unknown or too old, if the redirect URI differs, or if `verifier` does
+    /// not fit the challenge. A verifier without a challenge is refused too, because it indicates a downgrade attack
+    /// (RFC 9700 section 4.8.2).
     package func redeem(
         _ code: String,
         redirectURI: String?,
@@ -66,15 +66,15 @@ package struct AuthorizationCodes: Sendable {
     }
 }
 
-/// What a person approved in the browser, kept until the client brings the code.
+/// What a person approved in the browser, kept until the client redeems the code.
 package struct AuthorizationRequest: Equatable, Sendable {
     package let account: String
     package let scope: String?
 
-    /// Must come again, equal byte for byte, with the code (RFC 6749 section 4.1.3).
+    /// The client must send the same URI again with the code, equal byte for byte (RFC 6749 section 4.1.3).
     package let redirectURI: String
 
-    /// The S256 challenge (RFC 7636 section 4.2), where one was given.
+    /// The S256 challenge (RFC 7636 section 4.2), if the request had one.
     package let challenge: String?
 
     package init(account: String, scope: String?, redirectURI: String, challenge: String?) {

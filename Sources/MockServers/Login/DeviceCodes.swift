@@ -1,14 +1,14 @@
 package import TokenModel
 
-/// The device codes that are out (RFC 8628): a person approves the user code, then the client's next poll gets tokens.
+/// The device codes in use (RFC 8628). A person approves the user code, then the client's next poll gets tokens.
 package struct DeviceCodes: Sendable {
     /// How long a code can be approved and redeemed.
     package static let lifetime: Duration = .seconds(600)
 
-    /// How far apart polls must be.
+    /// The minimum time between two polls.
     package static let interval: Duration = .seconds(1)
 
-    /// Whom a code will sign in.
+    /// The account and scope that a code signs in.
     package struct Request: Equatable, Sendable {
         package let account: String
         package let scope: String?
@@ -31,7 +31,7 @@ package struct DeviceCodes: Sendable {
 
     package init() {}
 
-    /// Puts a pair of codes out.
+    /// Registers a device code and its user code.
     package mutating func start(_ request: Request, deviceCode: String, userCode: String, at now: Moment) {
         self.entries[deviceCode] = Entry(
             request: request,
@@ -40,9 +40,9 @@ package struct DeviceCodes: Sendable {
         )
     }
 
-    /// A person said yes to `userCode`.
+    /// Records that a person approved `userCode`.
     ///
-    /// - Returns: whether there is such a code, still young enough.
+    /// - Returns: whether such a code exists and has not expired.
     package mutating func approve(userCode: String, at now: Moment) -> Bool {
         guard
             let match = self.entries.first(where: {
@@ -55,10 +55,10 @@ package struct DeviceCodes: Sendable {
         return true
     }
 
-    /// A client asks whether its person has said yes. A code that yields its request is used up.
+    /// Checks whether the code's person has approved it. A code that yields its request is used up.
     ///
-    /// Throws `authorization_pending`, `slow_down` for polls closer than ``interval``, `expired_token`, or `invalid_grant`
-    /// for a code that is unknown or used (RFC 8628 section 3.5).
+    /// Throws `authorization_pending`, `slow_down` for polls closer than ``interval``, `expired_token`, or
+    /// `invalid_grant` for a code that is unknown or used (RFC 8628 section 3.5).
     package mutating func poll(_ deviceCode: String, at now: Moment) throws(GrantRefusal) -> Request {
         guard let entry = self.entries[deviceCode] else {
             throw GrantRefusal(.invalidGrant, "the device code is unknown or used")

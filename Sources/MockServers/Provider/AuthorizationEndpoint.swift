@@ -1,14 +1,15 @@
 internal import Synchronization
 
-/// `GET /oauth/authorize`: approves at once, for the account that `account` or `login_hint` names, else `mock-user`.
+/// `GET /oauth/authorize`: approves at once, for the account that `account` or `login_hint` names, otherwise for
+/// `mock-user`.
 struct AuthorizationEndpoint {
     let service: MockService
 
-    /// The account that is signed in where a request names none.
+    /// The account that is signed in if a request names none.
     static let defaultAccount = "mock-user"
 
-    /// Redirects with a code, or with an error; says so on a page of its own when there is nowhere to redirect to
-    /// (RFC 6749 section 4.1.2.1).
+    /// Redirects with a code or with an error. Returns an error response if there is no usable redirect URI (RFC 6749
+    /// section 4.1.2.1).
     func respond(to head: ReceivedHead) throws -> MockResponse {
         do {
             let query = try FormBody(head.query)
@@ -31,7 +32,8 @@ struct AuthorizationEndpoint {
             guard try query.require("response_type") == "code" else {
                 throw GrantRefusal(.unsupportedResponseType, "only response_type code is known")
             }
-            // Without a method the challenge is plain (RFC 7636 section 4.3), which this provider does not take.
+            // Without a method the challenge is plain (RFC 7636 section 4.3). This provider does not accept plain
+            // challenges.
             guard query["code_challenge"] == nil || query["code_challenge_method"] == "S256" else {
                 throw GrantRefusal(.invalidRequest, "only code_challenge_method S256 is known")
             }
@@ -51,7 +53,7 @@ struct AuthorizationEndpoint {
         if let state = query["state"] {
             parameters.append(("state", state))
         }
-        // RFC 9207: tells the client which provider the answer comes from.
+        // RFC 9207: tells the client which provider the response comes from.
         parameters.append(("iss", issuer))
         let encoded = parameters.map { "\($0.0)=\(PercentCoding.encode($0.1))" }.joined(separator: "&")
         let separator = redirectURI.contains("?") ? "&" : "?"
@@ -64,7 +66,8 @@ struct AuthorizationEndpoint {
         )
     }
 
-    /// A scheme, a colon, something, no fragment (RFC 6749 section 3.1.2), and nothing that a header can't carry.
+    /// Requires a scheme, a colon, a non-empty rest, no fragment (RFC 6749 section 3.1.2), and only characters that a
+    /// header can carry.
     private static func isUsable(_ uri: String) -> Bool {
         guard let colon = uri.firstIndex(of: ":"), colon != uri.startIndex else { return false }
         return uri[..<colon].allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }

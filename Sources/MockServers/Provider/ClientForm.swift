@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 internal import NIOCore
 
-/// A form that a client posted, and who the client says it is.
+/// A form that a client posted, with the client's credentials.
 struct ClientForm: Sendable {
     let fields: FormBody
     private let authorization: [String]
 
-    /// Reads the body of a request. Throws `invalid_request` when it is no form, or too long.
+    /// Reads the body of a request. Fails with `invalid_request` if the body is not a form or is longer than 64 KiB.
     static func read(_ exchange: Exchange) async throws -> Result<ClientForm, GrantRefusal> {
         guard let body = try await exchange.wholeBody(limit: 65_536) else {
             return .failure(GrantRefusal(.invalidRequest, "the form is longer than 64 KiB"))
@@ -27,7 +27,8 @@ struct ClientForm: Sendable {
 
     /// Checks the client by `client_secret_basic` or `client_secret_post` (RFC 6749 section 2.3.1).
     ///
-    /// Throws `invalid_client` for a wrong or missing one, `invalid_request` for both ways at once.
+    /// Throws `invalid_client` for wrong or missing credentials, `invalid_request` if the client uses both ways at
+    /// once.
     func authenticate() throws(GrantRefusal) {
         let presented: (id: String, secret: String)?
         if let header = self.authorization.first {
@@ -62,10 +63,10 @@ struct ClientForm: Sendable {
     }
 }
 
-/// The one client this provider knows. The secret is part of the documented interface and guards nothing.
+/// The one client that this provider knows. The secret is part of the documented interface and protects nothing.
 package enum ClientRegistration {
     package static let id = "mock-client"
     package static let secret = "mock-secret"
-    /// Of every account that signs in.
+    /// The password of every account.
     package static let password = "mock-password"
 }

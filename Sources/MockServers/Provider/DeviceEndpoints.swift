@@ -1,11 +1,12 @@
 internal import NIOCore
 internal import Synchronization
 
-/// `POST /oauth/device_authorization`, and `GET /oauth/device?user_code=…`, which stands for the person who approves.
+/// `POST /oauth/device_authorization`, and `GET /oauth/device?user_code=…`, which stands for the approval by a person.
 struct DeviceEndpoints {
     let service: MockService
 
-    /// Puts a pair of codes out (RFC 8628 section 3.2) for the account that `account` names, else `mock-user`.
+    /// Issues a device code and a user code (RFC 8628 section 3.2) for the account that `account` names, otherwise for
+    /// `mock-user`.
     func start(_ exchange: Exchange) async throws -> MockResponse {
         let form = try await ClientForm.read(exchange)
         do throws(GrantRefusal) {
@@ -32,7 +33,7 @@ struct DeviceEndpoints {
         }
     }
 
-    /// Approves the code in the query.
+    /// Approves the user code in the query.
     func approve(_ head: ReceivedHead) throws -> MockResponse {
         let userCode = (try? FormBody(head.query))?["user_code"]
         let isApproved = self.service.state.withLock { state in
@@ -53,7 +54,7 @@ struct DeviceEndpoints {
         }
     }
 
-    /// Eight consonants: no words, nothing to mix up (RFC 8628 section 6.1).
+    /// Eight consonants: they form no words and no two look alike (RFC 8628 section 6.1).
     private static func userCode() -> String {
         var generator = SystemRandomNumberGenerator()
         let letters = (0..<8).compactMap { _ in "BCDFGHJKLMNPQRSTVWXZ".randomElement(using: &generator) }

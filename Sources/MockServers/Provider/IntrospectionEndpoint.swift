@@ -18,7 +18,7 @@ struct IntrospectionEndpoint {
         }
     }
 
-    /// Of a dead token it says nothing but that it is dead (RFC 7662 section 2.2).
+    /// For a dead token the response says only that it is not active (RFC 7662 section 2.2).
     private static func respond(_ description: TokenDescription?, issuer: String) throws(GrantRefusal) -> MockResponse {
         do {
             guard let description else { return try .json(["active": false]) }

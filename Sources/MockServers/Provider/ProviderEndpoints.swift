@@ -1,4 +1,4 @@
-/// The provider's endpoints that no fault rule touches.
+/// The provider's endpoints to which no fault rule applies.
 struct ProviderEndpoints {
     let service: MockService
 
@@ -28,7 +28,7 @@ struct ProviderEndpoints {
     }
 }
 
-/// What the provider says about itself (RFC 8414; OpenID Connect Discovery 1.0 asks for two members more).
+/// The provider's metadata (RFC 8414; OpenID Connect Discovery 1.0 requires two more members).
 struct DiscoveryDocument: Encodable {
     let issuer: String
     let authorization_endpoint: String

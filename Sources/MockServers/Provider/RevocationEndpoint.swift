@@ -14,7 +14,7 @@ struct RevocationEndpoint {
         }
     }
 
-    /// A token that nobody knows is as good as revoked (RFC 7009 section 2.2): 200 too.
+    /// An unknown token counts as revoked and gets a 200 too (RFC 7009 section 2.2).
     private func process(_ form: Result<ClientForm, GrantRefusal>) throws -> MockResponse {
         let outcome = self.service.state.withLock { state in
             let outcome = Result { () throws(GrantRefusal) in

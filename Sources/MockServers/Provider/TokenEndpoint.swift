@@ -14,7 +14,8 @@ struct TokenEndpoint {
         let service = self.service
         exchange.connection.whenPeerLeaves { service.state.withLock { $0.tokenRequestEnded(span) } }
         defer {
-            // Before the answer leaves: its receiver may come again before this task runs on.
+            // Runs before the response is sent, because its receiver may send the next request before this task
+            // continues.
             exchange.connection.whenPeerLeaves(nil)
             service.state.withLock { $0.tokenRequestEnded(span) }
         }
@@ -140,7 +141,7 @@ struct TokenEndpoint {
     }
 }
 
-/// The body of a good answer of the token endpoint (RFC 6749 section 5.1).
+/// The body of a successful response of the token endpoint (RFC 6749 section 5.1).
 struct TokenResponse: Encodable {
     let access_token: String
     let token_type = "Bearer"

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import NIOCore
 
-/// A response that is ready to be written. `Date`, `Content-Length` and `Connection` are added on the way where they are missing.
+/// A response ready to be written. The writer adds `Date`, `Content-Length` and `Connection` if they are missing.
 package struct MockResponse: Equatable, Sendable {
     package var status: Int
     package var fields: [HeaderField]
@@ -13,10 +13,11 @@ package struct MockResponse: Equatable, Sendable {
         self.body = body
     }
 
-    /// Whether it has the field `name`, in any case.
+    /// Whether the response has the field `name`, which is compared without regard to case.
     package func has(_ name: String) -> Bool { self.fields.contains { $0.isNamed(name) } }
 
-    /// An answer of a line of JSON that nobody may keep (RFC 6749 section 5.1 asks for that where tokens are in it).
+    /// A response with a line of JSON that must not be cached (RFC 6749 section 5.1 requires that if it contains
+    /// tokens).
     static func json(_ value: some Encodable, status: Int = 200, fields: [HeaderField] = []) throws -> MockResponse {
         MockResponse(
             status: status,
@@ -26,7 +27,7 @@ package struct MockResponse: Equatable, Sendable {
         )
     }
 
-    /// A refusal in the words of RFC 6749 section 5.2.
+    /// A refusal in the format of RFC 6749 section 5.2.
     static func refusal(_ refusal: GrantRefusal) throws -> MockResponse {
         let body = ErrorBody(error: refusal.code.rawValue, error_description: refusal.message)
         return switch refusal.code {
@@ -43,12 +44,12 @@ package struct MockResponse: Equatable, Sendable {
         }
     }
 
-    /// There is nothing at this path.
+    /// The response for an unknown path.
     static func notFound() throws -> MockResponse {
         try .json(ErrorBody(error: "not_found", error_description: "there is nothing at this path"), status: 404)
     }
 
-    /// There is something at this path, but not for this method.
+    /// The response for a known path with the wrong method.
     static func methodNotAllowed(allow: String) throws -> MockResponse {
         try .json(
             ErrorBody(error: "method_not_allowed", error_description: "use \(allow)"),
@@ -63,18 +64,18 @@ package struct MockResponse: Equatable, Sendable {
     }
 }
 
-/// What goes back over the connection.
+/// What the mock sends over the connection.
 enum Reply: Sendable {
     case whole(MockResponse)
 
-    /// The head and half of the body, then the connection closes.
+    /// Sends the head and half of the body, then closes the connection.
     case half(MockResponse)
 
-    /// The connection closes without a byte.
+    /// Closes the connection without sending a byte.
     case nothing
 }
 
-/// One header field with its name as it is on the wire.
+/// One header field, with its name as it appears on the wire.
 package struct HeaderField: Equatable, Sendable {
     package let name: String
     package let value: String
@@ -87,6 +88,6 @@ package struct HeaderField: Equatable, Sendable {
     /// Whether HTTP can carry it (RFC 9110 section 5).
     package var isValid: Bool { HTTPField.Name(self.name) != nil && HTTPField.isValidValue(self.value) }
 
-    /// Whether this is the field `name`, in any case.
+    /// Whether this is the field `name`, which is compared without regard to case.
     package func isNamed(_ name: String) -> Bool { self.name.lowercased() == name.lowercased() }
 }

@@ -5,18 +5,18 @@ internal import TokenModel
 
 /// Writes a response to the wire.
 struct MockResponseWriter {
-    /// The request it answers.
+    /// The head of the request that the response belongs to.
     let head: ReceivedHead
     let connection: WireConnection
 
-    /// Writes the head and the body, or the head of the whole and half of the body.
+    /// Writes the head and the body, or the head with the full length and half of the body.
     ///
     /// Runs off any actor, as the framework's writer does.
     @concurrent func write(_ response: MockResponse, half: Bool, closes: Bool, with writer: consuming ResponseWriter)
         async throws
     {
         let httpResponse = self.httpResponse(to: response, closes: closes || half)
-        // RFC 9110 section 6.4.1: these never have a body, whatever the head says.
+        // RFC 9110 section 6.4.1: these responses never have a body, whatever their head says.
         guard self.head.method != "HEAD", response.status != 204, response.status != 304 else {
             return try await writer.writeResponse(httpResponse)
         }
@@ -64,7 +64,7 @@ struct MockResponseWriter {
         case .events(let count, let every):
             let start = ContinuousClock.now
             for number in 0..<count {
-                // Counted from the start, so that slow writes don't add up.
+                // Each deadline is counted from the start, so that delays of writes don't add up.
                 try await Task.sleep(until: start.advanced(by: every * number), clock: .continuous)
                 try await writer.write(ByteBuffer(string: "id: \(number + 1)\ndata: event \(number + 1)\n\n"))
             }
@@ -72,30 +72,30 @@ struct MockResponseWriter {
     }
 }
 
-/// The bytes that `/api/bytes` serves: byte *i* is *i* mod 251. A prime period does not line up with any power of two, so
-/// that a lost or doubled buffer shows.
+/// The bytes that `/api/bytes` serves: byte *i* is *i* mod 251. A prime period does not align with any power of two,
+/// so that a lost or duplicated buffer is detected.
 package enum BytePattern {
     /// The byte at `index`.
     package static func byte(at index: Int) -> UInt8 { UInt8(index % Self.period) }
 
-    /// Whole periods, close to 64 KiB: what is sent at once.
+    /// The bytes sent per write: whole periods, close to 64 KiB.
     static let block = ByteBuffer(bytes: (0..<(Self.period * 261)).map(Self.byte(at:)))
 
     private static let period = 251
 }
 
-/// What follows the head of an answer.
+/// The body of a response.
 package enum MockResponseBody: Equatable, Sendable {
     case empty
     case whole(ByteBuffer)
 
-    /// So many bytes of ``BytePattern``, made while they are sent.
+    /// `count` bytes of ``BytePattern``, generated while they are sent.
     case pattern(count: Int)
 
-    /// So many server-sent events, the first at once.
+    /// `count` server-sent events. The first one is sent at once.
     case events(count: Int, every: Duration)
 
-    /// What `Content-Length` says; nil where the length is not known beforehand.
+    /// The value of `Content-Length`; nil if the length is not known beforehand.
     package var length: Int? {
         switch self {
         case .empty: 0

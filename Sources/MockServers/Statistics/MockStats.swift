@@ -1,36 +1,37 @@
-/// Everything the mock has counted since it started, as `GET /_control/stats` shows it. Every key is always there.
+/// The counts of the mock since its start, in the format of `GET /_control/stats`. Every key is always present.
 package struct MockStats: Codable, Equatable, Sendable {
     /// By outcome.
     package var tokenRequests = TokenRequests()
 
-    /// The most there ever were at once.
+    /// The highest numbers of token requests in progress at once.
     package var tokenRequestsAtOnce = AtOnce()
 
-    /// For each account, how often each of its refresh tokens was presented, in the order they were issued; those never
-    /// presented are left out.
+    /// For each account, how often each of its refresh tokens was presented, in the order of issue. Tokens that were
+    /// never presented are left out.
     package var refreshTokenUses: [String: [Int]] = [:]
 
-    /// How many families a second use of a rotated refresh token has revoked.
+    /// The number of families revoked by the second use of a rotated refresh token.
     package var reuseDetections = 0
 
     /// By outcome.
     package var revocations = Revocations()
 
-    /// For each account there ever was.
+    /// For each account ever opened.
     package var live: [String: LiveTokens] = [:]
 
-    /// By what became of their token.
+    /// By the state of their token.
     package var apiRequests = APIRequests()
 
-    /// For each account, when the head of the last API request that carried one of its access tokens, live or dead, was read.
+    /// For each account, the time of the last API request that carried one of its access tokens, live or dead. The
+    /// time is Unix seconds, taken when the head had been read.
     package var apiLastUse: [String: Double] = [:]
 
-    /// In the order they were seen; only the first ``MockState/listedDeadUses`` are listed.
+    /// In the order in which they were seen. Only the first ``MockState/listedDeadUses`` are listed.
     package var deadUses: [DeadUse] = []
 
     package init() {}
 
-    /// How many tokens of an account still work.
+    /// The number of an account's tokens that still work.
     package struct LiveTokens: Codable, Equatable, Sendable {
         package var refresh: Int
         package var access: Int
@@ -41,7 +42,7 @@ package struct MockStats: Codable, Equatable, Sendable {
         }
     }
 
-    /// An API request whose head carried an access token that was dead by then.
+    /// An API request whose access token was dead when the head had been read.
     package struct DeadUse: Codable, Equatable, Sendable {
         package var account: String
         package var state: AccessTokenState
@@ -72,7 +73,7 @@ package struct MockStats: Codable, Equatable, Sendable {
 }
 
 extension MockStats {
-    /// Token requests by outcome. A request that was refused for any reason but its client counts as `invalid_grant`.
+    /// Token requests by outcome. A request refused for any reason other than its client counts as `invalid_grant`.
     package struct TokenRequests: Codable, Equatable, Sendable {
         package var ok: Int
         package var invalidGrant: Int
@@ -94,7 +95,7 @@ extension MockStats {
         }
     }
 
-    /// The most token requests that were ever under way at once.
+    /// The highest number of token requests that were ever in progress at once.
     package struct AtOnce: Codable, Equatable, Sendable {
         package var any: Int
         package var perRefreshToken: Int
@@ -110,7 +111,8 @@ extension MockStats {
         }
     }
 
-    /// Revocation requests by outcome. One that names no token of this provider, or comes from a wrong client, is `unknown`.
+    /// Revocation requests by outcome. A request that names no token of this provider, or comes from a wrong client,
+    /// is `unknown`.
     package struct Revocations: Codable, Equatable, Sendable {
         package var ok: Int
         package var unknown: Int
@@ -123,7 +125,7 @@ extension MockStats {
         }
     }
 
-    /// API requests by what became of their token.
+    /// API requests by the state of their token.
     package struct APIRequests: Codable, Equatable, Sendable {
         package var ok: Int
         package var noToken: Int
@@ -159,14 +161,14 @@ extension MockStats {
     }
 }
 
-/// What became of one revocation request, for the count.
+/// The outcome of one revocation request, for the statistics.
 package enum RevocationOutcome: Sendable {
     case ok
     case unknown
     case fault
 }
 
-/// What the token of one API request was worth, for the count.
+/// The state of the token of one API request, for the statistics.
 package enum APIOutcome: Equatable, Sendable {
     case ok(account: String)
     case noToken
@@ -176,25 +178,26 @@ package enum APIOutcome: Equatable, Sendable {
     case fault
 }
 
-/// What became of one token request, for the count.
+/// The outcome of one token request, for the statistics.
 package enum TokenOutcome: Sendable {
     case ok
     case refused(GrantRefusal)
     case fault
 }
 
-/// How many token requests were under way at once, at most. One begins when it has been read and ends just before its
-/// answer leaves, or when its client hangs up: a client that gave up and comes again is not two at once.
+/// The highest number of token requests in progress at once. A request begins when it has been read. It ends just
+/// before its response is sent, or when its client hangs up, so that a client that gives up and retries does not count
+/// twice.
 package struct TokenRequestGauge: Sendable {
-    /// One request under way.
+    /// One request in progress.
     package struct Span: Hashable, Sendable {
         fileprivate let number: Int
     }
 
-    /// The most there ever were.
+    /// The highest number so far.
     package private(set) var mostAtOnce = 0
 
-    /// The most there ever were that carried the same refresh token.
+    /// The highest number so far with the same refresh token.
     package private(set) var mostPerRefreshToken = 0
 
     private var open: [Span: String?] = [:]
@@ -203,7 +206,7 @@ package struct TokenRequestGauge: Sendable {
 
     package init() {}
 
-    /// A request has been read.
+    /// Records that a request has been read.
     package mutating func begin(refreshToken: String?) -> Span {
         let span = Span(number: self.next)
         self.next += 1
@@ -216,7 +219,7 @@ package struct TokenRequestGauge: Sendable {
         return span
     }
 
-    /// It is over; saying so twice does no harm.
+    /// Records the end of a request. A second call for the same span has no effect.
     package mutating func end(_ span: Span) {
         guard let refreshToken = self.open.removeValue(forKey: span) else { return }
         guard let refreshToken, let count = self.perRefreshToken[refreshToken] else { return }

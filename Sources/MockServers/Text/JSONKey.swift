@@ -1,4 +1,4 @@
-/// Any key of a JSON object, so that those that nobody knows can be refused by name.
+/// Any key of a JSON object, so that errors can name unknown keys.
 struct JSONKey: CodingKey, ExpressibleByStringLiteral {
     let stringValue: String
     var intValue: Int? { nil }

@@ -1,16 +1,16 @@
 internal import FoundationEssentials
 internal import NIOCore
 
-/// JSON in and out, with complaints that a person can act on.
+/// JSON encoding and decoding, with error messages for people.
 package enum JSONText {
-    /// Encodes with sorted keys, so that equal values are equal bytes.
+    /// Encodes with sorted keys, so that equal values yield equal bytes.
     package static func encode(_ value: some Encodable) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return Array(try encoder.encode(value))
     }
 
-    /// Decodes; the error says where in the value the trouble is and what it is.
+    /// Decodes a value. The error says what is wrong and at which path in the value.
     package static func decode<Value: Decodable>(
         _ type: Value.Type,
         from bytes: some Sequence<UInt8>

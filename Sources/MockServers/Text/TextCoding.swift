@@ -2,9 +2,9 @@
 package struct FormBody: Sendable {
     private let values: [String: String]
 
-    /// Reads `a=1&b=2`. A field without a value counts as not given.
+    /// Reads `a=1&b=2`. A field without a value counts as missing.
     ///
-    /// Throws `invalid_request` on a broken escape or a repeated field.
+    /// Throws `invalid_request` for a broken escape or a repeated field.
     package init(_ text: some StringProtocol) throws(GrantRefusal) {
         var values: [String: String] = [:]
         for pair in text.split(separator: "&") {
@@ -21,10 +21,10 @@ package struct FormBody: Sendable {
         self.values = values.filter { !$0.value.isEmpty }
     }
 
-    /// The decoded value, or nil when the field is missing or empty.
+    /// The decoded value, or nil if the field is missing or empty.
     package subscript(name: String) -> String? { self.values[name] }
 
-    /// The decoded value; throws `invalid_request` naming the field when it is missing or empty.
+    /// The decoded value. Throws `invalid_request` with the field's name if the field is missing or empty.
     package func require(_ name: String) throws(GrantRefusal) -> String {
         guard let value = self.values[name] else {
             throw GrantRefusal(.invalidRequest, "the form has no \(name)")
@@ -35,7 +35,7 @@ package struct FormBody: Sendable {
 
 /// Percent-encoding as forms and queries use it (RFC 3986 section 2.1, WHATWG `application/x-www-form-urlencoded`).
 package enum PercentCoding {
-    /// Reads `+` as a space and `%41` as its byte; nil when an escape is broken or the bytes are not UTF-8.
+    /// Decodes `+` as a space and `%41` as its byte. Returns nil if an escape is broken or the bytes are not UTF-8.
     package static func decodeForm(_ text: some StringProtocol) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]
@@ -54,7 +54,7 @@ package enum PercentCoding {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// Escapes everything but the unreserved characters of RFC 3986, so that the result is safe anywhere in a query.
+    /// Escapes all characters except the unreserved ones of RFC 3986, so that the result is safe anywhere in a query.
     package static func encode(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -74,7 +74,7 @@ package enum PercentCoding {
     }
 }
 
-/// The alphabet of JWTs and PKCE: base 64 with `-` and `_`, without padding (RFC 4648 section 5).
+/// The alphabet of JWTs and PKCE: Base64 with `-` and `_`, without padding (RFC 4648 section 5).
 package enum Base64URL {
     /// Encodes `bytes`.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
@@ -99,9 +99,9 @@ package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 }
 
-/// Durations as a person writes them: a whole number and a unit, `500ms`, `8s`, `5m`, `1h`.
+/// Durations in text: a whole number and a unit, such as `500ms`, `8s`, `5m`, `1h`.
 package enum DurationText {
-    /// The duration `text` names, or nil when it has no unit, a sign, a fraction, or is absurdly long (over 1,000,000 hours).
+    /// The duration that `text` names. Nil if it has no unit, a sign, a fraction, or is longer than 1,000,000 hours.
     package static func parse(_ text: some StringProtocol) -> Duration? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         guard let number = Int64(digits), let unit = Self.milliseconds[String(text.dropFirst(digits.count))] else {

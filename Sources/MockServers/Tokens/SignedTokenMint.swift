@@ -42,7 +42,7 @@ package struct SignedTokenMint: TokenMint {
     }
 }
 
-/// What an access token says about itself where it can be read (RFC 9068 section 2.2).
+/// The contents of an access token, if it is readable (RFC 9068 section 2.2).
 package struct AccessClaims: Sendable {
     package let issuer: String
     package let account: String
@@ -51,24 +51,24 @@ package struct AccessClaims: Sendable {
     package let expiresAt: WallTime
 }
 
-/// Makes the strings that stand for tokens. Two calls never give the same one.
+/// Makes token strings. No two calls return the same string.
 package protocol TokenMint: Sendable {
-    /// A new access token for `claims`; throws `server_error` when it can't be signed.
+    /// A new access token for `claims`. Throws `server_error` if it can't be signed.
     func accessToken(for claims: AccessClaims) throws(GrantRefusal) -> String
 
-    /// A new opaque string: refresh tokens and authorization codes, which nobody but the provider reads.
+    /// A new opaque string for a refresh token or an authorization code. Only the provider can interpret it.
     func opaqueToken(_ prefix: String) -> String
 }
 
 extension TokenMint {
-    /// 256 random bits behind a prefix that tells a reader of a trace what the string is.
+    /// 256 random bits after a prefix that names the kind of the string in a trace.
     package func opaqueToken(_ prefix: String) -> String {
         var generator = SystemRandomNumberGenerator()
         return "\(prefix)_\(Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))"
     }
 }
 
-/// Access tokens that say nothing to whoever holds them.
+/// Access tokens that carry no information for their holder.
 package struct OpaqueTokenMint: TokenMint {
     package init() {}
 
@@ -77,7 +77,7 @@ package struct OpaqueTokenMint: TokenMint {
     }
 }
 
-/// The provider's ES256 key, drawn anew at each start, and its public half as a JSON Web Key (RFC 7517).
+/// The provider's ES256 key, generated at each start, and its public half as a JSON Web Key (RFC 7517).
 package struct SigningKey: Sendable {
     private let key = P256.Signing.PrivateKey()
 
@@ -107,7 +107,7 @@ package struct SigningKey: Sendable {
     }
 }
 
-/// One public P-256 key as `/oauth/jwks` shows it.
+/// One public P-256 key in the format of `/oauth/jwks`.
 package struct JSONWebKey: Codable, Equatable, Sendable {
     package let keyType: String
     package let use: String

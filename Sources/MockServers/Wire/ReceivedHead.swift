@@ -3,22 +3,22 @@ internal import NIOCore
 internal import NIOHTTP1
 package import TokenModel
 
-/// The head of a request as it came off the wire, before anything was renamed, joined, reordered or left out.
+/// The head of a request as received, before any field is renamed, joined, reordered or left out.
 package struct ReceivedHead: Sendable {
-    /// When it had been read.
+    /// The time at which the mock finished reading the head.
     package let at: Moment
     package let method: String
 
     /// The request target, byte for byte.
     package let target: String
 
-    /// All fields in their order, with their own capitals, repeated ones included.
+    /// All fields in their order, with their original capitals, including repeated ones.
     package let fields: [HeaderField]
 
     /// Whether the connection ends with this exchange (RFC 9112 section 9.3).
     package let closes: Bool
 
-    /// Whether the client holds its body back until it is asked for it (RFC 9110 section 10.1.1).
+    /// Whether the client holds its body back until the server asks for it (RFC 9110 section 10.1.1).
     package let expectsContinue: Bool
 
     init(_ head: HTTPRequestHead, at moment: Moment) {
@@ -33,17 +33,17 @@ package struct ReceivedHead: Sendable {
             !isOld && head.headers.first(name: "Expect").map { $0.lowercased() } == "100-continue"
     }
 
-    /// All values of the field `name`, in any case.
+    /// All values of the field `name`, which is compared without regard to case.
     package func values(_ name: String) -> [String] {
         self.fields.filter { $0.isNamed(name) }.map(\.value)
     }
 
-    /// The path as it came, without the query; of an absolute target without scheme and authority.
+    /// The path as received, without the query. For an absolute target, without scheme and authority.
     package var path: String {
         String(self.originForm.prefix { $0 != "?" })
     }
 
-    /// The query as it came, without its question mark; empty where there is none.
+    /// The query as received, without its question mark; empty if there is none.
     package var query: String {
         String(self.originForm.drop { $0 != "?" }.dropFirst())
     }
@@ -57,7 +57,7 @@ package struct ReceivedHead: Sendable {
     }
 }
 
-/// One request to answer.
+/// One request and its connection.
 struct Exchange: Sendable {
     let head: ReceivedHead
     let connection: WireConnection
@@ -69,7 +69,7 @@ struct Exchange: Sendable {
         self.requestBody = body
     }
 
-    /// The body as it arrives, asking for it first where the client waits to be asked. To be taken once.
+    /// The body as it arrives. Sends `100 Continue` first if the client waits for it. Call it once.
     func body() async throws -> RequestBody {
         if self.head.expectsContinue {
             try await self.connection.sendContinue()
@@ -77,7 +77,7 @@ struct Exchange: Sendable {
         return self.requestBody
     }
 
-    /// The whole body; nil when it is longer than `limit` bytes.
+    /// The whole body; nil if it is longer than `limit` bytes.
     func wholeBody(limit: Int) async throws -> ByteBuffer? {
         var whole = ByteBuffer()
         for try await var part in try await self.body() {

@@ -7,11 +7,12 @@ internal import NIOHTTPTypes
 internal import NIOHTTPTypesHTTP1
 internal import Synchronization
 
-/// One accepted connection, as those who answer its requests need it: the heads as they came, whether the peer is still
-/// there, and the power to hang up.
+/// One accepted connection, as the endpoints need it: the request heads as received, whether the peer is still
+/// connected, and a way to hang up.
 final class WireConnection: Sendable {
     private struct State {
-        /// Heads read and not yet answered; a client may send several ahead.
+        /// Heads of requests that were read but not yet processed. A client may send several requests ahead
+        /// (pipelining).
         var heads: [ReceivedHead] = []
         var sentContinue = false
         var peerIsGone = false
@@ -25,12 +26,12 @@ final class WireConnection: Sendable {
         self.channel = channel
     }
 
-    /// A head has been read.
+    /// Stores a head that has been read.
     func headWasRead(_ head: ReceivedHead) {
         self.state.withLock { $0.heads.append(head) }
     }
 
-    /// The head of the request that is up next. Throws when there is none, which would be an error in this room.
+    /// Removes and returns the head of the next request. Throws if there is none, which would be a bug in this module.
     func nextHead() throws(WireFault) -> ReceivedHead {
         let head = self.state.withLock { state in
             state.sentContinue = false
@@ -40,7 +41,7 @@ final class WireConnection: Sendable {
         return head
     }
 
-    /// The peer has sent its last byte or the connection is gone.
+    /// Records that the peer has sent its last byte or that the connection is closed.
     func peerLeft() {
         let action = self.state.withLock { state in
             state.peerIsGone = true
@@ -49,7 +50,7 @@ final class WireConnection: Sendable {
         action?()
     }
 
-    /// Runs `action` once, when the peer leaves; at once if it has. Nil takes an earlier one back.
+    /// Runs `action` once when the peer leaves, or immediately if it already has. Nil removes an earlier action.
     func whenPeerLeaves(_ action: (@Sendable () -> Void)?) {
         let isGone = self.state.withLock { state in
             state.whenPeerLeaves = state.peerIsGone ? nil : action
@@ -58,36 +59,37 @@ final class WireConnection: Sendable {
         if isGone { action?() }
     }
 
-    /// Tells a client that holds its body back to go on (RFC 9110 section 15.2.1).
+    /// Sends `100 Continue` to a client that holds its body back (RFC 9110 section 15.2.1).
     func sendContinue() async throws {
         self.state.withLock { $0.sentContinue = true }
         try await self.channel.writeAndFlush(HTTPResponsePart.head(HTTPResponse(status: .continue))).get()
     }
 
-    /// Whether the client of the current request was told to go on.
+    /// Whether `100 Continue` was sent for the current request.
     var didSendContinue: Bool { self.state.withLock { $0.sentContinue } }
 
-    /// Returns when everything written so far has been handed to the operating system.
+    /// Returns when everything written so far has been passed to the operating system.
     func flush() async throws {
         try await self.channel.writeAndFlush(HTTPResponsePart.body(ByteBuffer())).get()
     }
 
-    /// Closes the socket now, without a goodbye of TLS and without waiting for what was not flushed.
+    /// Closes the socket immediately, without a TLS close notification and without flushing.
     func hangUp() {
         self.channel.triggerUserOutboundEvent(HangUp(), promise: nil)
     }
 }
 
-/// Why a connection is not served further. Nobody is told: the connection closes.
+/// Why a connection is not served further. The error is not reported: the connection closes.
 enum WireFault: Error {
-    /// A request was up for an answer without a head having been read.
+    /// A request was to be processed, but no head had been read.
     case noHead
 
-    /// The connection was closed on purpose.
+    /// The mock closed the connection on purpose.
     case hungUp
 }
 
-/// Keeps each head as the parser saw it, with the time, before it is translated: the translation drops `Host` and renames.
+/// Records each head as the parser saw it, with the time. The codec after this handler drops `Host` and renames
+/// fields.
 final class HeadRecorder: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -105,14 +107,14 @@ final class HeadRecorder: ChannelInboundHandler {
         let received = ReceivedHead(head, at: .now)
         self.connection.headWasRead(received)
         if received.closes {
-            // The server above looks for exactly this, and not for HTTP/1.0 or other spellings.
+            // The server code above checks for exactly this field, and not for HTTP/1.0 or other spellings.
             head.headers.replaceOrAdd(name: "Connection", value: "close")
         }
         context.fireChannelRead(self.wrapInboundOut(.head(head)))
     }
 }
 
-/// Stands between the socket and everything else: hangs up when told, and tells when the peer leaves.
+/// The first handler after the socket: closes it on a ``HangUp`` event and reports when the peer leaves.
 final class SocketGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
@@ -144,16 +146,16 @@ final class SocketGate: ChannelDuplexHandler {
     }
 }
 
-/// Sent down the pipeline to close the socket without asking the handlers in between. TLS would first say goodbye and wait
-/// for the peer to do so too.
+/// An outbound event that closes the socket without involving the handlers in between. TLS would first send its close
+/// notification and wait for the peer's.
 struct HangUp: Sendable {}
 
-/// An HTTP/1.1 connection that keeps the heads as received and can be cut at the socket. Otherwise it is served as the
-/// framework's own: its parser, its loop over requests.
+/// An HTTP/1.1 connection that records the request heads as received and can be cut at the socket. The framework's
+/// parser and request loop do the rest.
 struct MockChannel: ServerChildChannel {
     let service: MockService
 
-    /// What setting up a connection yields.
+    /// The result of setting up a connection.
     struct Value: ServerChildChannelValue {
         let http: NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
         let connection: WireConnection
@@ -164,7 +166,7 @@ struct MockChannel: ServerChildChannel {
         channel.eventLoop.makeCompletedFuture {
             let connection = WireConnection(channel: channel)
             let pipeline = channel.pipeline.syncOperations
-            // First of all, ahead of TLS where there is some.
+            // The gate comes first, even before TLS.
             try pipeline.addHandler(SocketGate(connection: connection), position: .first)
             try pipeline.configureHTTPServerPipeline(
                 withPipeliningAssistance: false,
@@ -192,7 +194,7 @@ struct MockChannel: ServerChildChannel {
         await withTaskCancellationHandler {
             await requests.handleHTTP(asyncChannel: value.http, logger: logger)
         } onCancel: {
-            // Cancelled means that the mock stops: nobody waits for a stream to end.
+            // Cancellation means that the mock stops. It does not wait for streams to end.
             value.connection.hangUp()
         }
     }

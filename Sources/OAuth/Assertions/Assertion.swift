@@ -1,23 +1,23 @@
 package import TokenModel
 
-/// What a JWT says that a client proves itself by, or that takes the place of a grant (RFC 7523 §3), before it is signed.
+/// The claims of a JWT that authenticates a client or serves as a grant (RFC 7523 §3), before it is signed.
 ///
-/// Each is for one request: it has an id of its own, and lives for a minute.
+/// Each assertion is for one request: it has an id of its own and is valid for one minute.
 package struct Assertion: Equatable, Sendable {
     /// `iss`: who signs it.
     package var issuer: String
-    /// `sub`: whom it is about. RFC 7523 asks for one; Google takes it for a user to act for, and wants none otherwise.
+    /// `sub`: the subject. RFC 7523 requires one. Google takes it for a user to impersonate, and wants none otherwise.
     package var subject: String?
-    /// `aud`: the only one who may take it.
+    /// `aud`: the only server that may accept it.
     package var audience: String
-    /// `scope`, which is not one of the RFC's: Google reads what is asked for here and not in the form.
+    /// `scope`, which RFC 7523 does not define. Google reads the requested scopes here and not in the form.
     package var scopes: [String]
-    /// `iat`, by the receiver's clock where that is known to be another one.
+    /// `iat`, on the receiver's clock if its difference from ours is known.
     package var issuedAt: WallTime
-    /// `jti`: never used before, so that nobody can present it a second time.
+    /// `jti`: never used before, so that nobody can replay the assertion.
     package var id: String
 
-    /// From `iat` to `exp`: time for one exchange, and for clocks that part by less than what is corrected.
+    /// The time from `iat` to `exp`. It covers one exchange, and clock differences too small to be corrected.
     package static let lifetime = Duration.seconds(60)
 
     package init(
@@ -36,9 +36,9 @@ package struct Assertion: Equatable, Sendable {
         self.id = id
     }
 
-    /// What is signed (RFC 7515 §5.1): header and claims, each base64url, with a dot between.
+    /// The bytes to sign (RFC 7515 §5.1): header and claims, each in base64url, joined by a dot.
     ///
-    /// - Parameter keyID: `kid`; left out where the receiver knows one key only.
+    /// - Parameter keyID: `kid`; omitted if the receiver knows only one key.
     package func signingInput(algorithm: SigningAlgorithm, keyID: String?) -> [UInt8] {
         var header = JSONObjectWriter()
         header.add("alg", algorithm.rawValue)
@@ -57,12 +57,12 @@ package struct Assertion: Equatable, Sendable {
         return Base64.encodeURLSafe(header.finish()) + [UInt8(ascii: ".")] + Base64.encodeURLSafe(claims.finish())
     }
 
-    /// The whole JWT in its compact form (RFC 7515 §7.1).
+    /// The complete JWT in compact form (RFC 7515 §7.1).
     package static func compact(_ signingInput: [UInt8], signature: [UInt8]) -> Secret {
         Secret(signingInput + [UInt8(ascii: ".")] + Base64.encodeURLSafe(signature))
     }
 
-    /// An id nobody has used: 128 bits from the system's random source.
+    /// A new id: 128 bits from the system's random source.
     package static func newID() -> String {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
@@ -70,7 +70,7 @@ package struct Assertion: Equatable, Sendable {
     }
 }
 
-/// What a JWT is signed with (RFC 7518 §3.1); the raw values are those of the `alg` header.
+/// The algorithm that signs a JWT (RFC 7518 §3.1). The raw values are those of the `alg` header.
 package enum SigningAlgorithm: String, Sendable, CaseIterable {
     /// RSASSA-PKCS1-v1_5 with SHA-256; a key of 2048 bits at least (RFC 7518 §3.3).
     case rs256 = "RS256"

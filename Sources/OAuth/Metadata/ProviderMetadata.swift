@@ -1,10 +1,10 @@
 internal import TokenModel
 
-/// Where a provider redeems and revokes tokens.
+/// The endpoints at which a provider redeems and revokes tokens.
 package struct ProviderMetadata: Hashable, Sendable {
-    /// RFC 6749 §3.2
+    /// The token endpoint (RFC 6749 §3.2).
     package let tokenEndpoint: ProviderURL
-    /// RFC 7009 §2; `nil` where the provider names none: it can't revoke.
+    /// The revocation endpoint (RFC 7009 §2); `nil` if the provider names none and so can't revoke.
     package let revocationEndpoint: ProviderURL?
 
     package init(tokenEndpoint: ProviderURL, revocationEndpoint: ProviderURL?) {
@@ -14,10 +14,10 @@ package struct ProviderMetadata: Hashable, Sendable {
 
     /// Reads a metadata document (RFC 8414 §3.2).
     ///
-    /// The document's `issuer` must be the one asked for, letter for letter (§3.3), or anybody could speak for it.
-    /// A document that came encrypted can't send tokens to an address in the clear, loopback included.
+    /// The document's `issuer` must be identical to the requested one (§3.3). Otherwise any server could speak for it.
+    /// A document from an encrypted issuer can't name cleartext endpoints, not even on loopback.
     ///
-    /// - Parameter allowCleartext: Takes `http` endpoints on any host.
+    /// - Parameter allowCleartext: Accepts `http` endpoints on any host.
     package init(
         _ answer: ProviderResponse,
         of issuer: ProviderIssuer,
@@ -40,7 +40,7 @@ package struct ProviderMetadata: Hashable, Sendable {
         }
     }
 
-    /// Whom a document is about by its own word, where that can be shown: a URL and nothing else.
+    /// The issuer that a document names; `nil` if it is not a URL that may be shown.
     package static func issuer(in answer: ProviderResponse) -> String? {
         let fields = answer.body.withUnredacted { body in try? JSONReader.read(body, members: Self.members) }
         guard let issuer = Self.text(fields?["issuer"]), issuer.utf8.count <= 256 else { return nil }
@@ -66,15 +66,15 @@ package struct ProviderMetadata: Hashable, Sendable {
     }
 }
 
-/// Why a provider's metadata is of no use; the raw values may be logged.
+/// Why a provider's metadata can't be used. The raw values may be logged.
 package enum MetadataError: String, Error, Sendable, CaseIterable {
-    /// The answer is no 200.
+    /// The status of the response is not 200.
     case notFound = "not_found"
     /// The body is not one JSON object within the limits.
     case unreadable
-    /// The document is about another issuer.
+    /// The document names another issuer.
     case issuerDiffers = "issuer_differs"
     case tokenEndpointMissing = "token_endpoint_missing"
-    /// An endpoint is no URL, or would be reached in the clear.
+    /// An endpoint is not a URL, or is a cleartext one.
     case endpointRefused = "endpoint_refused"
 }

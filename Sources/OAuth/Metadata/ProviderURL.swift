@@ -1,27 +1,27 @@
-/// An address at a provider that tokens may be sent to: `https`, or `http` where that was allowed.
+/// The URL of a provider to which tokens may be sent: `https`, or `http` if that is allowed.
 ///
-/// Narrower than RFC 3986 on purpose: what passes here means the same to every parser after it.
+/// Deliberately narrower than RFC 3986: every parser understands an accepted URL in the same way.
 package struct ProviderURL: Hashable, Sendable {
-    /// As it was written.
+    /// The URL as it was written.
     package let text: String
-    /// `scheme://host:port`, lower case and the port always written.
+    /// `scheme://host:port` in lower case. The port is always included.
     package let origin: String
-    /// As it may be logged: without the query, in which some write a key.
+    /// The URL for logs: without the query, in which some people put a key.
     package var withoutQuery: String { self.origin + self.path }
-    /// As an endpoint is told from others: two ways to write the host and the port are one.
+    /// The identity of an endpoint: the same for all spellings of host and port.
     package var endpointID: String {
         self.origin + (self.path.isEmpty ? "/" : self.path) + (self.query.map { "?" + $0 } ?? "")
     }
-    /// As an issuer is told from others, to which the slash at its end belongs (RFC 8414 §3.3).
+    /// The identity of an issuer, which includes a slash at its end (RFC 8414 §3.3).
     package var issuerID: String { self.origin + self.path }
-    /// Whether it is `https`.
+    /// Whether the scheme is `https`.
     package let isEncrypted: Bool
-    /// From the first `/` to before the `?`; may be empty.
+    /// The path, from the first `/` to before the `?`; may be empty.
     let path: String
-    /// After the `?`.
+    /// The query after the `?`; `nil` if there is no `?`.
     let query: String?
 
-    /// - Parameter allowCleartext: Takes `http` for any host. Otherwise only for this machine itself.
+    /// - Parameter allowCleartext: Accepts `http` for any host. Otherwise it is accepted only for loopback.
     package init(_ text: String, allowCleartext: Bool = false) throws(ProviderURLError) {
         guard text.utf8.count <= 2048, text.utf8.allSatisfy(Self.mayStand) else {
             throw ProviderURLError(.malformed, "the address has characters that have no place in a URL")
@@ -56,7 +56,7 @@ package struct ProviderURL: Hashable, Sendable {
         }
     }
 
-    /// Printable ASCII but for what RFC 3986 leaves out, and no fragment.
+    /// Printable ASCII except for what RFC 3986 leaves out, and without fragments.
     private static func mayStand(_ byte: UInt8) -> Bool {
         (0x21...0x7E).contains(byte) && !"\"#<>\\^`{|}".utf8.contains(byte)
     }
@@ -117,9 +117,9 @@ package struct ProviderURL: Hashable, Sendable {
     }
 }
 
-/// An authorization server by the name it gives itself (RFC 8414 §2), which is also where its metadata is found.
+/// An authorization server by its issuer identifier (RFC 8414 §2), from which its metadata address follows.
 package struct ProviderIssuer: Hashable, Sendable {
-    /// As it was written; compared letter for letter (RFC 8414 §3.3).
+    /// The identifier as it was written. It is compared exactly (RFC 8414 §3.3).
     package let url: ProviderURL
 
     /// - Throws: ``ProviderURLError`` as ``ProviderURL`` does, and for a query, which an issuer must not have.
@@ -129,8 +129,8 @@ package struct ProviderIssuer: Hashable, Sendable {
         self.url = url
     }
 
-    /// Where to ask, in this order: as RFC 8414 §3.1 says, with the well-known part before the issuer's path, then as
-    /// OpenID Connect Discovery 1.0 §4 does, with it behind.
+    /// The metadata URLs in the order to try them: first that of RFC 8414 §3.1, with the well-known part before the
+    /// issuer's path, then that of OpenID Connect Discovery 1.0 §4, with it after the path.
     package var metadataAddresses: [String] {
         let start = self.url.text.dropLast(self.url.path.count)
         let path = self.url.path.hasSuffix("/") ? self.url.path.dropLast() : Substring(self.url.path)
@@ -141,17 +141,17 @@ package struct ProviderIssuer: Hashable, Sendable {
     }
 }
 
-/// Why an address can't be used for a provider. Equal when the codes are equal.
+/// Why a URL can't be used for a provider. Two errors are equal if their codes are equal.
 package struct ProviderURLError: Error, Sendable {
-    /// What is wrong with it.
+    /// The kind of error.
     package enum Code: Sendable, CaseIterable {
-        /// Not an absolute `https` or `http` URL, or with parts that have no place in one.
+        /// Not an absolute `https` or `http` URL, or with parts that a URL can't have.
         case malformed
-        /// `http` to a host that is not loopback: tokens would travel in the clear.
+        /// `http` to a host that is not loopback, so that tokens would be sent in cleartext.
         case cleartext
     }
 
-    /// Decides equality.
+    /// The kind of error, which decides equality.
     package let code: Code
     /// For the operator: what is wrong and what would help.
     package let message: String

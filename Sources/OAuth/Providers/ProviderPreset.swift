@@ -1,17 +1,18 @@
-/// Providers whose facts are known here; the raw values are what a configuration's `preset` says.
+/// Providers with known facts. The raw values are those of `preset` in the configuration.
 package enum ProviderPreset: String, Sendable, CaseIterable {
     case github, slack, google, microsoft, okta, auth0, salesforce, atlassian, xero, zoho
     case djangoOAuthToolkit = "django_oauth_toolkit"
 
-    /// When the facts below were last held against what they rest on.
+    /// The date on which the facts below were last checked against their sources.
     package var verified: String { self == .djangoOAuthToolkit ? "2026-11-23" : "2026-11-21" }
 
-    /// What is filled in where the configuration says nothing. `Accept: application/json`, which GitHub asks for, goes with
-    /// every request; what an answer means (Slack's `ok: false`, GitHub's 200 with an `error`) is the classifier's.
+    /// The defaults for what the configuration leaves open. They do not include `Accept: application/json`, which
+    /// GitHub needs and every request has, nor the meaning of responses (Slack's `ok: false`, GitHub's 200 with an
+    /// `error`), which is the classifier's.
     package var facts: PresetFacts {
         switch self {
         case .github:
-            // GitHub Apps; OAuth Apps have no refresh tokens. No RFC 7009 endpoint.
+            // GitHub Apps: OAuth Apps have no refresh tokens. There is no RFC 7009 endpoint.
             PresetFacts(
                 tokenEndpoint: "https://github.com/login/oauth/access_token",
                 clientAuthentication: "client_secret_post",
@@ -28,7 +29,7 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 basis: "Slack Developer Docs, Using token rotation: expires every 12 hours"
             )
         case .google:
-            // Revoking takes the project's other tokens of that user along.
+            // Revoking a token also revokes the project's other tokens of that user.
             PresetFacts(
                 tokenEndpoint: "https://oauth2.googleapis.com/token",
                 revocationEndpoint: "https://oauth2.googleapis.com/revoke",
@@ -37,7 +38,7 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 basis: "Google Identity, Using OAuth 2.0 for Web Server Applications"
             )
         case .microsoft:
-            // It revokes no single token.
+            // Microsoft can't revoke a single token.
             PresetFacts(
                 issuerExample: "https://login.microsoftonline.com/TENANT-ID/v2.0",
                 clientAuthentication: "client_secret_post",
@@ -59,7 +60,7 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 basis: "Auth0 Docs, Authenticate with Private Key JWT: aud is the tenant's URL with the slash"
             )
         case .salesforce:
-            // A sandbox, or a domain of one's own, is named by token_endpoint. Answers name no lifetime.
+            // For a sandbox or a custom domain, set token_endpoint. Responses contain no lifetime.
             PresetFacts(
                 tokenEndpoint: "https://login.salesforce.com/services/oauth2/token",
                 revocationEndpoint: "https://login.salesforce.com/services/oauth2/revoke",
@@ -82,7 +83,8 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 basis: "Xero Developer, The standard authorization code flow: expires_in 1800"
             )
         case .zoho:
-            // Of the data centre in the US; the others' hosts (accounts.zoho.eu, …) are named by token_endpoint.
+            // These are the URLs of the US data centre. For other data centres (accounts.zoho.eu, …), set
+            // token_endpoint.
             PresetFacts(
                 tokenEndpoint: "https://accounts.zoho.com/oauth/v2/token",
                 revocationEndpoint: "https://accounts.zoho.com/oauth/v2/token/revoke",
@@ -92,8 +94,9 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 basis: "Zoho, Refreshing Access Tokens: parameters in the form, expires_in 3600"
             )
         case .djangoOAuthToolkit:
-            // It rotates, and the old refresh token ends at once (REFRESH_TOKEN_GRACE_PERIOD_SECONDS is 0), but for other
-            // settings. There is metadata only with OIDC, and it names no revocation endpoint, which is there all the same.
+            // It rotates, and by default the old refresh token ends at once (REFRESH_TOKEN_GRACE_PERIOD_SECONDS is 0).
+            // There is metadata only with OIDC, and it does not name the revocation endpoint, which exists all the
+            // same.
             PresetFacts(
                 issuerExample: "https://example.org/o, where its urls are included under o/",
                 belowIssuer: EndpointPaths(token: "token/", revocation: "revoke_token/"),
@@ -106,45 +109,46 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
     }
 }
 
-/// What is known of a provider's token endpoint, so that a configuration need not say it.
+/// The facts about a provider that a configuration then need not contain.
 package struct PresetFacts: Equatable, Sendable {
-    /// RFC 6749 §3.2; `nil` where each tenant has its own, and its issuer says where.
+    /// The token endpoint (RFC 6749 §3.2); `nil` if each tenant has its own, which its issuer's metadata names.
     package var tokenEndpoint: String?
-    /// RFC 7009; `nil` where there is none, or each tenant has its own.
+    /// The revocation endpoint (RFC 7009); `nil` if there is none, or each tenant has its own.
     package var revocationEndpoint: String?
-    /// What the issuer of a tenant looks like; `nil` where one endpoint serves all.
+    /// An example of a tenant's issuer; `nil` if one endpoint serves all tenants.
     package var issuerExample: String?
-    /// Where both endpoints are below an issuer that names them nowhere; `nil`: its metadata does.
+    /// The paths of both endpoints below an issuer without usable metadata; `nil` if its metadata names them.
     package var belowIssuer: EndpointPaths?
-    /// How a client with a secret shows it, by its name in RFC 8414 §2.
+    /// How a client with a secret authenticates, by its name in RFC 8414 §2.
     package var clientAuthentication: String?
-    /// Whether the client's assertions are for the issuer rather than the token endpoint.
+    /// Whether the audience of client assertions is the issuer rather than the token endpoint.
     package var assertionsNameIssuer = false
-    /// Whether the old access token ends with a refresh.
+    /// Whether a refresh invalidates the old access token.
     package var refreshKillsAccessToken = false
-    /// What becomes of the grant where an answer is lost.
+    /// What happens to the refresh token at a refresh, and so to the grant if a response is lost.
     package var rotation = RefreshTokenRotation.unknown
-    /// Of an access token whose answer names no lifetime.
+    /// The lifetime of an access token whose response gives none.
     package var defaultLifetime: Duration?
-    /// What this rests on.
+    /// The source of these facts.
     package var basis: String
 }
 
 /// What a provider does with a refresh token that was used (RFC 6749 §6; RFC 9700 §4.14.2).
 package enum RefreshTokenRotation: Equatable, Sendable {
-    /// It may end at once.
+    /// It may become invalid at once.
     case unknown
-    /// It stays valid: nothing is lost with an answer.
+    /// It stays valid, so a lost response does no harm.
     case none
-    /// It ends, and works again for so long, so that a lost answer can be asked for again.
+    /// It becomes invalid after this time. Until then it may be used again, so that a lost response can be requested
+    /// again.
     case grace(Duration)
 
-    /// How long to listen for an answer to a token request before the same refresh token may be sent again.
+    /// How long to wait for the response to a token request before the same refresh token may be sent again.
     ///
-    /// A provider that rotates at once and answers late has rotated: whoever repeats the request destroys the grant. Within a
-    /// grace an answer that never comes must be asked for again before that ends.
+    /// A provider that rotates at once and responds late has already rotated, so a retry destroys the grant. With a
+    /// grace period, the retry for a lost response must come before the period ends.
     ///
-    /// - Parameter timeout: how long callers wait. It is never less.
+    /// - Parameter timeout: how long callers wait. The result is never less.
     package func answerTimeout(atLeast timeout: Duration) -> Duration {
         switch self {
         case .none: timeout
@@ -154,10 +158,10 @@ package enum RefreshTokenRotation: Equatable, Sendable {
     }
 }
 
-/// Where endpoints are, as the last part of their path.
+/// The last part of the path of each endpoint.
 package struct EndpointPaths: Equatable, Sendable {
-    /// RFC 6749 §3.2
+    /// The token endpoint (RFC 6749 §3.2).
     package let token: String
-    /// RFC 7009 §2
+    /// The revocation endpoint (RFC 7009 §2).
     package let revocation: String
 }

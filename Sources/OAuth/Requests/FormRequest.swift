@@ -1,22 +1,22 @@
 package import TokenModel
 
-/// A POST to a provider: what stands in its `Authorization` field and in its body. Where it goes is not its business.
+/// A POST to a provider: its `Authorization` field and its body, without its destination.
 package struct FormRequest: Equatable, Sendable {
-    /// `Content-Type` of every one of them.
+    /// `Content-Type` of every such request.
     package static let contentType = "application/x-www-form-urlencoded"
-    /// `Accept` of every request to a provider; some answer with a form without it.
+    /// `Accept` of every request to a provider. Without it some respond with a form.
     package static let accept = "application/json"
 
-    /// The value of the `Authorization` field, where the client proves itself there.
+    /// The value of the `Authorization` field; `nil` if the client authenticates in another way.
     package let authorization: Secret?
     /// The body.
     package let form: Secret
 }
 
 extension FormRequest {
-    /// Asks for new tokens (RFC 6749 §6).
+    /// A request for new tokens (RFC 6749 §6).
     ///
-    /// - Parameter scopes: Empty leaves the parameter out: what was granted before.
+    /// - Parameter scopes: If empty, the parameter is omitted, which requests the scopes granted before.
     package static func refresh(
         _ refreshToken: Secret,
         scopes: [String],
@@ -29,9 +29,9 @@ extension FormRequest {
         return Self.tokenRequest(form, scopes, parameters, client)
     }
 
-    /// What all requests for tokens end with, behind the grant.
+    /// Adds the parameters that all token requests have after the grant.
     ///
-    /// - Parameter client: `nil` names none.
+    /// - Parameter client: `nil` names no client.
     static func tokenRequest(
         _ form: consuming FormEncoding,
         _ scopes: [String],
@@ -44,7 +44,7 @@ extension FormRequest {
         return FormRequest(authorization: client?.authorization, form: form.finish())
     }
 
-    /// Asks to make a token invalid (RFC 7009 §2.1).
+    /// A request to revoke a token (RFC 7009 §2.1).
     package static func revocation(
         of token: Secret,
         kind: RevocableToken,
@@ -58,13 +58,13 @@ extension FormRequest {
     }
 }
 
-/// Which of a grant's tokens is to be revoked; the raw values are those of `token_type_hint` (RFC 7009 §2.1).
+/// The kind of token to revoke. The raw values are those of `token_type_hint` (RFC 7009 §2.1).
 package enum RevocableToken: String, CaseIterable, Sendable {
     case accessToken = "access_token"
     case refreshToken = "refresh_token"
 }
 
-/// Parameters the configuration adds to each token request, such as `audience` or `resource`.
+/// Parameters that the configuration adds to each token request, such as `audience` or `resource`.
 package struct TokenParameters: Equatable, Sendable {
     /// A parameter that may not be added.
     package struct Reserved: Error, Equatable {
@@ -72,7 +72,7 @@ package struct TokenParameters: Equatable, Sendable {
         package let name: String
     }
 
-    /// None.
+    /// No parameters.
     package static let none = TokenParameters()
 
     let pairs: [Pair]
@@ -84,16 +84,16 @@ package struct TokenParameters: Equatable, Sendable {
 
     private init() { self.pairs = [] }
 
-    /// - Throws: ``Reserved`` for a name the request itself decides: a second value of it would leave it to the
-    ///   provider which of them counts.
+    /// - Throws: ``Reserved`` for a name that the request itself sets. With two values the provider would choose which
+    ///   one counts.
     package init(_ parameters: [String: String]) throws(Reserved) {
-        // In a fixed order, so that the same configuration always sends the same bytes.
+        // Sort, so that the same configuration always sends the same bytes.
         let sorted = parameters.sorted { $0.key < $1.key }
         for (name, _) in sorted where Self.isReserved(name) || name.isEmpty { throw Reserved(name: name) }
         self.pairs = sorted.map { Pair(name: $0.key, value: $0.value) }
     }
 
-    /// Whether the request itself decides what stands under `name`.
+    /// Whether the request itself sets the parameter `name`.
     package static func isReserved(_ name: String) -> Bool { Self.reserved.contains(name) }
 
     private static let reserved: Set<String> = [
@@ -102,11 +102,11 @@ package struct TokenParameters: Equatable, Sendable {
     ]
 }
 
-/// Requests that no refresh token pays for.
+/// Token requests without a refresh token.
 extension FormRequest {
-    /// Asks for an access token in the client's own name (RFC 6749 §4.4.2).
+    /// A request for an access token in the client's own name (RFC 6749 §4.4.2).
     ///
-    /// - Parameter scopes: Empty leaves the parameter out: what the provider grants by itself.
+    /// - Parameter scopes: If empty, the parameter is omitted, and the provider chooses the scopes.
     package static func clientCredentials(
         scopes: [String],
         parameters: TokenParameters,
@@ -117,7 +117,7 @@ extension FormRequest {
         return Self.tokenRequest(form, scopes, parameters, client)
     }
 
-    /// Signs in with the name and password of the account's owner (RFC 6749 §4.3.2).
+    /// A request with the name and password of the account's owner (RFC 6749 §4.3.2).
     package static func password(
         _ password: Secret,
         of username: Secret,
@@ -132,8 +132,8 @@ extension FormRequest {
         return Self.tokenRequest(form, scopes, parameters, client)
     }
 
-    /// Presents a signed JWT as the grant (RFC 7523 §2.1). A client that proves itself by nothing is not named: whoever
-    /// signed is known by the JWT.
+    /// A request with a signed JWT as the grant (RFC 7523 §2.1). A client without credentials is not named: the JWT
+    /// identifies its signer.
     package static func jwtBearer(
         _ assertion: Secret,
         scopes: [String],
@@ -147,9 +147,9 @@ extension FormRequest {
     }
 }
 
-/// Martlet as a client of one provider: its identifier and how it proves it (RFC 6749 §2).
+/// Martlet as a client of one provider: its identifier and how it authenticates (RFC 6749 §2).
 package struct ClientRegistration: Equatable, Sendable {
-    /// How the client proves itself; the names are those of `token_endpoint_auth_methods_supported` (RFC 8414 §2).
+    /// How the client authenticates. The names are those of `token_endpoint_auth_methods_supported` (RFC 8414 §2).
     package enum Authentication: Equatable, Sendable {
         /// Identifier and secret in the `Authorization` field (RFC 6749 §2.3.1).
         case clientSecretBasic(Secret)
@@ -157,15 +157,15 @@ package struct ClientRegistration: Equatable, Sendable {
         case clientSecretPost(Secret)
         /// A JWT that the client has signed for this one request, in the form (RFC 7523 §2.2).
         case clientAssertion(Secret)
-        /// The identifier in the form; the proof is the certificate that the connection was made with (RFC 8705 §2.1).
+        /// The identifier in the form. The certificate of the connection authenticates the client (RFC 8705 §2.1).
         case tlsClientAuth
-        /// A public client: the identifier alone, in the form (RFC 6749 §3.2.1).
+        /// A public client: only the identifier, in the form (RFC 6749 §3.2.1).
         case none
     }
 
-    /// RFC 6749 §2.2
+    /// The client identifier (RFC 6749 §2.2).
     package let clientID: String
-    /// How it proves itself.
+    /// How the client authenticates.
     package let authentication: Authentication
 
     package init(clientID: String, authentication: Authentication) {
@@ -175,9 +175,9 @@ package struct ClientRegistration: Equatable, Sendable {
 }
 
 extension ClientRegistration {
-    /// The value of the `Authorization` field; `nil` where the client proves itself in another way.
+    /// The value of the `Authorization` field; `nil` if the client authenticates in another way.
     ///
-    /// Identifier and secret are form-encoded before they are joined by the colon, so that neither can hold one.
+    /// Identifier and secret are form-encoded before a colon joins them, so that neither can contain a colon.
     var authorization: Secret? {
         guard case .clientSecretBasic(let secret) = self.authentication else { return nil }
         var credentials: [UInt8] = []
@@ -189,7 +189,7 @@ extension ClientRegistration {
         return Secret(Array("Basic ".utf8) + Base64.encode(credentials))
     }
 
-    /// Adds what of the client belongs into the form.
+    /// Adds the client's parameters to the form.
     func addCredentials(to form: inout FormEncoding) {
         switch self.authentication {
         case .clientSecretBasic:

@@ -1,19 +1,26 @@
 package import TokenModel
 
-/// Says what one exchange with a provider came to. Pure: the same outcome always has the same verdict.
+/// Judges the outcome of one exchange with a provider. Pure: the same outcome always has the same verdict.
 package struct ResponseClassifier: Sendable {
     private let rules: ResponseRules
 
     package init(rules: ResponseRules = ResponseRules()) { self.rules = rules }
 
-    /// Judges what came of a token request (RFC 6749 §5).
+    /// Judges the outcome of a token request (RFC 6749 §5).
     ///
-    /// A code that kills the grant counts whatever the status; then waiting as told, then the other codes, then the
-    /// status. A 2xx is a success only if all of it fits. Otherwise the provider believes it issued tokens: its new
-    /// refresh token is kept where it can be read, and the answer is ambiguous where there is none. A 3xx or 4xx without
-    /// the provider's own words is taken for somebody else's, but for an empty 400 or 401: some providers say no so.
+    /// The first rule that applies decides:
     ///
-    /// - Parameter now: The wall clock at receipt; the provider's own `Date` is preferred where it gives one.
+    /// - An error code that kills the grant, whatever the status.
+    /// - A request to wait: 429, or 503 with `Retry-After`.
+    /// - Another known error code.
+    /// - The status.
+    ///
+    /// A 2xx is a success only if every field is valid. If one is not, the provider still believes that it issued
+    /// tokens: its new refresh token is kept if it can be read, and otherwise the outcome is ambiguous. A 3xx or 4xx
+    /// without an OAuth error counts as the response of a proxy or another server, except for an empty 400 or 401, with
+    /// which some providers refuse.
+    ///
+    /// - Parameter now: The wall clock at receipt. The response's own `Date` is used instead if there is one.
     package func tokenVerdict(on outcome: ExchangeOutcome, now: WallTime) -> TokenVerdict {
         switch outcome {
         case .notSent(let reason): .notSent(reason)
@@ -50,12 +57,12 @@ package struct ResponseClassifier: Sendable {
         }
     }
 
-    /// How some providers say no without a word.
+    /// The reason for a refusal without a body, as some providers send it.
     static func emptyRefusal(_ answer: ProviderResponse, _ reading: ResponseFields.Reading) -> VerdictReason? {
         [400, 401].contains(answer.status) && reading == .unreadable(.answerEmpty) ? .answerEmpty : nil
     }
 
-    /// What an answer looks like that is somebody else's.
+    /// The reason for a response that is not the provider's.
     static func foreignReason(_ answer: ProviderResponse, _ reading: ResponseFields.Reading) -> VerdictReason {
         if (300..<400).contains(answer.status) { return .redirected }
         return if case .unreadable(let reason) = reading { reason } else { .noKnownReason }
@@ -76,14 +83,14 @@ package struct ResponseClassifier: Sendable {
 }
 
 extension VerdictReason {
-    /// Whether it is the word of a provider that took the client, and says no to the grant it presented.
+    /// Whether this is the code of a provider that accepted the client and rejected its grant.
     package var saysGrantIsDead: Bool { ResponseClassifier.deadGrant.contains(self.rawValue) }
 
-    /// Whether it is the word of a provider that looked at nothing but the client.
+    /// Whether this is the code of a provider that rejected the client and did not look at anything else.
     package var saysClientIsRefused: Bool { ResponseClassifier.clientRefused.contains(self.rawValue) }
 }
 
-/// Codes with a meaning of their own, of RFC 6749 §5.2 and of providers that have others.
+/// Error codes with a known meaning: those of RFC 6749 §5.2 and those of particular providers.
 extension ResponseClassifier {
     fileprivate static let deadGrant: Set<String> = [
         "invalid_grant", "bad_refresh_token", "invalid_refresh_token", "token_revoked",
@@ -92,27 +99,28 @@ extension ResponseClassifier {
     private static let accountRefused: Set<String> = [
         "unauthorized_client", "unsupported_grant_type", "invalid_scope",
     ]
-    /// What a 5xx says, under any status; Slack's two even say that part of the work may have been done.
+    /// Codes that mean the same as a 5xx, whatever the status. Slack's two even say that part of the work may have been
+    /// done.
     private static let providerFailed: Set<String> = [
         "server_error", "temporarily_unavailable", "internal_error", "fatal_error",
     ]
 }
 
-/// How one POST of a form ended on the wire, before anybody has judged what it means.
+/// How one POST of a form ended on the wire, before it is judged.
 package enum ExchangeOutcome: Sendable {
     /// The form was never handed to the connection.
     case notSent(VerdictReason)
-    /// The form was handed over, and no head of an answer came back.
+    /// The form was handed over, and no response head arrived.
     case broken(VerdictReason)
-    /// The form was handed over, and at least the head of an answer came back.
+    /// The form was handed over, and at least the response head arrived.
     case responded(ProviderResponse)
 }
 
 extension ResponseClassifier {
-    /// Judges what came of a revocation request (RFC 7009 §2.2).
+    /// Judges the outcome of a revocation request (RFC 7009 §2.2).
     ///
-    /// A 200 means the token is invalid now, whatever stands in the body, but for providers that say no with a 200.
-    /// Where nothing is certain the token must be taken to be alive.
+    /// A 200 means that the token is invalid now, whatever the body says, except for providers that refuse with a 200.
+    /// If the outcome is uncertain, the token must be assumed to be alive.
     package func revocationVerdict(on outcome: ExchangeOutcome) -> RevocationVerdict {
         switch outcome {
         case .notSent(let reason), .broken(let reason): .unreachable(reason)
@@ -134,7 +142,7 @@ extension ResponseClassifier {
         case 300..<500:
             if let refusal { return .refused(refusal.code ?? .noKnownReason) }
             if let reason = Self.emptyRefusal(answer, reading) { return .refused(reason) }
-            // A token lives on that a proxy says no about.
+            // A proxy's refusal leaves the token alive.
             return .unreachable(Self.foreignReason(answer, reading))
         default:
             return .unreachable(refusal?.code ?? .serverError)
@@ -142,15 +150,16 @@ extension ResponseClassifier {
     }
 }
 
-/// That an answer says no, and in which words.
+/// The refusal in a response.
 struct Refusal {
-    /// The provider's code, where it may be taken over.
+    /// The provider's error code; `nil` if it has characters that ``VerdictReason`` does not allow.
     let code: VerdictReason?
-    /// The free text speaks of other requests with the same refresh token (Hydra and others that build on fosite).
-    /// It is only searched, never kept.
+    /// Whether the description mentions concurrent requests with the same refresh token, as Hydra and other providers
+    /// based on fosite do. The text is only searched, never kept.
     let asksToRetry: Bool
 
-    /// `nil` where the answer has no `error` and no `"ok": false`. One that is empty, `null`, `false` or 0 is none.
+    /// `nil` if the response has neither an `error` nor `"ok": false`. An `error` that is empty, `null`, `false` or 0
+    /// does not count.
     init?(_ reading: ResponseFields.Reading) {
         guard case .fields(let fields) = reading else { return nil }
         switch fields["error"] {

@@ -1,7 +1,7 @@
 internal import JSONText
 package import TokenModel
 
-/// Reads the members of an answer that a verdict may hang on.
+/// Reads the fields of a response that a verdict depends on.
 enum ResponseFields {
     enum Reading: Equatable {
         case fields([String: ResponseValue])
@@ -26,14 +26,15 @@ enum ResponseFields {
                 case nil:
                     return .unreadable(answer.bodyEnd == .cut ? .answerCutShort : .answerEmpty)
                 case UInt8(ascii: "{"):
-                    // An object that closes is whole, whatever became of the connection after it.
+                    // An object with its closing brace is complete, whatever happened to the connection after it.
                     return .fields(try JSONReader.read(body, members: Self.members))
                 case UInt8(ascii: "<"):
-                    // A form has no such letter. A page may hold what looks like one: a link with `error=…`.
+                    // A form has no `<`. An HTML page may contain text that looks like a form, such as a link with
+                    // `error=…`.
                     return .unreadable(.answerHTML)
                 default:
                     guard Self.mayBeForm(answer.contentType) else { return .unreadable(.answerUnreadable) }
-                    // A form does not show its end: a token in it may be half a token.
+                    // A form does not show where it ends: a token in it may be cut in half.
                     guard answer.bodyEnd == .proven else { return .unreadable(.answerCutShort) }
                     return .fields(try FormReader.read(body, members: Self.members))
                 }
@@ -58,7 +59,8 @@ enum ResponseFields {
         return scanner.peek(body)
     }
 
-    /// Forms come under their own name, as plain text or without a name; never as JSON or HTML.
+    /// Whether a response of this type may be a form. Providers send forms as such, as plain text or without a type,
+    /// never as JSON or HTML.
     private static func mayBeForm(_ contentType: String?) -> Bool {
         guard let contentType else { return true }
         let type = contentType.prefix { $0 != ";" && $0 != " " && $0 != "\t" }.lowercased()
@@ -66,14 +68,14 @@ enum ResponseFields {
     }
 }
 
-/// Why a body can't be read.
+/// Why a body can't be parsed.
 enum ResponseFault: Error, Equatable {
     case malformed
-    /// It ends in the middle.
+    /// The body is incomplete.
     case incomplete
     /// Nested deeper than ``JSONScanner/deepest``.
     case tooDeep
-    /// A member we would use stands there twice.
+    /// A member that Martlet uses appears twice.
     case repeatedMember
 }
 
@@ -87,31 +89,31 @@ extension ResponseFault {
             }
     }
 
-    /// Whether a member that comes twice leaves open what the answer says. Of any other the last counts: a grant must not
-    /// be lost for a doubled `scope`.
+    /// Whether a repeated member makes the response ambiguous. For other members the last value counts: a grant must
+    /// not be lost because of a repeated `scope`.
     static func isDecisive(_ member: String) -> Bool {
         !["scope", "expires_in", "refresh_expires_in", "refresh_token_expires_in", "token_type"].contains(member)
     }
 }
 
-/// What came back from a provider: the parts of an HTTP answer that a verdict is made of.
+/// The response of a provider: the parts that a verdict depends on.
 package struct ProviderResponse: Sendable {
-    /// How much of the body is there.
+    /// Whether the body is complete.
     package enum BodyEnd: Sendable, CaseIterable {
-        /// All of it: the length was announced, or TLS was closed in order.
+        /// Complete: the length was announced, or TLS was closed in order.
         case proven
-        /// The connection was closed, and nothing says whether that was the end.
+        /// Unknown: the connection was closed, and nothing shows whether the body was complete.
         case assumed
-        /// Less than was announced.
+        /// Incomplete: shorter than announced.
         case cut
-        /// More than ``bodyLimit``; the rest was not read.
+        /// Longer than ``bodyLimit``. The rest was not read.
         case tooLarge
     }
 
-    /// Bytes of a body that are looked at; a larger one is not read at all.
+    /// The largest body that is parsed, in bytes.
     package static let bodyLimit = 64 * 1024
 
-    /// Of the status line; not checked to be one there is.
+    /// The status code. Not checked to be a registered one.
     package let status: Int
     /// `Content-Type`
     package let contentType: String?
@@ -119,14 +121,14 @@ package struct ProviderResponse: Sendable {
     package let contentEncoding: String?
     /// `Retry-After`
     package let retryAfter: String?
-    /// `Date`: what the provider's clock says.
+    /// `Date`: the time on the provider's clock.
     package let date: WallTime?
-    /// What there is of it; a secret as a whole.
+    /// The body as far as it was received. All of it is a secret.
     package let body: Secret
-    /// Whether that is all.
+    /// Whether ``body`` is complete.
     package let bodyEnd: BodyEnd
 
-    /// - Parameter date: The field's value; one that is no HTTP date counts as missing.
+    /// - Parameter date: The value of `Date`. A value that is not an HTTP date counts as missing.
     package init(
         status: Int,
         contentType: String? = nil,

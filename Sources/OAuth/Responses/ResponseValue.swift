@@ -1,25 +1,25 @@
 internal import JSONText
 internal import TokenModel
 
-/// One value of an answer. Every string is taken for a secret: real providers print tokens in odd places.
+/// One value in a response. Every string counts as a secret, because providers do print tokens in unexpected fields.
 enum ResponseValue: Equatable, Sendable {
     case string(Secret)
     /// May be infinite.
     case number(Double)
     case boolean(Bool)
     case null
-    /// An object or an array; nothing of ours is in one.
+    /// An object or an array. No field that Martlet reads is one.
     case nested
 }
 
 extension ResponseValue {
-    /// A string in the open: only for what is no token by its meaning.
+    /// The string in plain text. Use this only for fields that are not tokens by their meaning.
     var asText: String? {
         guard case .string(let text) = self else { return nil }
         return text.withUnredacted { text in String(decoding: text.indices.map { text[$0] }, as: UTF8.self) }
     }
 
-    /// A number, or a string that is one and nothing else (`"3600"`).
+    /// The value of a number, or of a string that is only a number (`"3600"`).
     var asNumber: Double? {
         switch self {
         case .number(let number):
@@ -38,11 +38,11 @@ extension ResponseValue {
     }
 }
 
-/// How long to wait, out of a `Retry-After` field (RFC 9110 §10.2.3): seconds or a date, held to what is sane.
+/// The wait in a `Retry-After` field (RFC 9110 §10.2.3), given as seconds or a date, clamped to 1 s to 300 s.
 enum RetryAfter {
     static let shortest: Duration = .seconds(1)
     static let longest: Duration = .seconds(300)
-    /// Where the field is missing or says nothing that can be read.
+    /// Used if the field is missing or can't be read.
     static let unspecified: Duration = .seconds(30)
 
     static func read(_ text: String?, now: WallTime) -> Duration {
@@ -62,7 +62,7 @@ enum RetryAfter {
         return .milliseconds(Int64(seconds * 1000))
     }
 
-    /// Digits beyond what a number needs, or with zeros before it, are still a number of seconds.
+    /// A number of seconds with more digits than the number parser takes, or with leading zeros.
     private static func longNumber(_ text: String) -> Double? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Double(text)

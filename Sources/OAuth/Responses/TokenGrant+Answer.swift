@@ -1,14 +1,14 @@
 internal import TokenModel
 
-/// Why an answer that says yes is of no use.
+/// Why a successful response can't be used.
 struct GrantFault: Error {
     let reason: VerdictReason
-    /// The refresh token that came along all the same.
+    /// The refresh token in that response, if there is one.
     var rotated: RotatedToken?
 }
 
 extension TokenGrant {
-    /// Takes the tokens out of the members of a successful answer (RFC 6749 §5.1).
+    /// Reads the tokens from the fields of a successful response (RFC 6749 §5.1).
     init(_ fields: [String: ResponseValue], rules: ResponseRules, now: WallTime) throws(GrantFault) {
         guard Self.isBearer(fields["token_type"], rules) else { throw Self.fault(.tokenTypeUnknown, fields) }
         guard case .string(let accessToken) = fields["access_token"], Self.fitsHeader(accessToken) else {
@@ -39,13 +39,15 @@ extension TokenGrant {
         return type.asText.map { rules.bearerTokenTypes.contains($0.lowercased()) } ?? false
     }
 
-    /// Printable ASCII without a space: can neither end a header field nor begin another.
+    /// Whether the token is printable ASCII without a space, so that it can neither end a header field nor begin
+    /// another.
     private static func fitsHeader(_ token: Secret) -> Bool {
         !token.isEmpty
             && token.withUnredacted { token in token.indices.allSatisfy { (0x21...0x7E).contains(token[$0]) } }
     }
 
-    /// An absent, null or empty one means: keep the old. One with control characters would not come back as it was sent.
+    /// The new refresh token. Absent, `null` or empty means that the old one stays valid. A token with control
+    /// characters is rejected, because it would not be sent back unchanged.
     private static func refreshToken(_ value: ResponseValue?) throws(GrantFault) -> Secret? {
         switch value {
         case nil, .null:
@@ -61,21 +63,22 @@ extension TokenGrant {
         }
     }
 
-    /// The words of `scope` (RFC 6749 §3.3); anything that is no scope word is left out.
+    /// The words of `scope` (RFC 6749 §3.3), without those that are not valid scope words.
     private static func scopes(_ value: ResponseValue?) -> [String] {
         ScopeWord.words(of: value?.asText ?? "")
     }
 }
 
-/// How long tokens are good for, out of what providers write about it: nothing, strings, zero, or a billion years.
+/// Token lifetimes in the forms that providers send: missing, strings, zero, or a billion years.
 enum TokenLifetime {
     static let shortest: Duration = .seconds(1)
-    /// Longer ones are refreshed daily, too.
+    /// The limit for access tokens. Those that live longer are refreshed daily too.
     static let longest: Duration = .seconds(24 * 3600)
-    /// Ten years: longer than any refresh token, short enough for arithmetic.
+    /// The limit for refresh tokens: ten years. Longer than any refresh token lives, short enough for arithmetic.
     private static let longestOfRefreshToken: Duration = .seconds(3650 * 24 * 3600)
 
-    /// `expires_in`, else the `exp` of an access token that is a JWT (RFC 7519 §4.1.4), else `nil`.
+    /// The lifetime from `expires_in`, else from the `exp` of an access token that is a JWT (RFC 7519 §4.1.4), else
+    /// `nil`.
     static func ofAccessToken(_ accessToken: Secret, expiresIn: ResponseValue?, now: WallTime) -> Duration? {
         if let seconds = expiresIn?.asNumber, seconds > 0 {
             return Self.duration(seconds, atMost: Self.longest)
@@ -87,7 +90,8 @@ enum TokenLifetime {
         return nil
     }
 
-    /// The first of the names in use that says something; zero and less mean "no end known" (Keycloak's 0).
+    /// The lifetime from the first field, of the three names in use, with a positive value. Zero and less mean that no
+    /// end is known (Keycloak sends 0).
     static func ofRefreshToken(_ fields: [String: ResponseValue]) -> Duration? {
         for name in ["refresh_token_expires_in", "refresh_expires_in", "x_refresh_token_expires_in"] {
             if let seconds = fields[name]?.asNumber, seconds > 0 {
@@ -102,7 +106,8 @@ enum TokenLifetime {
         return max(.milliseconds(Int64(seconds * 1000)), Self.shortest)
     }
 
-    /// Seconds since 1970. The signature is not looked at: a wrong value only moves the next refresh.
+    /// The `exp` of a JWT in seconds since 1970. The signature is not verified: a wrong value only moves the next
+    /// refresh.
     private static func expiry(ofJWT token: Secret) -> Double? {
         token.withUnredacted { token in
             let dots = token.indices.filter { token[$0] == UInt8(ascii: ".") }
@@ -115,14 +120,15 @@ enum TokenLifetime {
     }
 }
 
-/// What a provider's answers are measured by, beyond the RFCs.
+/// Rules for a provider's responses that the RFCs leave open.
 package struct ResponseRules: Equatable, Sendable {
-    /// The lifetime of an access token when neither `expires_in` nor the token itself names one.
+    /// The lifetime of an access token if neither `expires_in` nor the token itself gives one.
     package let defaultLifetime: Duration
-    /// The `token_type`s that mean a bearer token here, in lower case; RFC 6750 has `bearer`, Slack says `bot` and `user`.
+    /// The `token_type` values that mean a bearer token, in lower case. RFC 6750 has `bearer`; Slack sends `bot` and
+    /// `user`.
     package let bearerTokenTypes: Set<String>
 
-    /// - Parameter defaultLifetime: Held to between 1 s and 24 h.
+    /// - Parameter defaultLifetime: Clamped to 1 s to 24 h.
     package init(defaultLifetime: Duration = .seconds(3600), bearerTokenTypes: Set<String> = ["bearer", "bot", "user"])
     {
         self.defaultLifetime = min(max(defaultLifetime, TokenLifetime.shortest), TokenLifetime.longest)

@@ -2,7 +2,7 @@
 enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-    /// With the standard alphabet and padding (§4), for `Authorization: Basic`.
+    /// Encodes with the standard alphabet and padding (§4), for `Authorization: Basic`.
     static func encode(_ bytes: [UInt8]) -> [UInt8] {
         var encoded: [UInt8] = []
         encoded.reserveCapacity((bytes.count + 2) / 3 * 4)
@@ -20,7 +20,7 @@ enum Base64 {
         return encoded
     }
 
-    /// With the URL-safe alphabet and without padding (§5), as in a JWT.
+    /// Encodes with the URL-safe alphabet and without padding (§5), as in a JWT.
     static func encodeURLSafe(_ bytes: [UInt8]) -> [UInt8] {
         Self.encode(bytes).compactMap { digit -> UInt8? in
             switch digit {
@@ -32,7 +32,7 @@ enum Base64 {
         }
     }
 
-    /// With the URL-safe alphabet and without padding (§5), as in a JWT; `nil` for anything else.
+    /// Decodes the URL-safe alphabet without padding (§5), as in a JWT; `nil` for anything else.
     static func decodeURLSafe(_ bytes: Span<UInt8>, from start: Int, to stop: Int) -> [UInt8]? {
         guard (stop - start) % 4 != 1 else { return nil }
         var decoded: [UInt8] = []

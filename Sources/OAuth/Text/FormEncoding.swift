@@ -5,7 +5,8 @@ struct FormEncoding: ~Copyable {
     private var bytes: [UInt8] = []
 
     init() {
-        // Room for a long token and its company, so that no half-grown copies with a token in them are left behind.
+        // Enough for a long token and the other fields, so that the buffer never grows and leaves a copy of a token
+        // behind.
         self.bytes.reserveCapacity(8 * 1024)
     }
 
@@ -29,7 +30,7 @@ struct FormEncoding: ~Copyable {
         self.bytes.append(UInt8(ascii: "="))
     }
 
-    /// Adds one byte as it stands in a form: itself, `+` for a space, or `%` and two digits.
+    /// Adds the encoded form of one byte: itself, `+` for a space, or `%` and two digits.
     static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

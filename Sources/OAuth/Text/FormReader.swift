@@ -1,8 +1,9 @@
 internal import TokenModel
 
-/// Reads the pairs of an `application/x-www-form-urlencoded` body that somebody asks for.
+/// Reads the requested pairs of an `application/x-www-form-urlencoded` body.
 enum FormReader {
-    /// Refuses what no encoder writes: raw spaces, controls and non-ASCII, broken `%`, a wanted name twice.
+    /// Rejects what no encoder writes: raw spaces, controls and non-ASCII, an incomplete `%` escape, a repeated member
+    /// that decides (``ResponseFault/isDecisive(_:)``).
     static func read(
         _ bytes: Span<UInt8>,
         members wanted: Set<String>

@@ -1,8 +1,9 @@
 internal import TokenModel
 
-/// A date as HTTP writes it (RFC 9110 §5.6.7): the fixed form, and the two old ones a recipient must still accept.
+/// An HTTP date (RFC 9110 §5.6.7) in the current format or one of the two obsolete ones, which a recipient must still
+/// accept.
 enum HTTPDate {
-    /// `nil` for anything else. The name of the weekday is not compared with the date.
+    /// Parses a date; `nil` for anything else. The weekday is not checked against the date.
     static func read(_ text: String) -> WallTime? {
         guard text.utf8.count <= 40 else { return nil }
         let words = text.split(whereSeparator: { $0 == " " || $0 == "," || $0 == "-" })

@@ -1,10 +1,11 @@
 internal import JSONText
 internal import TokenModel
 
-/// Reads those members of one JSON object (RFC 8259) that somebody asks for.
+/// Reads the requested members of one JSON object (RFC 8259).
 enum JSONReader {
-    /// Refuses text that is not one object in UTF-8, is nested deeper than 16, or has a wanted member twice: two
-    /// readers may see different values there. Nested values are stepped over. A byte order mark is ignored (§8.1).
+    /// Rejects text that is not one object in UTF-8, is nested deeper than 16, or repeats a member that decides,
+    /// because two parsers may see different values there. Nested values are skipped. A byte order mark is ignored
+    /// (§8.1).
     static func read(
         _ bytes: Span<UInt8>,
         members wanted: Set<String>
@@ -21,7 +22,7 @@ enum JSONReader {
         return members
     }
 
-    /// - Returns: whether no member that decides stands there twice.
+    /// - Returns: whether no member that decides is repeated.
     private static func readObject(
         _ bytes: Span<UInt8>,
         members wanted: Set<String>,

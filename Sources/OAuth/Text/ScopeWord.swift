@@ -7,7 +7,7 @@ package enum ScopeWord {
             }
     }
 
-    /// The words of a `scope`; what is none is left out.
+    /// The words of a `scope`, without those that are not valid.
     package static func words(of scope: String) -> [String] {
         scope.split(separator: " ").map(String.init).filter(Self.isValid)
     }

@@ -1,18 +1,19 @@
-/// What the provider did with a token it was asked to revoke (RFC 7009 §2.2).
+/// What the provider did with a token that it was asked to revoke (RFC 7009 §2.2).
 package enum RevocationVerdict: Equatable, Sendable {
     /// The token is invalid now, or was already.
     case revoked
-    /// The provider answered and did not revoke.
+    /// The provider responded and did not revoke the token.
     case refused(VerdictReason)
-    /// The provider refused the client, and did not look at the token: it must be taken to be alive.
+    /// The provider rejected the client and did not look at the token, which must be assumed to be alive.
     case clientRefused(VerdictReason)
     /// The provider names no revocation endpoint, or does not revoke this kind of token.
     case unsupported
-    /// No answer, one that says nothing, or somebody else's in the provider's place: the token must be taken to be alive.
+    /// No response, an inconclusive one, or one of another server in the provider's place. The token must be assumed to
+    /// be alive.
     case unreachable(VerdictReason)
 }
 
-/// What may be shown of a verdict: in logs and in the report of a kill.
+/// The parts of a verdict that may be shown, in logs and in the report of a kill.
 extension RevocationVerdict {
     /// One word for the case.
     package var name: String {
@@ -25,7 +26,7 @@ extension RevocationVerdict {
         }
     }
 
-    /// Why; `nil` where the case says it all.
+    /// The reason; `nil` if the case says everything.
     package var reason: VerdictReason? {
         switch self {
         case .revoked, .unsupported: nil

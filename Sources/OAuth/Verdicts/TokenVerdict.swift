@@ -1,39 +1,39 @@
 package import TokenModel
 
-/// What one exchange with a token endpoint came to, as far as one answer can tell.
+/// The result of one exchange with a token endpoint, as far as one response can show.
 ///
-/// "Superseded" is not among them: only the store knows whether a later generation exists.
+/// "Superseded" is not a case here: only the store knows whether a later generation exists.
 package enum TokenVerdict: Equatable, Sendable {
-    /// The provider issued tokens (RFC 6749 §5.1). To be committed whatever else happened meanwhile.
+    /// The provider issued tokens (RFC 6749 §5.1). They must be committed whatever else happened meanwhile.
     case success(TokenGrant)
-    /// The provider says that all went well and named a refresh token, but no access token that can be used. To be
-    /// committed like a success; nobody is served by it.
+    /// The provider reported success with a refresh token but without a usable access token. The refresh token must be
+    /// committed like a success, but no caller can be served with it.
     case rotated(RotatedToken, VerdictReason)
-    /// The refresh token is dead (`invalid_grant` and its kin): somebody must sign in again.
+    /// The refresh token is dead (`invalid_grant` and similar codes). Someone must sign in again.
     case dead(VerdictReason)
-    /// The provider refuses Martlet's own client; its accounts stay alive.
+    /// The provider rejects Martlet's own client. The accounts stay alive.
     case config(VerdictReason)
-    /// The provider refuses this account's grant or scopes; its other accounts go on.
+    /// The provider rejects this account's grant or scopes. Its other accounts continue.
     case accountConfig(VerdictReason)
-    /// The provider asks to wait; between 1 s and 5 min, whatever it wrote.
+    /// The provider asks Martlet to wait. The time is clamped to 1 s to 5 min.
     case throttled(retryAfter: Duration)
-    /// Nothing of the form left this process: the refresh token is certainly unspent.
+    /// No part of the form left this process, so the refresh token is certainly unspent.
     case notSent(VerdictReason)
-    /// The form was handed over and no usable answer came back: the provider may have rotated the refresh token.
+    /// The form was handed over and no usable response arrived. The provider may have rotated the refresh token.
     case ambiguous(VerdictReason)
-    /// The provider met another use of the same refresh token and asks to try again.
+    /// The provider saw another use of the same refresh token and asks for a retry.
     case conflict(VerdictReason)
-    /// The provider said no and gave no reason that would tell what to do: the refresh token may be dead, or the client's
-    /// secret wrong. Never the end of a grant.
+    /// The provider refused without a reason that shows what to do: the refresh token may be dead, or the client secret
+    /// wrong. This never ends a grant.
     case refused(VerdictReason)
-    /// Somebody else answered in the provider's place: a proxy, a firewall, a host that was moved. Nothing is known of the
-    /// grant.
+    /// Another server responded in the provider's place: a proxy, a firewall, a host that has moved. Nothing is known
+    /// about the grant.
     case notProvider(VerdictReason)
 }
 
 extension TokenVerdict {
-    /// What it means where no refresh token is at stake: nothing can be dead, and a refresh token that comes along is of
-    /// no use (RFC 6749 §4.4.3).
+    /// The verdict for a request without a refresh token. Such a request can't find a grant dead, and a refresh token
+    /// in its response is useless (RFC 6749 §4.4.3).
     package var ofMint: TokenVerdict {
         switch self {
         case .dead(let reason): .refused(reason)
@@ -43,12 +43,12 @@ extension TokenVerdict {
     }
 }
 
-/// The successor of a refresh token that came in an answer without a usable access token.
+/// The new refresh token in a response without a usable access token.
 ///
-/// The provider has rotated: the old refresh token may be dead, and this one is the grant's only copy.
+/// The provider has rotated: the old refresh token may be dead, and this is the only copy of the new one.
 package struct RotatedToken: Equatable, Sendable {
     package let refreshToken: Secret
-    /// How long it is good for, counted from receipt, where the provider says.
+    /// The lifetime, counted from receipt; `nil` if the provider does not say.
     package let refreshLifetime: Duration?
 
     package init(refreshToken: Secret, refreshLifetime: Duration? = nil) {
@@ -57,17 +57,17 @@ package struct RotatedToken: Equatable, Sendable {
     }
 }
 
-/// The tokens of a successful token answer (RFC 6749 §5.1), parsed and clamped.
+/// The tokens of a successful token response (RFC 6749 §5.1), parsed and clamped.
 package struct TokenGrant: Equatable, Sendable {
-    /// Printable ASCII without a space, so that it may stand in a header field.
+    /// The access token: printable ASCII without a space, so that it is safe in a header field.
     package let accessToken: Secret
-    /// `nil` where the provider sent none: the old one stays good (RFC 6749 §6).
+    /// The new refresh token; `nil` if the provider sent none, and the old one stays valid (RFC 6749 §6).
     package let refreshToken: Secret?
-    /// How long the access token is good for, counted from receipt; above zero and at most 24 h.
+    /// The lifetime of the access token, counted from receipt; above zero and at most 24 h.
     package let lifetime: Duration
-    /// How long the refresh token is good for, counted from receipt, where the provider says.
+    /// The lifetime of the refresh token, counted from receipt; `nil` if the provider does not say.
     package let refreshLifetime: Duration?
-    /// What was granted; empty where the provider did not say (then it is what was asked for).
+    /// The granted scopes; empty if the provider did not say, which means the requested ones.
     package let scopes: [String]
 
     package init(
@@ -85,9 +85,9 @@ package struct TokenGrant: Equatable, Sendable {
     }
 }
 
-/// What may be shown of a verdict: in logs, metrics and to operators.
+/// The parts of a verdict that may be shown in logs, metrics and to operators.
 extension TokenVerdict {
-    /// One word for the case; a label of metrics.
+    /// The case as one word, for the label of a metric.
     package var name: String {
         switch self {
         case .success: "success"
@@ -104,7 +104,7 @@ extension TokenVerdict {
         }
     }
 
-    /// Why; `nil` for a success and where the case says it all.
+    /// The reason; `nil` for a success, and if the case says everything.
     package var reason: VerdictReason? {
         switch self {
         case .success, .throttled: nil

@@ -1,18 +1,18 @@
-/// One short word for why a provider's answer was judged as it was: the provider's own `error` code, or one of ours.
+/// A short word for the reason of a verdict: the provider's own `error` code, or one of Martlet's.
 ///
-/// Made only of `[a-z_.-]`, 1 to 64 of them, so that it may be logged, stored and shown: whatever else a provider
-/// writes into `error` or `error_description` (some print tokens there) is not taken over.
+/// It has 1 to 64 characters of `[a-z_.-]`, so that it may be logged, stored and shown. Anything else that a provider
+/// writes into `error` or `error_description` is not used, because some providers print tokens there.
 package struct VerdictReason: Hashable, Sendable {
     /// The word itself.
     package let rawValue: String
 
-    /// Takes over a provider's code (RFC 6749 §5.2); `nil` unless it has only the letters above.
+    /// Uses a provider's code (RFC 6749 §5.2); `nil` if it has other characters or another length than the above.
     package init?(code: some Collection<UInt8>) {
         guard (1...64).contains(code.count), code.allSatisfy(Self.isCodeLetter) else { return nil }
         self.rawValue = String(decoding: code, as: UTF8.self)
     }
 
-    /// Takes over a stored or configured code; `nil` unless it has only the letters above.
+    /// Uses a stored or configured code; `nil` if it has other characters or another length than the above.
     package init?(_ code: String) {
         self.init(code: Array(code.utf8))
     }
@@ -33,57 +33,57 @@ extension VerdictReason: CustomStringConvertible {
     package var description: String { self.rawValue }
 }
 
-/// Reasons of ours, where the provider gave none that can be named.
+/// Martlet's own reasons, if the provider gave none that can be used.
 extension VerdictReason {
-    /// An error answer without a code that may be taken over.
+    /// An error response without a usable code.
     package static let noKnownReason = VerdictReason(ours: "no_known_reason")
-    /// A redirect, which is never followed: it would carry the token to somebody else.
+    /// A redirect. It is never followed, because it would carry the token to another server.
     package static let redirected = VerdictReason(ours: "redirected")
-    /// A 429 answer without a code.
+    /// A 429 response without a code.
     package static let tooManyRequests = VerdictReason(ours: "too_many_requests")
-    /// A 5xx answer without a code.
+    /// A 5xx response without a code.
     package static let serverError = VerdictReason(ours: "server_error")
 
-    /// An answer without a body.
+    /// A response without a body.
     package static let answerEmpty = VerdictReason(ours: "answer_empty")
-    /// The answer ended before its length, or the connection broke within it.
+    /// The response ended before its announced length, or the connection broke within it.
     package static let answerCutShort = VerdictReason(ours: "answer_cut_short")
-    /// The answer is larger or nested deeper than any honest one.
+    /// The response is larger or nested deeper than any real one.
     package static let answerTooLarge = VerdictReason(ours: "answer_too_large")
-    /// The answer is compressed, though we asked for none of it.
+    /// The response is compressed although the request did not allow it.
     package static let answerCompressed = VerdictReason(ours: "answer_compressed")
-    /// The answer is a page for people, such as a proxy or a firewall writes.
+    /// The response is an HTML page, such as a proxy or a firewall sends.
     package static let answerHTML = VerdictReason(ours: "html")
-    /// The answer is neither JSON nor a form, or its fields are of the wrong kind.
+    /// The response is neither JSON nor a form, or its fields have the wrong types.
     package static let answerUnreadable = VerdictReason(ours: "answer_unreadable")
-    /// The access token can't stand in a header field: empty, or with a space, control or non-ASCII character.
+    /// The access token can't be put into a header field: it is empty, or has a space, control or non-ASCII character.
     package static let accessTokenUnusable = VerdictReason(ours: "access_token_unusable")
-    /// The token is to be used in another way than as a bearer token (RFC 6750).
+    /// The token is not a bearer token (RFC 6750).
     package static let tokenTypeUnknown = VerdictReason(ours: "token_type_unknown")
 
     /// The provider's host has no address.
     package static let nameUnresolved = VerdictReason(ours: "name_unresolved")
     /// No connection to the provider's host.
     package static let connectFailed = VerdictReason(ours: "connect_failed")
-    /// No TLS connection, or the certificate is not one we trust for that name.
+    /// No TLS connection, or the certificate is not trusted for that name.
     package static let tlsFailed = VerdictReason(ours: "tls_failed")
-    /// No answer within the time for the whole exchange.
+    /// No response within the time for the whole exchange.
     package static let timedOut = VerdictReason(ours: "timed_out")
-    /// The connection broke after the request had been handed over.
+    /// The connection broke after the request was handed over.
     package static let connectionLost = VerdictReason(ours: "connection_lost")
-    /// The answer was not HTTP.
+    /// The response was not HTTP.
     package static let answerNotHTTP = VerdictReason(ours: "answer_not_http")
-    /// The right to send ended before the connection stood.
+    /// The right to send ended before the connection was established.
     package static let sendingTooLate = VerdictReason(ours: "sending_too_late")
-    /// The provider's metadata (RFC 8414) can't be had, so that nobody knows where to send.
+    /// The provider's metadata (RFC 8414) can't be fetched, so its endpoints are unknown.
     package static let discoveryFailed = VerdictReason(ours: "discovery_failed")
-    /// The issuer names another token endpoint than the one that the token belongs to.
+    /// The issuer names another token endpoint than the one that issued the token.
     package static let endpointMoved = VerdictReason(ours: "endpoint_moved")
     /// The assertion that the request needs could not be signed.
     package static let signingFailed = VerdictReason(ours: "signing_failed")
-    /// The provider, or the client that the token was made for, is not configured any more: nobody is asked.
+    /// The provider, or the client that the token was issued for, is no longer configured. No request is made.
     package static let notConfigured = VerdictReason(ours: "not_configured")
-    /// The provider has not revoked the token yet, and is asked by itself.
+    /// The provider has not yet revoked the token. Martlet keeps trying by itself.
     package static let waiting = VerdictReason(ours: "waiting")
     /// The client was shut down.
     package static let shutDown = VerdictReason(ours: "shut_down")

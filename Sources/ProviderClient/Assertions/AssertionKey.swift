@@ -3,9 +3,9 @@ internal import CryptoExtras
 package import OAuth
 package import TokenModel
 
-/// A private key that signs assertions, and what the receiver knows it by.
+/// A private key that signs assertions, and the key ID that the receiver knows it by.
 ///
-/// Says nothing of itself on any road to text.
+/// Its description, debug description and mirror show nothing of it.
 package struct AssertionKey: Sendable {
     private enum Key: Sendable {
         case rsa(_RSA.Signing.PrivateKey)
@@ -16,8 +16,8 @@ package struct AssertionKey: Sendable {
     private let keyID: String?
 
     /// - Parameters:
-    ///   - pem: PKCS #8, or the older form of the key's own kind; what stands around the key's block is passed over.
-    ///   - keyID: `kid` of the assertions' header.
+    ///   - pem: PKCS #8, or the older form of the key's own kind; text around the key's block is ignored.
+    ///   - keyID: the `kid` in the header of the assertions.
     package init(pem: Secret, algorithm: SigningAlgorithm, keyID: String?) throws(AssertionKeyError) {
         guard let block = Self.block(of: pem) else {
             throw AssertionKeyError(.noKey, "holds no private key in PEM form without a passphrase")
@@ -43,7 +43,7 @@ package struct AssertionKey: Sendable {
         self.keyID = keyID
     }
 
-    /// The assertion in its compact form; `nil` where the cryptography refuses, which it has no reason to.
+    /// The signed assertion in compact form; `nil` if the cryptography library fails, which is not expected.
     package func sign(_ assertion: Assertion) -> Secret? {
         switch self.key {
         case .rsa(let key):
@@ -60,8 +60,9 @@ package struct AssertionKey: Sendable {
         }
     }
 
-    /// The key's own lines, as the library takes them: in a copy that nobody overwrites, made once for each reading of the
-    /// configuration. `openssl` writes the curve's parameters before an EC key, others a certificate behind it.
+    /// The PEM lines of the key itself, as the library expects them. They are in a copy that is never overwritten,
+    /// made once for each reading of the configuration. `openssl` writes the curve's parameters before an EC key, and
+    /// other tools write a certificate after it.
     private static func block(of pem: Secret) -> String? {
         let text = pem.withUnredacted { pem in String(decoding: pem.indices.map { pem[$0] }, as: UTF8.self) }
         let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingSuffix(while: \.isWhitespace) }
@@ -86,21 +87,21 @@ extension Substring {
     }
 }
 
-/// Why a file's key can't sign assertions. Equal when the codes are equal.
+/// The reason that a file's key can't sign assertions. Two errors are equal when their codes are equal.
 package struct AssertionKeyError: Error, Sendable {
     /// What is wrong with it.
     package enum Code: Sendable, CaseIterable {
-        /// No private key in PEM form, or one behind a passphrase.
+        /// No private key in PEM form, or only one with a passphrase.
         case noKey
-        /// A key of another kind than the algorithm is for.
+        /// The key is of another kind than the algorithm needs, or unusable.
         case wrongKind
-        /// An RSA key of less than 2048 bits (RFC 7518 §3.3).
+        /// An RSA key of fewer than 2048 bits (RFC 7518 §3.3).
         case tooShort
     }
 
     /// Decides equality.
     package let code: Code
-    /// Follows the file's path: what is wrong; nothing of what stands in it.
+    /// What is wrong, without any of the file's contents. The text follows the file's path.
     package let message: String
 
     init(_ code: Code, _ message: String) {
@@ -113,15 +114,16 @@ extension AssertionKeyError: Equatable {
     package static func == (left: AssertionKeyError, right: AssertionKeyError) -> Bool { left.code == right.code }
 }
 
-/// By what an account's tokens are asked for with the grant jwt-bearer (RFC 7523 §2.1).
+/// What is needed to sign the assertions with which an account's tokens are requested (grant type jwt-bearer, RFC 7523
+/// §2.1).
 package struct GrantAssertion: Sendable {
-    /// Who signs: at Google the service account's address.
+    /// The signer; at Google, the service account's address.
     package let issuer: String
-    /// Whom the tokens are for; `nil`: left out.
+    /// The subject of the tokens; `nil` leaves it out.
     package let subject: String?
-    /// Whom the assertion is for; `nil`: the token endpoint, by its URL.
+    /// The audience of the assertion; `nil` for the token endpoint's URL.
     package let audience: String?
-    /// What signs it.
+    /// The key that signs it.
     package let key: AssertionKey
 
     package init(issuer: String, subject: String?, audience: String?, key: AssertionKey) {
@@ -131,9 +133,9 @@ package struct GrantAssertion: Sendable {
         self.key = key
     }
 
-    /// One for a request to `endpoint`; `nil` where it could not be signed.
+    /// A signed assertion for a request to `endpoint`; `nil` if it can't be signed.
     ///
-    /// - Parameter now: by the provider's clock.
+    /// - Parameter now: the current time by the provider's clock.
     func sign(for endpoint: ProviderURL, scopes: [String], now: WallTime) -> Secret? {
         self.key.sign(
             Assertion(

@@ -2,23 +2,23 @@ package import OAuth
 internal import Synchronization
 internal import TokenModel
 
-/// Puts a client's proofs into requests, and remembers which of them was taken last.
+/// Adds a client's proofs to requests, and remembers which proof the provider accepted last.
 final class ClientProver: Sendable {
     private let client: RegisteredClient
     private let accepted = Mutex<(proof: Int, at: WallTime)?>(nil)
 
     init(_ client: RegisteredClient) { self.client = client }
 
-    /// The proofs by number, in the order to try them: the one that worked last, then the others as they are configured.
+    /// The numbers of the proofs in the order to try them: the one accepted last, then the others as configured.
     var order: [Int] {
         let first = self.accepted.withLock { $0?.proof } ?? 0
         return [first] + self.client.proofs.indices.filter { $0 != first }
     }
 
-    /// When one was taken last; `nil`: none was.
+    /// When the provider last accepted a proof; `nil` if it has accepted none.
     var acceptedAt: WallTime? { self.accepted.withLock { $0?.at } }
 
-    /// The secret that a proof is; `nil` for what is none.
+    /// The client secret that a proof consists of; `nil` for any other proof.
     func secret(_ proof: Int) -> Secret? {
         guard self.client.proofs.indices.contains(proof) else { return nil }
         switch self.client.proofs[proof] {
@@ -27,22 +27,22 @@ final class ClientProver: Sendable {
         }
     }
 
-    /// Whether there is more than one.
+    /// Whether the client has more than one proof.
     var hasChoice: Bool { self.client.proofs.count > 1 }
 
-    /// Whether some are signed, so that the token endpoint must be known: they are worth something there.
+    /// Whether some proofs are signed. If so, the token endpoint must be known, because signed proofs are valid there.
     var signs: Bool {
         self.client.proofs.contains { if case .signed = $0 { true } else { false } }
     }
 
-    /// Whether it is one of the client's secrets.
+    /// Whether `value` is one of the client's secrets.
     func isSecret(_ value: Secret) -> Bool {
         self.client.proofs.indices.contains { self.secret($0) == value }
     }
 
-    /// The provider took this one.
+    /// Records that the provider accepted this proof.
     ///
-    /// - Returns: whether another one was preferred so far.
+    /// - Returns: whether another proof was preferred until now.
     func worked(_ proof: Int, at now: WallTime) -> Bool {
         self.accepted.withLock { accepted in
             defer { accepted = (proof, now) }
@@ -50,26 +50,30 @@ final class ClientProver: Sendable {
         }
     }
 
-    /// A revocation endpoint, and whose it is.
+    /// A revocation endpoint, with the token endpoint and the issuer of the same provider.
     struct RevocationPlace: Equatable {
         let endpoint: ProviderURL
         let tokenEndpoint: ProviderURL
-        /// `nil` where nobody has said.
+        /// `nil` if the configuration names no issuer.
         let issuer: String?
     }
 
-    /// Whom a signed proof is for.
+    /// The intended audience of a signed proof.
     enum Audience: Equatable {
-        /// Whom the configuration names for token requests, else the token endpoint.
+        /// The audience configured for token requests, else this token endpoint.
         case tokens(ProviderURL)
-        /// Whom it names for revocations, else as for tokens; but where the endpoints are of two origins, the issuer. A
-        /// provider that lies could name the token endpoint of another, and take what its own revocation endpoint is shown there.
+        /// The audience configured for revocations, else the one configured for token requests.
+        ///
+        /// Without either, it is the token endpoint if both endpoints have the same origin, else the issuer, else the
+        /// revocation endpoint. If the origins differ, the token endpoint is not used: a malicious provider could name
+        /// another provider's token endpoint in its metadata, and replay there the proofs that its own revocation
+        /// endpoint receives.
         case revocation(RevocationPlace)
-        /// This URL, whatever is configured.
+        /// This URL, regardless of the configuration.
         case own(ProviderURL)
     }
 
-    /// Whom a proof is signed for; `nil` where it is not signed.
+    /// The audience of a proof; `nil` if the proof is not signed.
     func audience(_ proof: Int, _ audience: Audience) -> String? {
         guard self.client.proofs.indices.contains(proof),
             case .signed(_, let named, let namedForRevocation) = self.client.proofs[proof]
@@ -84,9 +88,9 @@ final class ClientProver: Sendable {
         }
     }
 
-    /// What stands in one request; `nil` where it could not be signed.
+    /// The registration for one request; `nil` if the proof can't be signed.
     ///
-    /// - Parameter now: by the provider's clock.
+    /// - Parameter now: the current time by the provider's clock.
     func registration(_ proof: Int, for audience: Audience, now: WallTime) -> ClientRegistration? {
         let clientID = self.client.clientID
         guard self.client.proofs.indices.contains(proof) else { return nil }
@@ -109,31 +113,31 @@ final class ClientProver: Sendable {
     }
 }
 
-/// One thing that the client may prove itself to a provider by (RFC 6749 §2.3).
+/// A means by which the client authenticates to a provider (RFC 6749 §2.3).
 package enum ClientProof: Sendable {
     /// The same in every request: a secret, the connection's certificate, or nothing.
     case constant(ClientRegistration.Authentication)
     /// `private_key_jwt`: an assertion, signed anew for each request (RFC 7523 §2.2).
     ///
-    /// - audience: whom it is for; `nil`: the token endpoint, by its URL.
-    /// - revocationAudience: the same at the revocation endpoint; `nil`: as everywhere.
+    /// - audience: its audience; `nil` for the token endpoint's URL.
+    /// - revocationAudience: its audience at the revocation endpoint; `nil` for the general rule.
     case signed(AssertionKey, audience: String?, revocationAudience: String? = nil)
 }
 
-/// Martlet as a client of one provider: its identifier, and all that it may prove it by.
+/// Martlet as a client of one provider: its identifier and its possible proofs.
 package struct RegisteredClient: Sendable {
     /// RFC 6749 §2.2
     package let clientID: String
-    /// Never empty. While a secret is changed at the provider there are two, tried in this order.
+    /// Never empty. While a secret is being changed at the provider there are two proofs, tried in this order.
     package let proofs: [ClientProof]
 
-    /// - Parameter proofs: None means a public client.
+    /// - Parameter proofs: empty for a public client.
     package init(clientID: String, proofs: [ClientProof]) {
         self.clientID = clientID
         self.proofs = proofs.isEmpty ? [.constant(.none)] : proofs
     }
 
-    /// A client that has one proof, which is always the same.
+    /// A client with one proof, which is the same in every request.
     package init(_ registration: ClientRegistration) {
         self.init(clientID: registration.clientID, proofs: [.constant(registration.authentication)])
     }

@@ -3,21 +3,22 @@ internal import OAuth
 internal import Synchronization
 internal import TokenModel
 
-/// What a provider's `Date` fields say of its clock, against ours.
+/// The difference between a provider's clock and ours, learned from the `Date` fields of its responses.
 ///
-/// Signed assertions live for a minute: where the clocks part, they are dated by the one that judges them.
+/// Signed assertions are valid for one minute. If the clocks differ, assertions are dated by the provider's clock,
+/// because the provider judges them.
 final class ProviderClock: Sendable {
     private struct State {
-        /// What the provider's clock is ahead of ours.
+        /// How far the provider's clock is ahead of ours.
         var difference = Duration.zero
-        /// Whether that was told, so that it is told once.
+        /// Whether the difference was logged, so that it is logged only once.
         var isTold = false
     }
 
-    /// A difference below this is the exchange itself, and a clock that rounds.
+    /// A smaller difference may come from the exchange's duration and from rounding.
     private static let tolerance = Duration.seconds(10)
     private static let worthTelling = Duration.seconds(60)
-    /// A provider that lies gets no assertion that is good long after now.
+    /// The maximum correction: a lying provider must not get an assertion that is valid long after now.
     private static let mostCorrected = Duration.seconds(600)
 
     private let state = Mutex(State())
@@ -25,19 +26,19 @@ final class ProviderClock: Sendable {
 
     init(logger: Logger) { self.logger = logger }
 
-    /// `now` by the provider's clock, as far as it is known, and ten minutes off at most.
+    /// `now` by the provider's clock as far as that is known, corrected by ten minutes at most.
     func corrected(_ now: WallTime) -> WallTime {
         let difference = self.state.withLock { $0.difference }
         return now.advanced(by: min(max(difference, .zero - Self.mostCorrected), Self.mostCorrected))
     }
 
-    /// Learns from an answer that was complete at `now`. Says once when the clocks part by more than a minute, and again
-    /// after they had agreed.
+    /// Learns from a response that was complete at `now`. Logs once if the clocks differ by more than a minute, and
+    /// again if they differ after they agreed in between.
     func learn(from outcome: ExchangeOutcome, now: WallTime) {
         guard case .responded(let answer) = outcome, let date = answer.date else { return }
         let difference = now.duration(to: date)
         let size = difference < .zero ? .zero - difference : difference
-        // A field of whole seconds: more than sixty of them, as it stands there.
+        // `Date` has whole seconds, so the whole seconds of the difference must exceed 60.
         let isWorthTelling = size.components.seconds > Self.worthTelling.components.seconds
         let wasTold = self.state.withLock { state in
             defer { state.isTold = isWorthTelling }

@@ -3,9 +3,9 @@ package import OAuth
 internal import Synchronization
 internal import TokenModel
 
-/// Knows where a provider's endpoints are: as configured, or as its issuer said when first asked.
+/// The endpoints of a provider, from the configuration or from the issuer's metadata, which is fetched on first use.
 ///
-/// Any number of callers share one question. A failed one is forgotten, so that the next caller asks again.
+/// All callers share one fetch. A failed fetch is not kept, so the next caller fetches again.
 final class MetadataSource: Sendable {
     struct Unavailable: Error {}
 
@@ -17,7 +17,7 @@ final class MetadataSource: Sendable {
         case known(ProviderMetadata)
     }
 
-    /// The last token endpoint that the issuer has named, also while it is asked anew, and when that was.
+    /// The token endpoint that the issuer named last, and when. It is kept while the metadata is fetched again.
     private struct Finding {
         let tokenEndpoint: ProviderURL
         let foundAt: ContinuousClock.Instant
@@ -25,9 +25,9 @@ final class MetadataSource: Sendable {
 
     private let state: Mutex<State>
     private let last = Mutex<Finding?>(nil)
-    /// `nil` where the configuration names the endpoints.
+    /// `nil` if the configuration names the endpoints.
     private let issuer: ProviderIssuer?
-    /// What the configuration names stands before what the issuer says.
+    /// An endpoint named in the configuration takes precedence over the issuer's metadata.
     private let namedTokenEndpoint: ProviderURL?
     private let namedRevocationEndpoint: ProviderURL?
     private let allowCleartext: Bool
@@ -53,7 +53,7 @@ final class MetadataSource: Sendable {
         if self.revokes == false { self.tellThatNothingRevokes() }
     }
 
-    /// Whether there is an endpoint that revokes; `nil` while nobody has asked the issuer.
+    /// Whether the provider has a revocation endpoint; `nil` while the issuer's metadata is unknown.
     var revokes: Bool? {
         if self.namedRevocationEndpoint != nil { return true }
         return self.state.withLock { state in
@@ -61,31 +61,31 @@ final class MetadataSource: Sendable {
         }
     }
 
-    /// The token endpoint that the issuer named last; `nil` where it has named none yet.
+    /// The token endpoint that the issuer named last; `nil` if it has named none yet.
     var lastTokenEndpoint: ProviderURL? { self.last.withLock { $0?.tokenEndpoint } }
 
-    /// Asks again before the next use, where the issuer was not asked just now.
+    /// Has the metadata fetched again before its next use, unless it was fetched within the last 60 s.
     func doubt() {
         let isOld = self.last.withLock { $0.map { .seconds(60) <= $0.foundAt.duration(to: .now) } ?? false }
         if isOld { self.forget() }
     }
 
-    /// Asks the issuer, whatever is known.
+    /// Fetches the issuer's metadata even if it is known.
     func survey() async -> MetadataFinding {
         guard let issuer = self.issuer else { return .notAsked }
         return await self.fetch(issuer)
     }
 
-    /// Where tokens are asked for; at once where it is named or known.
+    /// The token endpoint. Returns at once if the endpoint is named or known.
     func tokenEndpoint() async throws(Unavailable) -> ProviderURL {
         if let endpoint = self.namedTokenEndpoint { return endpoint }
         return try await self.metadata().tokenEndpoint
     }
 
-    /// Where tokens are revoked, at once where it is named or known; `nil` where the provider has no such place.
-    /// Whether the configuration says where tokens are revoked, and not the issuer.
+    /// Whether the configuration, and not the issuer, names the revocation endpoint.
     var isRevocationEndpointNamed: Bool { self.issuer == nil || self.namedRevocationEndpoint != nil }
 
+    /// The revocation endpoint; `nil` if the provider has none. Returns at once if the endpoint is named or known.
     func revocationEndpoint() async throws(Unavailable) -> ProviderURL? {
         if let endpoint = self.namedRevocationEndpoint { return endpoint }
         return try await self.metadata().revocationEndpoint
@@ -99,19 +99,19 @@ final class MetadataSource: Sendable {
         }
     }
 
-    /// What is known now; where nothing is, the question has been put.
+    /// The current state. If nothing is known, a fetch has been started.
     private func knowledge() -> State {
         self.state.withLock { state in
             if case .unknown = state, let issuer = self.issuer {
-                // Owned by the state until it has its answer, and no part of any caller's task: a caller that goes
-                // away takes nothing from the others.
+                // The state owns this task until it ends. It is not part of any caller's task, so a cancelled caller
+                // does not affect the others.
                 state = .asking(Question { await self.ask(issuer) })
             }
             return state
         }
     }
 
-    /// Asks again before the next use: what the issuer said seems to be out of date.
+    /// Has the metadata fetched again before its next use, because it seems to be out of date.
     func forget() {
         guard self.issuer != nil else { return }
         self.state.withLock { state in
@@ -138,7 +138,7 @@ final class MetadataSource: Sendable {
         for address in issuer.metadataAddresses {
             switch await self.connector.get(address, deadline: deadline) {
             case .notSent(let reason), .broken(let reason):
-                // The other address is at the same host.
+                // The other address is at the same host, so it is not tried.
                 return .unreachable(reason, at: address)
             case .responded(let answer):
                 do throws(MetadataError) {
@@ -164,7 +164,7 @@ final class MetadataSource: Sendable {
         switch finding {
         case .notAsked: return
         case .found(_, _, let unusable):
-            // That a place is empty is no fault where another has what it should have.
+            // A missing document at one address is no fault if another address has one.
             for place in unusable { self.tell(place, of: issuer, at: place.error == .notFound ? .debug : .warning) }
         case .unusable(let unusable):
             for place in unusable { self.tell(place, of: issuer, at: .warning) }
@@ -197,25 +197,25 @@ final class MetadataSource: Sendable {
     }
 }
 
-/// What came of asking an issuer for its metadata (RFC 8414 §3). No token is in it, or was sent for it.
+/// The result of fetching an issuer's metadata (RFC 8414 §3). It contains no token, and no token was sent for it.
 package enum MetadataFinding: Equatable, Sendable {
     /// The configuration names no issuer.
     case notAsked
-    /// A document that can be used, and the places before it that had none.
+    /// A usable document, and the addresses tried before it that had none.
     case found(ProviderMetadata, at: String, after: [Unusable])
-    /// The issuer's host could not be asked.
+    /// The issuer's host could not be reached.
     case unreachable(VerdictReason, at: String)
-    /// No place had a document that can be used.
+    /// No address had a usable document.
     case unusable([Unusable])
 
-    /// A place, and why what is there is of no use.
+    /// An address, and why its document can't be used.
     package struct Unusable: Equatable, Sendable {
         package let address: String
-        /// Of the answer.
+        /// The status code of the response.
         package let status: Int
         package let length: Int
         package let error: MetadataError
-        /// Whom the document is about, where that is another issuer.
+        /// The issuer that the document names, if it is another one.
         package let issuer: String?
 
         package init(address: String, status: Int, length: Int, error: MetadataError, issuer: String? = nil) {

@@ -1,13 +1,12 @@
 internal import Synchronization
 
-/// Keeps the one fact that decides whether a refresh token may have been spent: whether its form was handed to the
-/// connection.
+/// Records whether a form was handed to the connection. That decides whether a refresh token may have been spent.
 ///
-///                 ┌──▶ handedOver        the connection took it
-///     untouched ──┼──▶ withheld          the connection stood, but the right to send had ended
-///                 └──▶ abandoned         the exchange ended first; the form can't go out any more
+///                 ┌──▶ handedOver        the connection took the form
+///     untouched ──┼──▶ withheld          the connection was established, but the right to send had ended
+///                 └──▶ abandoned         the exchange ended first; the form can't be sent any more
 ///
-/// What is reported as not sent stays unsent: there is no way out of the states on the right.
+/// The states on the right are final, so a form that is reported as not sent stays unsent.
 final class FormHandover: Sendable {
     enum End {
         case handedOver, withheld, abandoned
@@ -19,7 +18,7 @@ final class FormHandover: Sendable {
 
     init(mayStillSend: @escaping @Sendable () -> Bool) { self.mayStillSend = mayStillSend }
 
-    /// Asks for the right to hand the form over, now; at most once with yes.
+    /// Requests the right to hand the form over now. Returns `true` at most once.
     func begin() -> Bool {
         self.end.withLock { end in
             guard end == nil else { return false }
@@ -29,7 +28,7 @@ final class FormHandover: Sendable {
         }
     }
 
-    /// Ends it: says how far it came, and lets nothing go out after.
+    /// Ends the exchange and returns its final state. The form can't be handed over after that.
     func conclude() -> End {
         self.end.withLock { end in
             let reached = end ?? .abandoned

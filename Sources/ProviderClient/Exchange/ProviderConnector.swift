@@ -6,11 +6,11 @@ internal import NIOSSL
 internal import OAuth
 internal import TokenModel
 
-/// Carries single requests to a provider and brings back how they ended; judges nothing.
+/// Sends single requests to a provider and reports how they ended. It judges no response.
 ///
-/// One connection for each, no redirect, no second try, no decompression, HTTP/1.1, certificates always verified. An
-/// exchange that has begun is ended by its deadline or by ``shutDown()``, never by the cancellation of a task: it is
-/// awaited through a future, which does not know about tasks.
+/// Each request has its own connection, without redirects, retries or decompression, over HTTP/1.1, and certificates
+/// are always verified. Only the deadline or ``shutDown()`` ends an exchange in progress early, never the cancellation
+/// of a task: the exchange is awaited through a future, which does not know about tasks.
 final class ProviderConnector: Sendable {
     private static let connectTimeout: TimeAmount = .seconds(2)
     private static let lastLook: TimeAmount = .milliseconds(5)
@@ -33,7 +33,7 @@ final class ProviderConnector: Sendable {
 
         var pool = HTTPClient.Configuration.ConnectionPool()
         pool.concurrentHTTP1ConnectionsPerHostSoftLimit = Self.connectionsPerHost
-        // Each failure is told at once; when to try again is for those to say who hold the claim.
+        // Each failure is reported at once. The holder of the claim decides when to retry.
         pool.retryConnectionEstablishment = false
 
         var configuration = HTTPClient.Configuration(
@@ -49,13 +49,13 @@ final class ProviderConnector: Sendable {
         self.client = HTTPClient(eventLoopGroup: group, configuration: configuration)
     }
 
-    /// When a document that is asked for now must be there.
+    /// The deadline for a document that is requested now.
     func deadline() -> NIODeadline { .now() + self.timeout }
 
-    /// Posts a form. Its bytes are handed over only when the connection stands, its TLS is verified, the head of the
-    /// request is written, and `mayStillSend` says yes.
+    /// Posts a form. The form is handed to the connection only when the connection is established, its TLS is
+    /// verified, the head of the request is written, and `mayStillSend` returns `true`.
     ///
-    /// - Parameter limit: when it must be over, counted from now.
+    /// - Parameter limit: the maximum duration of the exchange, counted from now.
     func post(
         _ request: FormRequest,
         to endpoint: ProviderURL,
@@ -85,7 +85,7 @@ final class ProviderConnector: Sendable {
         case (.handedOver, .failed(let error)): .broken(TransportFault.reason(error, stood: true))
         case (.withheld, _): .notSent(.sendingTooLate)
         case (.abandoned, .failed(let error)): .notSent(TransportFault.reason(error, stood: false))
-        // An answer to a request that had not been made.
+        // A response to a request that was never sent.
         case (.abandoned, .responded): .notSent(.answerNotHTTP)
         }
     }
@@ -98,7 +98,7 @@ final class ProviderConnector: Sendable {
         }
     }
 
-    /// Ends all exchanges and lets go of the connections. Must be called once, before the last reference is gone.
+    /// Ends all exchanges and closes the connections. Must be called once, before the last reference is released.
     func shutDown() async {
         // Throws only when it was shut down before.
         try? await self.client.shutdown()
@@ -106,7 +106,7 @@ final class ProviderConnector: Sendable {
 }
 
 extension ProviderConnector {
-    /// How a request ended: with at least the head of an answer, or without.
+    /// How a request ended: with at least the head of a response, or without one.
     private enum Ending {
         case responded(ProviderResponse)
         case failed(any Error)
@@ -140,8 +140,8 @@ extension ProviderConnector {
                 eventLoop: .delegateAndChannel(on: loop)
             )
             let end = loop.scheduleTask(deadline: deadline) {
-                // A process that was stopped past the deadline may have the answer already: the connection's loop looks
-                // once more at what has come before it gives up.
+                // A process that was suspended past the deadline may have received the response already. The event
+                // loop reads the connection once more before the request fails.
                 _ = loop.scheduleTask(in: Self.lastLook) { task.fail(reason: HTTPClientError.deadlineExceeded) }
             }
             defer { end.cancel() }
@@ -161,9 +161,10 @@ extension ByteBuffer {
     }
 }
 
-/// Names what went wrong with a connection, in words that may be logged: the errors' own texts may hold anything.
+/// Names the fault of a connection in words that are safe to log. The errors' own texts may contain anything.
 enum TransportFault {
-    /// - Parameter stood: Whether the connection had stood before: an error of the socket means another thing then.
+    /// - Parameter stood: whether the connection was established before; an error of the socket has another meaning
+    ///   then.
     static func reason(_ error: any Error, stood: Bool) -> VerdictReason {
         switch error {
         case let error as HTTPClientError:

@@ -5,11 +5,11 @@ internal import OAuth
 internal import Synchronization
 internal import TokenModel
 
-/// Keeps as much of an answer as a verdict needs, whatever becomes of the connection after it.
+/// Collects the parts of a response that a verdict needs, even if the connection fails later.
 final class ResponseCollector: HTTPClientResponseDelegate {
     typealias Response = Void
 
-    /// The answer is larger than anything we read; thrown to have the connection closed.
+    /// The response exceeds the size limit. Thrown to close the connection.
     struct TooLarge: Error {}
 
     private struct Collected {
@@ -22,8 +22,8 @@ final class ResponseCollector: HTTPClientResponseDelegate {
     private let collected = Mutex(Collected())
     private let isEncrypted: Bool
 
-    /// - Parameter isEncrypted: Then a connection that was not closed in order is an error, and the end of an answer
-    ///   without a length is certain.
+    /// - Parameter isEncrypted: whether the connection uses TLS. If so, an unclean close is an error, so the end of a
+    ///   response without a length is certain.
     init(isEncrypted: Bool) { self.isEncrypted = isEncrypted }
 
     func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
@@ -47,7 +47,7 @@ final class ResponseCollector: HTTPClientResponseDelegate {
         self.collected.withLock { $0.hasEnded = true }
     }
 
-    /// What there is; `nil` without a head.
+    /// The response so far; `nil` without a head.
     func response() -> ProviderResponse? {
         self.collected.withLock { collected in
             guard let head = collected.head else { return nil }
@@ -71,7 +71,7 @@ final class ResponseCollector: HTTPClientResponseDelegate {
         return hasLength || self.isEncrypted ? .proven : .assumed
     }
 
-    /// Anything done to the body on the way, be it called a content or a transfer encoding.
+    /// All codings of the body except `chunked`, whether they are named as content or transfer codings.
     private static func encoding(_ headers: HTTPHeaders) -> String? {
         let encodings =
             headers["Content-Encoding"]

@@ -1,11 +1,11 @@
 internal import LocalFiles
 internal import NIOSSL
 
-/// The certificate that the client shows a provider (RFC 8705), and its key, each in a PEM file.
+/// The certificate that the client presents to a provider (RFC 8705), and its key, each in a PEM file.
 package struct TLSIdentity: Sendable, Equatable {
-    /// The certificate itself first, then those that vouch for it.
+    /// The client's certificate first, then the other certificates of its chain.
     package let certificate: String
-    /// Kept as ``SecretFile`` asks, and without a passphrase.
+    /// Protected as ``SecretFile`` requires, and without a passphrase.
     package let key: String
 
     package init(certificate: String, key: String) {
@@ -34,7 +34,7 @@ package struct TLSIdentity: Sendable, Equatable {
         }
         configuration.certificateChain = certificates.map { .certificate($0) }
         configuration.privateKey = .privateKey(key)
-        // By itself the client would find out with its first request.
+        // Without this check, the fault would appear only with the first request.
         do {
             _ = try NIOSSLContext(configuration: configuration)
         } catch {

@@ -1,42 +1,43 @@
 package import OAuth
 package import TokenModel
 
-/// All that must be known of a provider to talk to it.
+/// Everything needed to send requests to a provider.
 package struct ProviderSettings: Sendable {
     /// Where the endpoints come from.
     package enum Endpoints: Sendable {
         /// From the configuration.
         case named(ProviderMetadata)
-        /// From the issuer's metadata (RFC 8414), asked for when one is first needed that is not named here: a named
-        /// endpoint stands before what the issuer says.
+        /// From the issuer's metadata (RFC 8414), fetched when an endpoint is first needed that is not named here. A
+        /// named endpoint takes precedence over the metadata.
         case discovered(ProviderIssuer, tokenEndpoint: ProviderURL? = nil, revocationEndpoint: ProviderURL? = nil)
     }
 
-    /// The longest ``timeout`` that may be set.
+    /// The maximum of ``timeout``.
     package static let longestTimeout: Duration = .seconds(15)
-    /// The longest ``answerTimeout`` that may be set.
+    /// The maximum of ``answerTimeout``.
     package static let longestAnswerTimeout: Duration = .seconds(300)
 
-    /// Its name in the configuration; stands in logs.
+    /// The provider's name in the configuration. Logs contain it.
     package var name: ProviderID
     /// Where its endpoints come from.
     package var endpoints: Endpoints
-    /// Martlet's registration there.
+    /// Martlet's registration at the provider.
     package var client: RegisteredClient
-    /// Added to each token request.
+    /// The parameters that are added to each token request.
     package var tokenParameters: TokenParameters
-    /// How long anybody waits for it, and the longest that it is asked for anything but tokens; held to between 1 ms and
-    /// ``longestTimeout``.
+    /// How long a caller waits for the provider, and the limit for each exchange except token requests. Clamped to
+    /// between 1 ms and ``longestTimeout``; default 8 s.
     package var timeout: Duration
-    /// For a whole token request; held to between ``timeout`` and ``longestAnswerTimeout``.
+    /// The limit for a whole token request. Clamped to between ``timeout`` and ``longestAnswerTimeout``; default
+    /// ``timeout``.
     package var answerTimeout: Duration
-    /// What its answers are measured by.
+    /// The rules by which its responses are judged.
     package var rules: ResponseRules
-    /// A PEM file of the only roots to trust; `nil`: the system's.
+    /// A PEM file with the only trusted root certificates; `nil` for the system's.
     package var trustRoots: String?
-    /// What the client shows a provider that asks who it is; `nil`: nothing.
+    /// The certificate that the client presents to a provider that requests one; `nil` for none.
     package var identity: TLSIdentity?
-    /// Takes `http` endpoints that the issuer names, on any host.
+    /// Accepts `http` endpoints in the issuer's metadata, on any host.
     package var allowCleartext: Bool
 
     package init(
@@ -66,9 +67,9 @@ package struct ProviderSettings: Sendable {
 }
 
 extension ProviderSettings {
-    /// Who issues this provider's tokens.
+    /// The issuer of this provider's tokens.
     ///
-    /// - Parameter found: the token endpoint that the issuer names, where that is known.
+    /// - Parameter found: the token endpoint in the issuer's metadata, if it is known.
     package func issuer(naming found: ProviderURL? = nil) -> TokenIssuer {
         switch self.endpoints {
         case .named(let metadata): .tokenEndpoint(metadata.tokenEndpoint.endpointID)
@@ -77,7 +78,7 @@ extension ProviderSettings {
         }
     }
 
-    /// The issuer as its assertions may name it; `nil` where the configuration does not say it.
+    /// The issuer's URL as an audience of assertions; `nil` if the configuration names no issuer.
     var issuerName: String? {
         guard case .discovered(let issuer, _, _) = self.endpoints else { return nil }
         return issuer.url.text

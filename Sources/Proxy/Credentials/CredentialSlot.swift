@@ -1,10 +1,10 @@
 package import NIOCore
 package import TokenModel
 
-/// One account's current pass on one event loop, with the lines that carry its token, made once per pass. An object, for
-/// the same reason as ``Gateway``.
+/// One account's current credential on one event loop, with the head lines that carry its token, which are made once
+/// per credential. It is a class for the same reason as ``Gateway``.
 package final class CredentialSlot {
-    /// Whose a token is, and whose it was before.
+    /// The provider that a token belongs to, and those it belonged to before.
     private struct Owner: Equatable {
         let provider: ProviderID
         let formerProviders: [ProviderID]
@@ -13,18 +13,18 @@ package final class CredentialSlot {
     package let account: AccountID
     private var injections: [Injection]
     package private(set) var credential: UpstreamCredential?
-    /// What each request asks of the credential, apart from it: a copy of the credential costs a count for each of its parts.
+    /// The parts of the credential that each request needs, apart from it: copying the credential retains every part.
     private var token: TokenVersion?
     private var origin = TokenOrigin(observedEpoch: .start, owner: 0)
-    /// All whose passes were ever here, so that ``TokenOrigin`` can name one by its place.
+    /// The owners of all credentials that were ever here, so that ``TokenOrigin`` can name one by its index.
     private var owners: [Owner] = []
     private var usableUntil = BootInstant.distantPast
     private var lines: [ByteBuffer] = []
-    /// The credential is there, good or not.
+    /// The slot holds a credential, usable or not.
     package var hasCredential: Bool { self.token != nil }
     /// A request has carried this credential's token.
     package private(set) var isUsed = false
-    /// An upstream has taken this credential's token.
+    /// An upstream has accepted this credential's token.
     package private(set) var isProven = false
 
     init(account: AccountID, injections: [Injection]) {
@@ -37,7 +37,7 @@ package final class CredentialSlot {
     }
 
     func install(_ credential: UpstreamCredential) {
-        // Only for a credential that says something new: a doubled event must not make lines again.
+        // A repeated event with an equal credential must not make the lines again.
         guard self.credential != credential else { return }
         self.credential = credential
         self.token = TokenVersion(credential)
@@ -49,7 +49,7 @@ package final class CredentialSlot {
         self.lines = self.injections.map { $0.line(for: credential) }
     }
 
-    /// Heads have copies: the lines are nobody else's.
+    /// Overwrites the lines. Heads have copies, so nobody else uses the lines' memory.
     private func wipeLines() {
         for index in self.lines.indices { self.lines[index].wipe() }
         self.lines = []
@@ -62,20 +62,20 @@ package final class CredentialSlot {
         return self.owners.count - 1
     }
 
-    /// Prepares lines for `injections`, which begin with those there are.
+    /// Prepares lines for `injections`, which begin with the present ones.
     func prepare(_ injections: [Injection]) {
         guard injections.count > self.injections.count else { return }
         if let credential { self.lines += injections.dropFirst(self.injections.count).map { $0.line(for: credential) } }
         self.injections = injections
     }
 
-    /// - Returns: whether that is news.
+    /// - Returns: whether this is the first time for the current credential.
     func use() -> Bool {
         defer { self.isUsed = true }
         return !self.isUsed
     }
 
-    /// - Returns: whether that is news.
+    /// - Returns: whether this is the first time for the current credential.
     func prove(_ token: TokenVersion) -> Bool {
         guard !self.isProven, self.token == token else { return false }
         self.isProven = true
@@ -94,7 +94,8 @@ package final class CredentialSlot {
         return credential
     }
 
-    /// The prepared line of the credential, and which token set it carries, if that may be written at `now` and is not `refused`.
+    /// The prepared line of the credential, and the token set that it carries, if the token may be written at `now` and
+    /// is not `refused`.
     func line(
         _ index: Int,
         at now: BootInstant,
@@ -104,7 +105,7 @@ package final class CredentialSlot {
         return (self.lines[index], token, self.origin)
     }
 
-    /// Whose the last pass was; `nil` where none has ever come.
+    /// The provider of the last credential; `nil` where none has ever come.
     var provider: ProviderID? { self.owners.isEmpty ? nil : self.owners[self.origin.owner].provider }
 
     /// Judges a token that was in this slot.
@@ -118,7 +119,7 @@ package final class CredentialSlot {
         )
     }
 
-    /// Whether a request under way with a token that was in this slot may go on to its end, where that is dead.
+    /// Whether a request in progress may finish although its token, which was in this slot, is dead.
     func mayEnd(with origin: TokenOrigin, by epochs: KillEpochs) -> Bool {
         let owner = self.owners[origin.owner]
         return epochs.mayEnd(
@@ -130,22 +131,24 @@ package final class CredentialSlot {
     }
 }
 
-/// The lines hold the token: nothing of a slot is shown but whose it is.
+/// The lines hold the token, so a description of a slot shows nothing but its account.
 extension CredentialSlot: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "slot of \(self.account)" }
     package var debugDescription: String { self.description }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What the kill switch asks of a token that a request carries, besides its slot: two numbers, which cost nothing to copy.
+/// What the kill switch needs to judge a token that a request carries, besides its slot: two numbers, which cost
+/// nothing to copy.
 package struct TokenOrigin: Equatable, Sendable {
     /// The kill epoch that the token's writer had read.
     package let observedEpoch: Epoch
-    /// Whose token it is, and was before: a place in the slot's list.
+    /// The index, in the slot's list, of the providers that the token belongs to and belonged to before.
     let owner: Int
 }
 
-/// Which field carries the token, and what stands before it there. The one place of the data path that opens a token.
+/// The header field that carries the token, and the text ahead of it there. On the data path only this type reads a
+/// token's bytes.
 package struct Injection: Sendable, Hashable {
     package var header: String
     package var prefix: String
@@ -157,7 +160,7 @@ package struct Injection: Sendable, Hashable {
 
     /// The injected line and the empty line that ends the head.
     ///
-    /// Tokens are checked for characters that could end a line when they are taken from a provider or an import.
+    /// Characters that could end a line are refused when a token is taken from a provider or an import.
     package func line(for credential: UpstreamCredential) -> ByteBuffer {
         var line = ByteBuffer()
         line.reserveCapacity(self.header.utf8.count + self.prefix.utf8.count + credential.accessToken.count + 6)
@@ -170,8 +173,8 @@ package struct Injection: Sendable, Hashable {
     }
 }
 
-/// The credential of each account as it was last announced, whether any route uses it or not: when a route comes that does,
-/// nobody announces it again. Dead ones are not kept.
+/// The last announced credential of each account, whether any route uses it or not: nothing is announced again when a
+/// route that uses it is added. Dead credentials are not kept.
 package struct CredentialTable: Sendable {
     private var credentials: [AccountID: UpstreamCredential] = [:]
     /// Which tokens are dead.
@@ -187,7 +190,7 @@ package struct CredentialTable: Sendable {
         }
     }
 
-    /// Goes by a kill log from now on, unless that is an older one.
+    /// Adopts a kill log, unless it is older than the current one, and drops dead credentials.
     package mutating func fence(_ epochs: KillEpochs) {
         if epochs.last >= self.epochs.last { self.epochs = epochs }
         self.credentials = self.credentials.filter { self.epochs.verdict(on: $0.value) == .live }

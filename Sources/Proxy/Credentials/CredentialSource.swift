@@ -1,34 +1,35 @@
 package import TokenModel
 
-/// What the data path asks of whoever refreshes tokens.
+/// What the data path needs from the component that refreshes tokens.
 package protocol CredentialSource: Sendable {
-    /// Sees to it that `account` has a usable credential, by a refresh if need be, and names it.
+    /// Ensures that `account` has a usable credential, by a refresh if necessary, and returns it.
     ///
-    /// The credential has been announced to the event loops (``CredentialEvent``) before this returns. When `refused` is still the
-    /// account's current generation although an upstream refused it, and no refresh is due, that same credential comes back.
+    /// The credential has been announced to the event loops (``CredentialEvent``) before this returns. If `refused` is
+    /// still the account's current generation although an upstream refused it, and no refresh is due, this returns that
+    /// same credential.
     func credential(for account: AccountID, refused: TokenVersion?) async throws(CredentialError) -> UpstreamCredential
 
-    /// A request has carried the token, whatever comes of it: the account is in use. Told once per token set and event
-    /// loop; comes back at once.
+    /// A request has carried the token, so the account is in use, whatever the response. Called once per token set and
+    /// event loop; returns at once.
     func used(_ token: TokenVersion, of account: AccountID)
 
-    /// An upstream took the token: a later refusal of it means its end, not an upstream that refuses everything. Told
-    /// once per token set and event loop.
+    /// An upstream accepted the token. A later refusal then means the token's end, not an upstream that refuses
+    /// everything. Called once per token set and event loop.
     func accepted(_ token: TokenVersion, of account: AccountID)
 
-    /// An upstream refused the token with which a request was sent again after a 401. Told with each such answer; comes
-    /// back at once.
+    /// An upstream refused the token of a request that was sent again after a 401. Called for each such response;
+    /// returns at once.
     func refusedAgain(_ token: TokenVersion, of account: AccountID)
 }
 
-/// A loop's question for a credential, on its way to the ``CredentialSource``.
+/// An event loop's request for a credential, on its way to the ``CredentialSource``.
 struct CredentialQuery: Sendable {
     let account: AccountID
     let refused: TokenVersion?
     let resume: @Sendable (Result<UpstreamCredential, CredentialError>) -> Void
 }
 
-/// Why the data path itself sends no token.
+/// The reasons for which the data path itself sends no token.
 extension CredentialError {
     static var accountKilled: CredentialError {
         CredentialError(.killed, "a kill covers the account: no token of it is used until that is lifted")

@@ -1,7 +1,7 @@
 package import TokenModel
 
-/// What requests wait for: a credential for a slot's account, other than the one that was refused. Those who wait for the same
-/// share one question.
+/// What requests wait for: a credential for a slot's account, other than the refused one. Requests that wait for the
+/// same share one query.
 package struct WaiterKey: Hashable, Sendable {
     package var slot: Int
     package var refused: TokenVersion?
@@ -12,12 +12,13 @@ package struct WaiterKey: Hashable, Sendable {
     }
 }
 
-/// Who waits for credentials on one event loop, in the order they came.
+/// The waiters for credentials on one event loop, in order of arrival.
 ///
-/// A waiter that has left is not looked for, but passed over when the answer comes; where those are the most, they are
-/// cleared away. So the room holds no more than twice those who wait, and leaving costs a few steps on the average.
+/// A waiter that has left stays in the list, and is skipped when the credential arrives. When such entries are the
+/// majority, they are removed. So the list holds at most about twice the entries it needs, and leaving takes a few
+/// steps on average.
 package struct Waiters<Waiter> {
-    /// Fewer that have left are not worth a look.
+    /// Up to this many entries of waiters that have left are not worth removing.
     private static var tolerated: Int { 16 }
 
     private struct Group {
@@ -29,30 +30,30 @@ package struct Waiters<Waiter> {
 
     package init() {}
 
-    /// How many are held here for `key`, with those who have left.
+    /// The number of waiters that are held for `key`, with those that have left.
     package func held(_ key: WaiterKey) -> Int { self.benches[key]?.waiters.count ?? 0 }
 
-    /// Asks for `key` though nobody waits for it.
+    /// Starts a query for `key` although nobody waits for it.
     ///
-    /// - Returns: whether the question is new.
+    /// - Returns: whether the query is new.
     package mutating func ask(_ key: WaiterKey) -> Bool {
         guard self.benches[key] == nil else { return false }
         self.benches[key] = Group()
         return true
     }
 
-    /// Lets `waiter` wait for the answer.
+    /// Adds `waiter` to those that wait for `key`.
     ///
-    /// - Returns: whether the question is new.
+    /// - Returns: whether the query is new.
     package mutating func enter(_ waiter: Waiter, _ key: WaiterKey) -> Bool {
         let isNew = self.ask(key)
         self.benches[key]?.waiters.append(waiter)
         return isNew
     }
 
-    /// One of those who wait for `key` has left.
+    /// Notes that one of the waiters for `key` has left.
     ///
-    /// - Parameter stays: tells of a waiter whether it has not.
+    /// - Parameter stays: whether a waiter still waits.
     package mutating func left(_ key: WaiterKey, stays: (Waiter) -> Bool) {
         guard var bench = self.benches.removeValue(forKey: key) else { return }
         bench.left += 1
@@ -63,12 +64,13 @@ package struct Waiters<Waiter> {
         self.benches[key] = bench
     }
 
-    /// Forgets those who wait for any of `keys`, who are told otherwise, and that it was asked: whoever comes asks anew.
+    /// Forgets the queries for `keys`, and their waiters, which get their result elsewhere. The next waiter starts a
+    /// new query.
     package mutating func forget(_ keys: (WaiterKey) -> Bool) {
         self.benches = self.benches.filter { !keys($0.key) }
     }
 
-    /// The answer is there: takes all who waited for it, with those who have left.
+    /// Removes the query for `key`, whose result has come, and returns its waiters, with those that have left.
     package mutating func empty(_ key: WaiterKey) -> [Waiter] {
         self.benches.removeValue(forKey: key)?.waiters ?? []
     }

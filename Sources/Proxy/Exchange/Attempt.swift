@@ -1,4 +1,4 @@
-/// The attempts to have one request answered: which comes next, decided without touching a connection.
+/// The attempts to get a response to one request. It decides which step comes next and touches no connection.
 ///
 ///     idle ──begin──▶ waiting ◀──lapsed── connecting ──sent──▶ sent ──judged──▶ settled
 ///                        │                  ▲ │ ▲ ▲             │ │ │
@@ -8,32 +8,33 @@
 ///                        │                    └─asking─▶ asked ───┘ │
 ///                        └─────────token rejected, once─────────────┘
 ///
-/// In `asked` the head is out with `Expect: 100-continue`, and the body waits for the upstream's word; otherwise it is as
-/// `sent`. From every state but `idle` a local reply, or the caller's leaving, leads back to it.
+/// In `asked` the head was sent with `Expect: 100-continue`, and the body waits for the upstream's `100 Continue`;
+/// otherwise the state behaves like `sent`. A local reply or the caller's disconnect leads from any state back to
+/// `idle`.
 package struct Attempt: ~Copyable {
     package enum Phase: Equatable, Sendable {
         case idle
-        /// For a credential.
+        /// Waiting for a credential.
         case waiting
         case connecting, asked, sent
-        /// The response goes to the caller, and nothing is sent again.
+        /// The response goes to the caller, and the request is not sent again.
         case settled
         case poisoned
     }
 
-    /// How often a request may find its credential ended when its connection is ready.
+    /// How many times a request may find its credential unusable when its connection is ready.
     private static let lapseLimit = 3
 
     package private(set) var phase = Phase.idle
-    /// It waits for another token than the one that was rejected.
+    /// A response is held, and the request waits for another token than the rejected one.
     private var holdsRejection = false
     /// The connection had served another request before.
     private var isReused = false
-    /// It is sent again after a rejected token. Once is all.
+    /// The request was sent again after a rejected token, which happens at most once.
     package private(set) var isReplay = false
-    /// It is sent again after a stale connection. Once is all.
+    /// The request was sent again after a stale connection, which happens at most once.
     private var isRetry = false
-    /// It is sent again without an expectation, which an upstream has refused. Once is all.
+    /// The request was sent again without the expectation that an upstream has refused, which happens at most once.
     private var hasDroppedExpectation = false
     private var lapses = 0
 
@@ -41,7 +42,7 @@ package struct Attempt: ~Copyable {
 
     package enum Begin: Equatable, Sendable { case connect, wait }
 
-    /// The request may go.
+    /// Starts the first attempt.
     package mutating func begin(hasCredential: Bool) -> Begin {
         assert(self.phase == .idle, "the last request is not over")
         self.phase = hasCredential ? .connecting : .waiting
@@ -50,16 +51,16 @@ package struct Attempt: ~Copyable {
 
     package enum Credential: Equatable, Sendable {
         case connect
-        /// Discard the response that is held, and send the request again.
+        /// Discard the held response, and send the request again.
         case replay
-        /// The response that is held goes to the caller after all.
+        /// Pass the held response to the caller.
         case passHeld
         case ignore
     }
 
-    /// A credential was asked for, and is there.
+    /// The requested credential has arrived.
     ///
-    /// - Parameter isNewer: than the one that was rejected; meaningless where none was.
+    /// - Parameter isNewer: it differs from the rejected one; meaningless where none was rejected.
     package mutating func credentialArrived(isNewer: Bool) -> Credential {
         guard self.phase == .waiting else { return .ignore }
         guard self.holdsRejection else {
@@ -76,12 +77,12 @@ package struct Attempt: ~Copyable {
         return .replay
     }
 
-    /// It waits for a credential or a connection: a failure of either is told to the caller.
+    /// The request waits for a credential or a connection. A failure of either is reported to the caller.
     package var isPending: Bool { self.phase == .waiting || self.phase == .connecting }
 
     package enum Lapsed: Equatable, Sendable { case wait, fail }
 
-    /// A connection is there, and the credential is not any more.
+    /// A connection is ready, but the credential is no longer usable.
     package mutating func lapsed() -> Lapsed {
         guard self.phase == .connecting else { return self.poison(.fail) }
         self.lapses += 1
@@ -92,16 +93,16 @@ package struct Attempt: ~Copyable {
 
     /// The authorized head was handed to a connection.
     ///
-    /// - Parameter asks: it says `Expect: 100-continue`, and the body waits.
+    /// - Parameter asks: the head says `Expect: 100-continue`, and the body waits.
     package mutating func sent(onReused isReused: Bool, asks: Bool = false) {
         guard self.phase == .connecting else { return self.poison(()) }
         self.isReused = isReused
         self.phase = asks ? .asked : .sent
     }
 
-    /// The upstream wants the body, or has had its time to say so.
+    /// The upstream wants the body, or its time to say so is over.
     ///
-    /// - Returns: whether it was asked.
+    /// - Returns: whether the upstream was asked.
     package mutating func continued() -> Bool {
         guard self.phase == .asked else { return false }
         self.phase = .sent
@@ -111,10 +112,10 @@ package struct Attempt: ~Copyable {
     /// What is known of a response.
     package struct Response: Equatable, Sendable {
         package var rejectsToken: Bool
-        /// All of the request's body that was taken is still there to be sent again, and nothing of a response has gone
-        /// to the caller.
+        /// The part of the request body read so far is kept for a replay, and nothing of a response has gone to the
+        /// caller.
         package var isRepeatable: Bool
-        /// It is a 417, and all of the request's body that was taken is still there.
+        /// The response is a 417, and the part of the request body read so far is kept for a replay.
         package var refusesExpectation: Bool
 
         package init(rejectsToken: Bool, isRepeatable: Bool, refusesExpectation: Bool = false) {
@@ -126,23 +127,23 @@ package struct Attempt: ~Copyable {
 
     package enum Judgement: Equatable, Sendable {
         case pass
-        /// It is the response to a replay, and rejects that token too.
+        /// Pass the response to a replay, which rejects the new token too.
         case passMarkedReplayed
-        /// Hold it, and have the account refreshed.
+        /// Hold the response, and have the account refreshed.
         case hold
-        /// It goes on, since the request can't be sent again; the next one shall find a fresh token.
+        /// Pass the response, since the request can't be sent again; refresh the token for the next request.
         case passAndRefresh
-        /// Discard it, and send the request again as it is, but without the expectation.
+        /// Discard the response, and send the same request again without the expectation.
         case sendAgain
         case fail
     }
 
-    /// A response has come, and all that is needed to judge it.
+    /// Judges a response, once everything needed for that has come.
     package mutating func judge(_ response: Response) -> Judgement {
         switch self.phase {
         case .asked where response.refusesExpectation && !self.hasDroppedExpectation:
-            // The expectation was the gateway's own: what becomes of it is nothing to the caller, even where that has
-            // seen an interim response, which promises nothing.
+            // The gateway itself added the expectation, so its refusal does not concern the caller. That holds even if
+            // the caller has seen an interim response, which promises nothing.
             self.hasDroppedExpectation = true
             self.phase = .connecting
             return .sendAgain
@@ -160,16 +161,16 @@ package struct Attempt: ~Copyable {
         }
     }
 
-    /// HTTP is over on this connection (101).
+    /// The upstream switched protocols (101): HTTP is over on this connection.
     package mutating func switched() {
         guard self.phase == .sent else { return self.poison(()) }
         self.phase = .settled
     }
 
-    /// The connection is gone before any byte of a response.
+    /// The connection was lost before a response.
     ///
     /// - Parameter mayRepeat: the body is kept, and the method is idempotent or nothing of the request was flushed.
-    /// - Returns: whether the request goes once more, on a new connection.
+    /// - Returns: whether the request is sent once more, on a new connection.
     package mutating func lost(mayRepeat: Bool) -> Bool {
         guard self.phase == .sent || self.phase == .asked, self.isReused, mayRepeat, !self.isRetry else { return false }
         self.isRetry = true

@@ -3,21 +3,22 @@ import NIOCore
 import Telemetry
 import TokenModel
 
-/// The ends of an exchange: by the last byte, by a local reply, by time or by force.
+/// The ends of an exchange: the last byte, a local reply, a timeout or a forced close.
 extension Exchange {
-    /// Both streams are over: the next request may begin, or the connection ends.
+    /// Ends an exchange whose streams are both over: the next request may begin, or the connection ends.
     ///
-    /// - Parameter isReusable: the upstream connection is clean for another request.
+    /// - Parameter isReusable: the upstream connection can serve another request.
     func finish(isReusable: Bool) {
         let requestID = self.requestID
         if self.isTunnel {
-            // Both connections end behind what each was sent.
+            // Each connection closes after the bytes already written to it.
             if let idle = self.match?.route.plan.timeouts.idle { self.upstream?.closeWhenWritten(within: idle) }
             self.upstream = nil
         } else {
             self.releaseUpstream(reusable: isReusable)
         }
-        // The last that was sent may have found the connection gone; then this was ended there, and the next may have begun.
+        // Flushing may have found the connection gone. Then the exchange was ended there, and the next one may have
+        // begun.
         guard self.requestID == requestID, self.match != nil else { return }
         self.endDownstream()
     }
@@ -29,7 +30,7 @@ extension Exchange {
         self.downstream.finished(isWhole: isWhole)
     }
 
-    /// A response of the gateway's own.
+    /// Ends the exchange with a local reply.
     func reply(_ error: GatewayError) {
         var error = error
         if let plan = self.match?.route.plan {
@@ -41,11 +42,12 @@ extension Exchange {
         self.record?.bytesOut += self.downstream.localReply(error, isWhole: self.request.isWhole)
         self.needsDownstreamFlush = true
         self.endDownstream()
-        // It goes at once: a caller that has ended its side is gone before the tick is over, and nothing waits for more.
+        // Flush at once: a caller that has ended its side is gone before the tick's end, and no more output follows.
         self.flush()
     }
 
-    /// Ends what the upstream or the caller has broken, or let take too long: the caller is told where that can be done.
+    /// Ends an exchange that the upstream or the caller has broken or let time out. The caller is told where that is
+    /// possible.
     func fail(with error: GatewayError) {
         self.releaseUpstream(reusable: false)
         guard self.response.hasBegun else { return self.reply(error) }
@@ -53,20 +55,20 @@ extension Exchange {
         self.endBegun()
     }
 
-    /// Ends an exchange whose request can't go on, and whose response has begun: it is cut, or whole already.
+    /// Ends an exchange whose request can't go on and whose response has begun. An incomplete response is cut.
     func endBegun() {
         if self.response.phase == .ended { self.stopRequest() } else { self.cut() }
     }
 
-    /// The response is whole, and the rest of the request has nowhere to go. A tunnel is cut.
+    /// Ends an exchange whose response is complete while the rest of its request can't be sent. A tunnel is cut.
     func stopRequest() {
         guard !self.isTunnel else { return self.cut() }
         self.request.stop()
         self.finish(isReusable: false)
     }
 
-    /// Ends a response that can't be whole any more. What has come of it goes on; then the end tells of the cut where its
-    /// framing does, and a reset where nothing else could (RFC 9112 §8).
+    /// Ends a response that can't be completed. The part that has come is still sent. Then its framing shows the caller
+    /// the cut, or a reset does where the framing can't (RFC 9112 §8).
     func cut() {
         guard self.downstream.showsCut else { return self.abort() }
         let isWhole = self.request.isWhole
@@ -75,7 +77,7 @@ extension Exchange {
         self.downstream.cut(isWhole: isWhole)
     }
 
-    /// Ends both sides so that neither can take what it has for whole.
+    /// Ends both connections so that neither peer can take an incomplete message for a complete one.
     func abort() {
         self.releaseUpstream(reusable: false)
         self.forget()
@@ -86,7 +88,7 @@ extension Exchange {
         guard let upstream = self.upstream else { return }
         let isReusable = reusable && upstream.hasSentAll && self.head?.mayMisleadItsAnswer != true
         if isReusable, self.needsUpstreamFlush {
-            // A response in one read with the word that the body is wanted: that is written, and has not gone yet.
+            // The response came in one read with `100 Continue`: the body has been written, but not flushed yet.
             self.flushUpstream()
             guard self.upstream == upstream else { return }
         }
@@ -94,7 +96,7 @@ extension Exchange {
         if isReusable { upstream.release() } else { upstream.cancel() }
     }
 
-    /// Nothing of the request stays, but its number.
+    /// Clears everything about the request except its number.
     func forget() {
         if let record = self.record.take() { self.loop.meter.ended(record, at: .now) }
         if self.wait != nil { self.loop.stopsWaiting(self) }
@@ -116,10 +118,10 @@ extension Exchange {
 // MARK: - Time
 
 extension Exchange {
-    /// How long a body is held for the upstream's word.
+    /// How long a body waits for the upstream's `100 Continue`.
     private static let patience = Duration.seconds(1)
 
-    /// Called by the sweep: ends what has not moved for too long.
+    /// Called by the sweep: ends an exchange that has not moved for too long.
     func sweep() {
         let now = self.loop.coarseNow
         if self.attempt.phase == .asked, self.response.phase == .none,
@@ -143,19 +145,19 @@ extension Exchange {
         self.fail(with: self.timeoutError)
     }
 
-    /// How long the exchange may stay as it is without anything moving.
+    /// How long the exchange may stay in its present state without anything moving; `nil` for no limit.
     private var timeLimit: Duration? {
         guard let timeouts = self.match?.route.plan.timeouts else { return nil }
         guard self.response.phase == .none || self.response.phase == .held else { return timeouts.idle }
         return switch self.attempt.phase {
         case .waiting: self.loop.credentialTimeout
-        // A dial has this limit itself, and knows better what failed.
-        // Requests that one credential released come all at once: they wait for their turn as for a response.
+        // A dial enforces this limit itself, and reports more exactly what failed.
+        // One credential releases its requests all at once, so they wait in the pool's queue as for a response.
         case .connecting: self.isReleased ? timeouts.response : timeouts.connect
         case .sent: self.request.isWhole ? timeouts.response : timeouts.idle
-        // A body that must be whole is waited for.
+        // A body that must be whole is still being read.
         case .idle: timeouts.idle
-        // Its wait ends by itself.
+        // `asked` ends after ``patience``.
         case .asked, .settled, .poisoned: nil
         }
     }
@@ -177,8 +179,8 @@ extension Exchange {
         }
     }
 
-    /// The body is waited for, and comes too slowly. Once a response is on its way the two sides may be talking, and only
-    /// silence counts.
+    /// The exchange waits for the body, and the body comes too slowly. Once a response has begun, both sides may be in
+    /// a dialogue, and only silence counts.
     private func isBodyTooSlow() -> Bool {
         guard !self.request.isWhole, self.response.phase == .none, self.wantsBody else { return false }
         guard self.attempt.phase == .sent || self.request.awaitsWhole else { return false }
@@ -186,7 +188,7 @@ extension Exchange {
         return self.pace.isTooSlow(self.record?.bytesIn ?? 0, by: self.loop.callerTimeouts)
     }
 
-    /// A head has begun, and does not come to its end.
+    /// A request head has begun, but was not completed in time.
     func headIsOverdue() {
         self.request.fail()
         self.record = RequestRecord(method: HTTPMethod.other.name, startedAt: .now)
@@ -199,11 +201,12 @@ extension Exchange {
 // MARK: - Flushing
 
 extension Exchange {
-    /// Hands what was written to the kernel when the loop has gone through all that is there to be read now.
+    /// Hands the written bytes to the kernel after the loop has handled all that can be read now.
     ///
-    /// Whoever is written to wakes up, answers, and goes to sleep again; to wake it costs more than to write. Writes that
-    /// follow each other closely find it awake. What fills a connection goes at once, so that reads need not stop for it, and
-    /// so does what is large, since it costs more to copy than its reader to wake.
+    /// A peer that is written to wakes up, replies, and goes to sleep again. Waking it costs more than the write, and
+    /// writes in close succession find it awake. Two kinds of output are flushed at once: output that fills a
+    /// connection, so that reads need not stop for it, and large output, because copying it costs more than waking its
+    /// reader.
     func flushSoon() {
         guard self.needsUpstreamFlush || self.needsDownstreamFlush else { return }
         let upstream = self.upstream
@@ -215,7 +218,7 @@ extension Exchange {
         self.loop.flushSoon(self)
     }
 
-    /// Hands what was written to the kernel.
+    /// Hands the written bytes to the kernel.
     func flush() {
         self.flushUpstream()
         if self.needsDownstreamFlush {
@@ -231,10 +234,10 @@ extension Exchange {
     }
 }
 
-// MARK: - What is counted
+// MARK: - Metrics and the access log
 
 extension Exchange {
-    /// A response was judged.
+    /// Records how a response was judged.
     func note(_ judgement: Attempt.Judgement) {
         switch judgement {
         case .hold: self.record?.replay = .held
@@ -245,7 +248,7 @@ extension Exchange {
         }
     }
 
-    /// Why the caller gets a local reply, or no whole response of the upstream's.
+    /// Records why the caller gets a local reply or an incomplete response.
     func note(_ error: GatewayError) {
         self.record?.error = error.code.rawValue
         self.record?.reason = error.message
@@ -254,7 +257,7 @@ extension Exchange {
 }
 
 extension HTTPMethod {
-    /// As logs show it.
+    /// The name that logs show.
     var name: StaticString {
         switch self {
         case .get: "GET"

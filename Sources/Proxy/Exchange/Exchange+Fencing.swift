@@ -1,13 +1,13 @@
 import Telemetry
 import TokenModel
 
-/// How far a kill, or the end of the lease, concerns an exchange.
+/// How a kill, or the end of the lease, affects an exchange.
 package struct FencingReach: Equatable, Sendable {
-    /// Its upstream connection carries a token that is dead now.
+    /// The upstream connection carries a token that is dead now.
     package var carriesDead: Bool
-    /// With that it may go on to its end, since the head has left.
+    /// The exchange may finish with that token: the head has left, and the kill allows it.
     package var mayEnd: Bool
-    /// No token may come for its account.
+    /// A kill forbids any token for the account.
     package var isKilled: Bool
 
     package init(carriesDead: Bool, mayEnd: Bool, isKilled: Bool) {
@@ -17,27 +17,27 @@ package struct FencingReach: Equatable, Sendable {
     }
 
     package enum Consequence: Equatable, Sendable {
-        /// The upstream connection goes, where there is one, and the caller is told.
+        /// Close the upstream connection, if there is one, and send a local reply.
         case reply
-        /// The upstream connection goes, and the response that was held back with it; another token may come yet.
+        /// Close the upstream connection and lose the held response; another token may still come.
         case loseHeld
-        /// Response bytes went out: both connections are reset, so that the caller sees that the response is not whole.
+        /// Reset both connections: response bytes went out, so the caller must see that the response is incomplete.
         case abort
-        /// The response is whole: the rest of the request stays here.
+        /// Don't send the rest of the request; the response is complete.
         case stopRequest
         case drain
         case ignore
     }
 
-    /// What it means for an exchange that stands so.
+    /// The consequence for an exchange in these phases.
     package func consequence(_ attempt: Attempt.Phase, _ response: ResponseStream.Phase) -> Consequence {
         guard attempt != .poisoned else { return .abort }
         let isWithUpstream = attempt == .asked || attempt == .sent || response.isThere
         guard isWithUpstream else {
-            // No token is with any connection: it waits for one, or will find its slot empty.
+            // No connection has the token: the request waits for one, or will find its slot empty.
             return self.isKilled ? .reply : .ignore
         }
-        // It waits for another token, and in vain if there may be none.
+        // The request waits for another token, and none may come for a killed account.
         if response == .held, self.isKilled { return .reply }
         guard self.carriesDead else { return .ignore }
         guard !self.mayEnd else { return .drain }
@@ -54,16 +54,17 @@ extension ResponseStream.Phase {
     fileprivate var isThere: Bool { self != .none }
 }
 
-/// A request under way whose token, or account, was killed.
+/// Requests in progress whose token or account was killed.
 extension Exchange {
-    /// Does what ``FencingReach`` says, in this tick.
+    /// Applies the consequence of ``FencingReach``, in this tick.
     ///
-    /// - Parameter killed: slots for whose accounts no token may come.
+    /// - Parameter killed: slots whose accounts may get no token.
     func fence(killed: Set<Int>) -> FencedExchanges {
         guard let slot = self.match?.route.slot else { return FencedExchanges() }
         let requestID = self.requestID
         let mayEnd = self.carriesDead(slot) && self.mayEndWithIt(slot) && self.isHeadOut
-        // Looking may have lost its connection, and so have ended the exchange. What has begun since is of after the kill.
+        // `isHeadOut` flushes, which may have lost the connection and ended the exchange. A request that has begun
+        // since then came after the kill.
         guard self.requestID == requestID, self.match != nil else { return FencedExchanges() }
         let carriesDead = self.carriesDead(slot)
         let reach = FencingReach(carriesDead: carriesDead, mayEnd: mayEnd, isKilled: killed.contains(slot))
@@ -75,8 +76,8 @@ extension Exchange {
         }
     }
 
-    /// No token may leave any more: what the kernel does not have of a head by now must not go out later, when a kill has
-    /// stopped waiting for this process.
+    /// Ends an exchange whose head the kernel does not have completely. No token may leave after the lease's end: a
+    /// kill does not wait for this process any longer, so the head must not go out later.
     func leaseEnded() {
         guard self.sentOrigin != nil, self.upstream != nil, !self.isHeadOut, self.upstream != nil else { return }
         let reach = FencingReach(carriesDead: true, mayEnd: false, isKilled: false)
@@ -109,21 +110,21 @@ extension Exchange {
         return consequence
     }
 
-    /// An upstream connection has its token, or will get it at the tick's end, and that is dead.
+    /// An upstream connection has the request's token, or will get it at the tick's end, and the token is dead.
     private func carriesDead(_ slot: Int) -> Bool {
         guard self.upstream != nil, let origin = self.sentOrigin else { return false }
         return !self.loop.gateway.isLive(origin, slot: slot)
     }
 
-    /// Each kill that is about its token lets requests under way go on to their end.
+    /// Every kill that covers the token lets requests in progress finish.
     private func mayEndWithIt(_ slot: Int) -> Bool {
         self.sentOrigin.map { self.loop.gateway.mayEnd($0, slot: slot) } ?? false
     }
 
-    /// The kernel has all of the head.
+    /// The kernel has all of the request head.
     private var isHeadOut: Bool {
         guard let upstream = self.upstream, upstream.hasFlushed else { return false }
-        // So that what waits here is not taken for what has gone.
+        // Flush first, so that bytes that still wait here do not count as sent.
         self.needsUpstreamFlush = false
         upstream.flush(on: self.loop)
         return self.upstream == upstream && upstream.isHeadOut
@@ -136,11 +137,11 @@ extension Exchange {
     }
 }
 
-/// What became of the requests under way that carried a killed token.
+/// How many requests in progress carried a killed token, by outcome.
 package struct FencedExchanges: Equatable, Sendable {
-    /// Their connections are gone.
+    /// Exchanges whose connections were closed.
     package var closed: Int
-    /// Their heads had left, and they may end.
+    /// Exchanges whose heads had left, and which may finish.
     package var draining: Int
 
     package init(closed: Int = 0, draining: Int = 0) {

@@ -3,7 +3,7 @@ import NIOCore
 import Telemetry
 import TokenModel
 
-/// The way back: a response is judged, passed or held, or lost with its connection.
+/// The way back: a response is judged, passed, held, or lost with its connection.
 extension Exchange {
     func responded(_ head: ResponseHead) {
         self.lastProgress = self.loop.coarseNow
@@ -20,7 +20,7 @@ extension Exchange {
         }
     }
 
-    /// Decides what a response means for the request, and does it.
+    /// Decides what a response means for the request, and acts on it.
     private func judge(_ head: ResponseHead, on route: Route, rejectsToken: Bool) {
         let isKept = self.isKept
         let judgement = self.attempt.judge(
@@ -30,7 +30,7 @@ extension Exchange {
                 refusesExpectation: head.status == 417 && isKept
             )
         )
-        // A refused expectation says nothing of the token: it may have been looked at first.
+        // A refused expectation says nothing about the token: the upstream may have checked the expectation first.
         if let token = self.sentToken, judgement != .sendAgain {
             if rejectsToken {
                 self.loop.pools[route.pool].refused(token, slot: route.slot)
@@ -59,13 +59,13 @@ extension Exchange {
             self.releaseUpstream(reusable: false)
             self.discardResponse()
             self.connect(route)
-            // The connection that this was heard on is no longer the exchange's, and flushes nothing for it.
+            // The connection that the response came on no longer belongs to the exchange, and flushes nothing for it.
             self.flush()
         case .fail: self.abort()
         }
     }
 
-    /// 1xx: 100 is the gateway's own to say, 101 ends HTTP where that was asked for, the rest passes.
+    /// Handles a 1xx response. Only the gateway sends 100; 101 ends HTTP if an upgrade was requested; the rest pass.
     private func respondedInterim(_ head: ResponseHead) {
         guard self.response.countInterim() else { return self.upstreamInvalid(.tooManyInterimAnswers) }
         switch head.status {
@@ -79,19 +79,19 @@ extension Exchange {
         }
     }
 
-    /// Whether the route lets cookies through; where it drops some that is noted.
+    /// Whether the route lets cookies through. Dropped cookies are reported.
     private func passesCookies(of head: ResponseHead) -> Bool {
         guard let route = self.match?.route else { return false }
         if !route.plan.passesCookies, head.setsCookies { self.loop.dropped(.response, on: route) }
         return route.plan.passesCookies
     }
 
-    /// The head goes to the caller, with what was read of the body. Nothing is sent again from here on.
+    /// Sends the head to the caller, with what was read of the body. The request is not sent again from here on.
     private func pass(_ head: ResponseHead, isReplayed: Bool = false) {
         guard self.response.pass() else { return self.abort() }
         self.heldHead = nil
         self.goOnWithRequest(behind: head)
-        // The upstream may be gone by what was sent.
+        // Sending the body may have found the upstream gone.
         guard self.response.phase == .passing else { return }
         self.record?.status = head.status
         guard
@@ -104,16 +104,16 @@ extension Exchange {
             )
         else { return self.refuseEndless() }
         self.needsDownstreamFlush = true
-        // What a caller still sends is thrown away, so that it comes to read.
+        // The rest of a stopped request is read and discarded, so that a caller that is still sending comes to read.
         if self.request.phase == .stopped { self.downstream.resume() }
         self.passInspected()
     }
 
-    /// The upload goes on behind the head of its response, unless the upstream has said that it will end the connection, or
-    /// was asked for the body and answers with an error.
+    /// Continues the upload behind the response head. An error response stops it if the upstream will close the
+    /// connection, or was asked for the body (`Expect: 100-continue`).
     private func goOnWithRequest(behind head: ResponseHead) {
         let wasAsked = self.request.phase == .held
-        // What was inspected came whole, and its connection is done with.
+        // An inspected response came whole, and its connection has been released.
         if self.upstream == nil || head.status >= 400 && (wasAsked || !head.keepsAlive) {
             self.request.stop()
         } else if wasAsked {
@@ -122,14 +122,14 @@ extension Exchange {
         self.settle()
     }
 
-    /// The rest of a response that was inspected follows its head.
+    /// Sends the rest of an inspected response behind its head.
     private func passInspected() {
         guard let body = self.heldBody.take() else { return }
         self.responseBytes(body)
         self.responseEnded(nil, isReusable: false)
     }
 
-    /// No other token came: the response that is held goes on after all.
+    /// Sends the held response to the caller, because no other token came.
     func passHeld() {
         let upstream = self.upstream
         guard let head = self.heldHead, !self.response.isHeldLost else { return self.reply(.upstreamReset()) }
@@ -138,7 +138,8 @@ extension Exchange {
         self.downstream.resume()
     }
 
-    /// A Unix socket has no reset, and only that could tell a caller of HTTP/1.0 of such a response that it has been cut.
+    /// Replaces a response without a length for an HTTP/1.0 caller on a Unix socket. Only a reset could show that
+    /// caller that the response was cut, and a Unix socket has no reset.
     private func refuseEndless() {
         self.releaseUpstream(reusable: false)
         self.reply(
@@ -160,10 +161,10 @@ extension Exchange {
         self.needsDownstreamFlush = true
     }
 
-    /// - Parameter isReusable: the connection is clean for another request, as far as the response tells.
+    /// - Parameter isReusable: the connection can serve another request, as far as the response shows.
     func responseEnded(_ trailers: Trailers?, isReusable: Bool) {
         guard self.response.phase != .inspecting else { return self.judgeInspected(isReusable: isReusable) }
-        // TLS and TCP may both tell that a tunnel's upstream has ended its side.
+        // TLS and TCP may both report that a tunnel's upstream has ended its side.
         guard !self.isTunnel || self.response.phase != .ended else { return }
         guard self.response.end() else { return self.abort() }
         if self.isTunnel { self.flush() }
@@ -173,7 +174,7 @@ extension Exchange {
         if self.request.isOver {
             self.finish(isReusable: isReusable)
         } else if isReusable || self.isTunnel {
-            // The upstream reads on.
+            // The upstream still reads the request.
             self.lastProgress = self.loop.coarseNow
             self.upstream?.responseEnded()
         } else {
@@ -181,25 +182,27 @@ extension Exchange {
         }
     }
 
-    /// The response is here, and its body may say that the token is rejected. Its connection is done with, whatever comes of it.
+    /// Judges a response by its body, which may say that the token is rejected. The response is complete, so its
+    /// connection is released in any case.
     private func judgeInspected(isReusable: Bool) {
         guard let route = self.match?.route, let head = self.heldHead, let body = self.heldBody else {
             return self.abort()
         }
         self.releaseUpstream(reusable: isReusable)
-        // Its connection may have been lost with the last of the request.
+        // Releasing it may have flushed the end of the request and found the connection lost.
         guard self.response.phase == .inspecting else { return }
         self.judge(head, on: route, rejectsToken: route.plan.retryOn.contains { $0.isShown(by: head, body) })
     }
 
     /// - Parameters:
-    ///   - beforeAnyByte: of a response.
-    ///   - beforeAnyFlush: nothing of the request has gone to the kernel.
+    ///   - beforeAnyByte: no byte of a response has come.
+    ///   - beforeAnyFlush: nothing of the request was handed to the kernel.
     func upstreamLost(beforeAnyByte: Bool, beforeAnyFlush: Bool) {
         self.upstream = nil
         let wasAsked = self.attempt.phase == .asked
         if wasAsked, let route = self.match?.route {
-            // Perhaps it had gone stale; but that was looked at before a body that waits, so it did not like being asked.
+            // A stale connection is unlikely, since a request with a body checks for that first. So the upstream
+            // probably does not accept the expectation.
             self.loop.pools[route.pool].refusedExpectation()
         }
         switch self.response.lost() {
@@ -227,23 +230,23 @@ extension Exchange {
 // MARK: - A tunnel
 
 extension Exchange {
-    /// HTTP is over: what comes from either side goes to the other as it is, until both have ended theirs.
+    /// HTTP is over: bytes from either side go to the other unchanged, until both sides have ended.
     var isTunnel: Bool { self.downstream.isTunnelling }
 
-    /// A 101 has come. What the caller sent behind its head has waited for this; what the upstream sent behind its own
-    /// follows from its connection.
+    /// Starts the tunnel after a 101. What the caller sent behind its request head has waited for the 101. What the
+    /// upstream sent behind the 101 follows from the upstream's connection.
     private func switchProtocols(_ head: ResponseHead) {
         guard let match = self.match, self.head?.asksForWebSocket == true, head.switchesToWebSocket else {
             return self.upstreamInvalid(.upgradeNotAsked)
         }
-        // Its caller, or the route, may have been taken out since it asked, when it was no tunnel that could be cut.
+        // The caller or the route may have been removed since the request: before the 101 there was no tunnel to cut.
         guard self.loop.gateway.stillServes(self.unverified, by: match.route) else { return self.abort() }
         self.attempt.switched()
         guard self.attempt.phase == .settled, self.response.pass() else { return self.abort() }
         if let token = self.sentToken { self.loop.accepted(token, slot: match.route.slot) }
         if self.record?.isReplayed == true { self.record?.replay = .answered }
         self.record?.status = head.status
-        // It may stay for days: what it began with is not kept so long.
+        // A tunnel may last for days, so the request head is not kept.
         self.head = nil
         self.request.reset()
         self.request.begin(hasBody: true)
@@ -256,7 +259,7 @@ extension Exchange {
 }
 
 extension GatewayError {
-    /// - Parameter wasAsked: with `Expect: 100-continue`.
+    /// - Parameter wasAsked: the request was sent with `Expect: 100-continue`.
     fileprivate static func upstreamReset(wasAsked: Bool = false) -> GatewayError {
         wasAsked
             ? GatewayError(

@@ -3,7 +3,7 @@ import NIOCore
 import Telemetry
 import TokenModel
 
-/// Towards the upstream: a credential, a connection, the head with the token, the body.
+/// The way to the upstream: a credential, a connection, the head with the token, the body.
 extension Exchange {
     /// The request waits for a credential.
     func awaitCredential(_ route: Route, rejected: TokenVersion?) {
@@ -18,7 +18,7 @@ extension Exchange {
             self.connect(route)
         case .replay:
             self.record?.replay = .sent
-            // The last of the request: nobody flushes for a connection that waits for the next.
+            // Flush the end of the request now: nothing flushes a connection that waits for its next request.
             self.flushUpstream()
             if self.head?.mayMisleadItsAnswer == true {
                 self.upstream?.cancel()
@@ -36,7 +36,8 @@ extension Exchange {
         self.flush()
     }
 
-    /// The request is sent again: nothing of the response that is held, or was inspected, may follow the next head.
+    /// Forgets the response that is held or was inspected. The request is sent again, and nothing of the old response
+    /// may follow the next head.
     func discardResponse() {
         self.heldHead = nil
         self.heldBody = nil
@@ -54,7 +55,8 @@ extension Exchange {
         self.loop.pools[route.pool].acquire(for: self, fresh: fresh)
     }
 
-    /// A connection is being made; what was waited for a place does not count.
+    /// A connection is being made for the request. The time that the request waited in the pool's queue does not count
+    /// towards the timeout.
     func dialling() {
         self.lastProgress = self.loop.coarseNow
     }
@@ -64,9 +66,9 @@ extension Exchange {
         self.reply(error)
     }
 
-    /// A connection is ready: the token goes in and the head goes out, in this tick.
+    /// A connection is ready. The token is added and the head is sent, in this tick.
     ///
-    /// - Returns: whether it is taken; otherwise another exchange may have it.
+    /// - Returns: whether the exchange takes the connection; otherwise another exchange may have it.
     func connected(_ upstream: Upstream) -> Bool {
         guard self.attempt.phase == .connecting, let head = self.head, let match = self.match else { return false }
         let route = match.route
@@ -96,7 +98,7 @@ extension Exchange {
         self.needsUpstreamFlush = true
         if asks {
             self.askedSince = self.loop.coarseNow
-            // What comes is kept up to the limit meanwhile.
+            // Meanwhile the body is read and kept, up to the limit.
             self.downstream.resume()
         } else {
             self.startBody()
@@ -104,7 +106,7 @@ extension Exchange {
         return true
     }
 
-    /// How the body will be sent: to an upstream of HTTP/1.0 by its length, where all of it is here.
+    /// How the body is sent. A chunked body goes to an HTTP/1.0 upstream with its length, if all of it is here.
     private func framing(of head: RequestHead, on route: Route) -> BodyFraming {
         guard head.body.isChunked, self.request.isWhole, !self.kept.isDropped,
             self.loop.pools[route.pool].speaksHTTP10
@@ -112,14 +114,14 @@ extension Exchange {
         return .length(self.kept.count)
     }
 
-    /// Whether the upstream can be sent the request once more: one of HTTP/1.0 knows no chunks.
+    /// Whether the request can be framed for the upstream once more: an HTTP/1.0 upstream knows no chunks.
     func canBeFramed(on route: Route) -> Bool {
         self.head?.body.isChunked != true || self.request.isWhole || !self.loop.pools[route.pool].speaksHTTP10
     }
 
-    /// A body that is known to be longer than what may be sent again is asked for first (RFC 9110 §10.1.1): a rejected
-    /// token costs no upload then, and the request can be sent again whatever its size. Not where the upstream has just
-    /// taken the token.
+    /// Whether to ask the upstream before the body is sent (RFC 9110 §10.1.1). This is done for a body whose length is
+    /// above the replay limit: a rejected token then costs no upload, and the request can be sent again whatever its
+    /// size. It is not done where the upstream has just accepted the token.
     private func asks(_ head: RequestHead, on route: Route) -> Bool {
         guard case .length(let length) = head.body, length > route.plan.replayBodyLimit,
             route.plan.asksBeforeBodies, let credential = self.loop.gateway.slots[route.slot].credential
@@ -142,14 +144,14 @@ extension Exchange {
         }
     }
 
-    /// The upstream has said that it wants the body, or has had its time to say so.
+    /// The upstream has said that it wants the body, or its time to say so is over.
     func continued() {
         guard self.attempt.continued() else { return }
         self.lastProgress = self.loop.coarseNow
         self.startBody()
     }
 
-    /// What is here of the body goes, and the rest may come.
+    /// Sends the part of the body that is here, and reads the rest from the caller.
     func startBody() {
         self.request.start()
         if let kept = self.kept.bytes { self.send(kept) }
@@ -162,7 +164,7 @@ extension Exchange {
         }
     }
 
-    /// Once per request: a second attempt finds the caller sending already.
+    /// Sends `100 Continue`, once per request: at a second attempt the caller is already sending.
     func sendContinue() {
         guard !self.hasSentContinue else { return }
         self.hasSentContinue = true

@@ -3,58 +3,59 @@ import NIOCore
 import Telemetry
 import TokenModel
 
-/// The shell around one request at a time and its response: ``RequestStream``, ``ResponseStream`` and ``Attempt`` decide,
-/// and this does what they say to the caller's connection and to the upstream's. One for each caller's connection, on that
-/// connection's event loop.
+/// Handles one request at a time and its response. ``RequestStream``, ``ResponseStream`` and ``Attempt`` decide; the
+/// exchange carries out their decisions on the caller's connection and the upstream's. Each caller connection has one
+/// exchange, on that connection's event loop.
 ///
-/// Both streams run at once: the upload goes on behind the response's head. The exchange is over when the response has ended
-/// and the request has, or has been stopped. This file holds what comes from the caller,
-/// `Exchange+Sending` the way to the upstream, `Exchange+Response` the way back, and `Exchange+Ending` the ends.
+/// Both streams run at the same time: the upload may go on after the response head. The exchange is over when the
+/// response has ended and the request has ended or was stopped. This file handles events from the caller;
+/// `Exchange+Sending` is the way to the upstream, `Exchange+Response` the way back, `Exchange+Ending` the ends, and
+/// `Exchange+Fencing` the kills.
 final class Exchange {
     let loop: GatewayLoop
-    /// It holds the exchange, and lets go of it when its connection ends.
+    /// The caller's connection. It holds the exchange, and releases it when the connection ends.
     let downstream: Downstream
     private(set) var unverified: UnverifiedCaller
 
     var request = RequestStream()
     var response = ResponseStream()
     var attempt = Attempt()
-    /// What was taken of the request's body, as far as it can be sent again.
+    /// The part of the request body kept for a replay.
     var kept = KeptBody(limit: 0)
-    /// What the caller has sent behind the body.
+    /// The trailers that the caller has sent behind the body.
     var trailers: Trailers?
 
-    /// Of the request under way. Ask it for what is needed: copying it retains each of its parts.
+    /// The head of the request in progress. Read single properties of it: copying it retains every buffer.
     var head: RequestHead?
-    /// Where that goes, once it is settled: there may be a reply before.
+    /// Where the request goes; `nil` until that is decided, and for a request that gets a local reply instead.
     var match: RouteTable.Match?
     var upstream: Upstream?
     var sentToken: TokenVersion?
     var sentOrigin: TokenOrigin?
-    /// What an upstream has rejected, while a replay is due.
+    /// The token that an upstream has rejected for this request, which is not sent with it again.
     var rejectedToken: TokenVersion?
-    /// The response that is held or inspected.
+    /// The head of the response that is held or inspected.
     var heldHead: ResponseHead?
-    /// Its body, where that is read to judge it.
+    /// The body of that response, where it is read to judge the response.
     var heldBody: ByteBuffer?
     var hasSentContinue = false
 
-    /// Distinguishes this request from earlier and later ones of the connection, for events that come late.
+    /// Distinguishes this request from earlier and later ones of the connection when an event arrives late.
     private(set) var requestID: UInt64 = 0
-    /// The credential that it waits for; `nil` while it does not.
+    /// The credential that the request waits for; `nil` while it does not wait.
     var wait: WaiterKey?
-    /// It has waited for a credential, and got one.
+    /// The request has waited for a credential, and got one.
     var isReleased = false
-    /// The sweep's tick at which something last moved.
+    /// The sweep tick at which something last moved.
     var lastProgress = CoarseTime.start
-    /// The sweep's tick since which the upstream's word is waited for.
+    /// The sweep tick since which the request waits for the upstream's `100 Continue`.
     var askedSince = CoarseTime.start
     var pace = BodyPace()
     var needsUpstreamFlush = false
     var needsDownstreamFlush = false
     /// The loop will call ``flush()`` in this tick.
     var isFlushDue = false
-    /// What is known of the request under way for metrics and the access log.
+    /// What is known of the request in progress, for metrics and the access log.
     var record: RequestRecord?
 
     init(loop: GatewayLoop, downstream: Downstream, from unverified: UnverifiedCaller) {
@@ -63,18 +64,18 @@ final class Exchange {
         self.unverified = unverified
     }
 
-    /// The caller has shown a certificate that somebody vouches for.
+    /// The caller has presented a verified client certificate.
     func callerShowed(_ certificate: ClientCertificate) { self.unverified.showed(certificate) }
 
-    /// No request is under way.
+    /// No request is in progress.
     var isIdle: Bool { self.request.phase == .idle }
 
-    /// The request of that number waits for an upstream connection.
+    /// The request with that number is the current one, and waits for an upstream connection.
     func isConnecting(_ requestID: UInt64) -> Bool {
         self.requestID == requestID && self.attempt.phase == .connecting
     }
 
-    /// The request will still be here whole if its connection turns out to be stale, and may be sent twice.
+    /// The request can be sent again if its connection turns out to be stale: it has no body, and is idempotent.
     var canSurelyBeRepeated: Bool {
         self.head?.hasBody == false && self.head?.isIdempotent == true
     }
@@ -86,20 +87,21 @@ final class Exchange {
     var wantsBody: Bool {
         switch self.request.phase {
         case .idle, .ended: false
-        // What a rejected token's response may yet need is not read meanwhile.
+        // While a response is held, reading more could outgrow what can be kept for the replay.
         case .held, .sending, .stopped:
             self.response.phase != .held
                 && self.request.wantsMore(isWritable: self.upstream?.isWritable ?? false, hasRoom: self.hasRoom)
         }
     }
 
-    /// Another piece of the body can be kept. Where its end must be seen there is always room for one more.
+    /// Another piece of the body can be kept. A body that must be whole is read on at the limit itself, since its end
+    /// may come next.
     private var hasRoom: Bool { self.request.awaitsWhole ? !self.kept.isOver : self.kept.hasRoom }
 
-    /// All that was taken of the request is still there to be sent again.
+    /// The part of the request body read so far is kept for a replay.
     var isKept: Bool { self.request.phase != .stopped && !self.kept.isDropped }
 
-    /// Nothing is sent again from here on.
+    /// Drops the kept body: the request is not sent again.
     func settle() {
         self.kept = KeptBody(limit: 0)
     }
@@ -108,7 +110,7 @@ final class Exchange {
 // MARK: - From the caller
 
 extension Exchange {
-    /// A request has come; its body, where it has one, follows.
+    /// A request has come; its body, if it has one, follows.
     func begin(_ head: consuming RequestHead) {
         self.requestID &+= 1
         self.pace = BodyPace()
@@ -142,7 +144,7 @@ extension Exchange {
         record.account = route.plan.account
         self.record = record
         if self.head?.hasCookies == true, !route.plan.passesCookies { self.loop.dropped(.request, on: route) }
-        // The upstream can't read chunks, so a body whose length is not known must be here whole before it is sent.
+        // The upstream can't read chunks, so a body of unknown length must be whole before it is sent.
         let awaitsWhole = hasBody && self.head?.body.isChunked == true && self.loop.pools[route.pool].speaksHTTP10
         self.request.begin(hasBody: hasBody, awaitsWhole: awaitsWhole)
         self.kept = KeptBody(limit: route.plan.replayBodyLimit, memory: self.loop.limits.replayMemory)
@@ -151,7 +153,7 @@ extension Exchange {
         if self.head?.expectsContinue == true { self.sendContinue() }
     }
 
-    /// All that must be here before an upstream is asked is.
+    /// Starts the first attempt: everything that must be read before it has been read.
     private func proceed(hasCredential: Bool, on route: Route) {
         switch self.attempt.begin(hasCredential: hasCredential) {
         case .connect: self.connect(route)
@@ -173,7 +175,7 @@ extension Exchange {
         }
     }
 
-    /// Another piece is here of a body that must be whole before it is sent.
+    /// Checks the limits after another piece of a body that must be whole before it is sent.
     private func keptForLength() {
         self.lastProgress = self.loop.coarseNow
         if self.kept.isOver {
@@ -196,7 +198,7 @@ extension Exchange {
         switch self.request.finished() {
         case .sendEnd:
             self.lastProgress = self.loop.coarseNow
-            // What ends a tunnel's side goes behind what was sent.
+            // In a tunnel, the bytes already written must leave before the end of the side.
             if self.isTunnel { self.flush() }
             let isOver = self.response.phase == .ended
             if !self.isTunnel || !isOver { self.sendEnd() }
@@ -208,15 +210,16 @@ extension Exchange {
         }
     }
 
-    /// The caller has ended its side of the connection, and not its request. One that was stopped is not asked for more.
+    /// The caller has ended its side of the connection before the end of its request. The rest of a stopped request is
+    /// not needed.
     func requestTruncated() {
         guard self.request.phase != .stopped else { return }
         if self.response.hasBegun { self.endBegun() } else { self.downstream.leave() }
     }
 
-    /// The caller's bytes are not HTTP: it is told where that can be done, then the connection closes.
+    /// The caller's bytes are not HTTP. The caller is told where that is possible, then the connection closes.
     func requestFailed(_ error: WireError) {
-        // What is thrown away need not be well formed.
+        // The rest of a stopped request is discarded, and need not be well formed.
         guard self.request.phase != .stopped else { return }
         guard !self.response.hasBegun else { return self.endBegun() }
         self.releaseUpstream(reusable: false)
@@ -225,7 +228,8 @@ extension Exchange {
         self.reply(GatewayError(error))
     }
 
-    /// Nothing of the caller may be touched from here on: what still waits in this request's name finds it idle.
+    /// The caller's connection is gone and must not be touched any more. Late events for its request find the exchange
+    /// idle.
     func callerGone() {
         self.releaseUpstream(reusable: false)
         self.forget()

@@ -1,19 +1,19 @@
 package import NIOCore
 
-/// The part of a request's body that was taken from the caller, kept so that it can be sent (again).
+/// The part of a request body that was read from the caller and is kept to be sent, or sent again.
 ///
-/// It is a part of the memory that all bodies share, which gets it back when this value ends, however it does.
+/// It counts against the memory limit that all bodies share until this value is destroyed.
 package struct KeptBody: ~Copyable {
     private let limit: Int
     private let memory: SharedLimit?
-    /// What was taken; `nil` while that is nothing.
+    /// The kept bytes; `nil` while there are none.
     package private(set) var bytes: ByteBuffer?
-    /// The route's limit, or that of all bodies, was passed while the body was being sent: it can't be sent again.
+    /// The body exceeded the route's limit, or that of all bodies, while it was being sent: it can't be sent again.
     package private(set) var isDropped = false
 
     /// - Parameters:
-    ///   - limit: in bytes.
-    ///   - memory: what all bodies may take, in bytes; `nil` for any amount.
+    ///   - limit: the route's limit, in bytes.
+    ///   - memory: what all bodies together may take, in bytes; `nil` for no limit.
     package init(limit: Int, memory: SharedLimit? = nil) {
         self.limit = limit
         self.memory = memory
@@ -23,24 +23,25 @@ package struct KeptBody: ~Copyable {
         if let bytes = self.bytes { self.memory?.leave(bytes.readableBytes) }
     }
 
-    /// Bytes that are kept.
+    /// The number of kept bytes.
     package var count: Int { self.bytes?.readableBytes ?? 0 }
 
-    /// Nothing of the body has been taken yet.
+    /// Nothing of the body has been read yet.
     package var isEmpty: Bool { self.count == 0 && !self.isDropped }
 
-    /// Whether another piece should be taken before anything can be sent.
+    /// Whether another piece should be read before anything can be sent.
     package var hasRoom: Bool { self.count < self.limit && self.memory?.isFull != true }
 
     /// More is kept than may be sent again.
     package var isOver: Bool { self.count > self.limit }
 
-    /// All bodies together take more than they may.
+    /// All bodies together take more memory than they may.
     package var isMemoryOver: Bool { self.memory?.isOver == true }
 
-    /// Later pieces are copied behind the first, so that many small ones don't hold a read buffer each.
+    /// Keeps a piece of the body. Later pieces are copied behind the first, so that many small ones don't hold a read
+    /// buffer each.
     ///
-    /// - Parameter isSent: the piece has gone upstream, so that it may be dropped where there is no room.
+    /// - Parameter isSent: the piece has gone upstream, so the body may be dropped where there is no room.
     package mutating func keep(_ piece: ByteBuffer, isSent: Bool) {
         guard !self.isDropped else { return }
         let count = piece.readableBytes
@@ -56,7 +57,7 @@ package struct KeptBody: ~Copyable {
         }
     }
 
-    /// After what was kept has been sent: more than the limit is not kept on.
+    /// Drops a body above the limit, after it has been sent.
     package mutating func trim() {
         if self.isOver { self.drop() }
     }

@@ -1,19 +1,20 @@
-/// One request's body on its way from the caller to the upstream: what becomes of each piece, decided without touching it.
+/// The body of one request on its way from the caller to the upstream. It decides what happens to each piece, and
+/// touches none.
 ///
 ///     idle ──begin──▶ held ──start──▶ sending ──the caller's end──▶ ended
 ///      ▲               ▲                 │ │                          │
 ///      │               └─────rewind──────┴─┼──────────────────────────┘   another attempt, from what is kept
 ///      └──reset── any state                └──stop──▶ stopped             the rest is read and discarded
 ///
-/// `held` waits for a credential, a connection, or the upstream's word that it wants the body. The caller's end is
-/// ``isWhole``, and comes in any state. A tunnel is `sending` until the caller has ended its side.
+/// `held` waits for a credential, a connection, or the upstream's `100 Continue`. ``isWhole`` is the caller's end,
+/// which can come in any state. A tunnel is `sending` until the caller has ended its side.
 package struct RequestStream: ~Copyable {
     package enum Phase: Equatable, Sendable { case idle, held, sending, ended, stopped }
 
     package private(set) var phase = Phase.idle
-    /// The caller has sent all of it, or there is nothing to send.
+    /// The caller has sent all of the request, or there is nothing to send.
     package private(set) var isWhole = true
-    /// The upstream can't read chunks, so that the body must be whole before it is sent.
+    /// The body must be whole before it is sent, because the upstream can't read chunks.
     package private(set) var awaitsWhole = false
 
     package init() {}
@@ -22,7 +23,7 @@ package struct RequestStream: ~Copyable {
     ///
     /// - Parameters:
     ///   - hasBody: a body follows.
-    ///   - awaitsWhole: it must be whole before it is sent.
+    ///   - awaitsWhole: the body must be whole before it is sent.
     package mutating func begin(hasBody: Bool, awaitsWhole: Bool = false) {
         assert(self.phase == .idle, "the last request is not over")
         self.phase = .held
@@ -31,9 +32,9 @@ package struct RequestStream: ~Copyable {
     }
 
     package enum Received: Equatable, Sendable {
-        /// It goes on, and is kept as long as there is room.
+        /// Send the piece, and keep it as long as there is room.
         case send
-        /// It is kept, and goes with the next attempt.
+        /// Keep the piece, and send it with the next attempt.
         case hold
         case discard
     }
@@ -48,14 +49,14 @@ package struct RequestStream: ~Copyable {
     }
 
     package enum Finished: Equatable, Sendable {
-        /// The upstream gets the end of the body.
+        /// Send the end of the body to the upstream.
         case sendEnd
-        /// It was waited for to be whole: now a credential and a connection are.
+        /// The body had to be whole first: now get a credential and a connection.
         case proceed
         case nothing
     }
 
-    /// The caller has sent all of it.
+    /// The caller has sent all of the request.
     package mutating func finished() -> Finished {
         self.isWhole = true
         switch self.phase {
@@ -70,7 +71,7 @@ package struct RequestStream: ~Copyable {
         }
     }
 
-    /// The head is out, and the upstream takes the body: what was kept goes, and its end where ``isWhole``.
+    /// The head was sent, and the upstream takes the body: send what was kept, and the end where ``isWhole``.
     package mutating func start() {
         assert(self.phase == .held, "only what is held can be started")
         self.phase = self.isWhole ? .ended : .sending
@@ -81,12 +82,13 @@ package struct RequestStream: ~Copyable {
         if self.phase == .sending || self.phase == .ended { self.phase = .held }
     }
 
-    /// The upstream takes no more of it.
+    /// The upstream takes no more of the request.
     package mutating func stop() {
         if self.phase == .held || self.phase == .sending { self.phase = .stopped }
     }
 
-    /// What the caller sends is no request, or not the rest of one: nothing of it goes upstream, and no next one can follow.
+    /// The caller's bytes are no request, or not the rest of one. None of them goes upstream, and no request can
+    /// follow.
     package mutating func fail() {
         self.phase = .stopped
         self.isWhole = false
@@ -107,7 +109,7 @@ package struct RequestStream: ~Copyable {
         }
     }
 
-    /// Whether more of it should be read from the caller.
+    /// Whether more of the request should be read from the caller.
     ///
     /// - Parameters:
     ///   - isWritable: the upstream takes more.
@@ -116,7 +118,7 @@ package struct RequestStream: ~Copyable {
         switch self.phase {
         case .held: hasRoom
         case .sending: isWritable
-        // So that a caller that reads nothing before it has sent everything comes to read.
+        // A caller that reads nothing before it has sent everything must come to read.
         case .stopped: !self.isWhole
         case .idle, .ended: false
         }

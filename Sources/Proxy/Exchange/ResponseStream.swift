@@ -1,4 +1,5 @@
-/// One request's response on its way from the upstream to the caller: how far it is, decided without touching a connection.
+/// The response to one request on its way from the upstream to the caller. It tracks how far the response is, and
+/// touches no connection.
 ///
 ///     none ──pass──▶ passing ──end──▶ ended
 ///      │ ▲               ▲
@@ -10,21 +11,21 @@
 package struct ResponseStream: ~Copyable {
     package enum Phase: Equatable, Sendable { case none, inspecting, held, passing, ended }
 
-    /// More interim responses than this are no HTTP.
+    /// More interim responses than this count as invalid HTTP.
     private static let interimLimit = 20
 
     package private(set) var phase = Phase.none
     private var interims = 0
-    /// An interim response has gone to the caller: the request is not sent again for the caller's sake.
+    /// An interim response has gone to the caller, so the request is not sent again after a rejected token.
     package private(set) var hasPassedInterim = false
-    /// What was held is gone with its connection.
+    /// The held response is lost with its connection.
     package private(set) var isHeldLost = false
 
     package init() {}
 
     /// An interim head (1xx) has come.
     ///
-    /// - Returns: whether that is not one too many.
+    /// - Returns: whether the number of interim responses is within the limit.
     package mutating func countInterim() -> Bool {
         self.interims += 1
         return self.interims <= Self.interimLimit
@@ -32,20 +33,20 @@ package struct ResponseStream: ~Copyable {
 
     package mutating func passedInterim() { self.hasPassedInterim = true }
 
-    /// The head has come, and its body must be read to judge it.
+    /// The head has come, and the body must be read to judge the response.
     package mutating func inspect() {
         assert(self.phase == .none, "there is a response already")
         self.phase = .inspecting
     }
 
-    /// It waits.
+    /// The response waits for another token.
     package mutating func hold() {
         assert(self.phase == .none || self.phase == .inspecting, "only a new response can be held")
         self.phase = .held
         self.isHeldLost = false
     }
 
-    /// It goes to the caller.
+    /// The response goes to the caller.
     ///
     /// - Returns: whether that is possible.
     package mutating func pass() -> Bool {
@@ -57,32 +58,32 @@ package struct ResponseStream: ~Copyable {
         return true
     }
 
-    /// It is not wanted: the request is sent again.
+    /// Drops the response, because the request is sent again.
     package mutating func discard() {
         assert(self.phase != .passing && self.phase != .ended, "what has gone can't be discarded")
         self.phase = .none
         self.isHeldLost = false
     }
 
-    /// What was held is gone, while another token may come yet.
+    /// The held response is lost, while another token may still come.
     package mutating func loseHeld() {
         if self.phase == .held { self.isHeldLost = true }
     }
 
     package enum Lost: Equatable, Sendable {
-        /// Nothing of it has gone to the caller, which can be told; or the request is sent again.
+        /// No response has come: the request is sent again, or the caller gets a local reply.
         case unanswered
-        /// Its body was being inspected: that can't be had again.
+        /// The body was being inspected, and can't be read again.
         case failed
-        /// What is held is looked for when it is asked for.
+        /// The held response is lost, which matters only when it is asked for.
         case nothing
-        /// The caller must see that it is not whole.
+        /// The caller must see that the response is incomplete.
         case cut
-        /// It is whole; only the rest of the request has nowhere to go.
+        /// The response is complete; only the rest of the request can't be sent.
         case stopRequest
     }
 
-    /// The upstream connection is gone before the exchange's end.
+    /// The upstream connection was lost before the exchange's end.
     package mutating func lost() -> Lost {
         switch self.phase {
         case .none: return .unanswered
@@ -95,7 +96,7 @@ package struct ResponseStream: ~Copyable {
         }
     }
 
-    /// The upstream has sent all of it.
+    /// The upstream has sent all of the response.
     ///
     /// - Returns: whether that was possible.
     package mutating func end() -> Bool {
@@ -107,7 +108,7 @@ package struct ResponseStream: ~Copyable {
         return true
     }
 
-    /// Something of it has gone to the caller.
+    /// A part of the response has gone to the caller.
     package var hasBegun: Bool { self.phase == .passing || self.phase == .ended }
 
     /// The exchange is over.

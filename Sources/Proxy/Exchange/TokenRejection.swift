@@ -2,20 +2,20 @@ package import HTTPWire
 package import JSONText
 package import NIOCore
 
-/// What an upstream says of a token that it does not take any more.
+/// Detects that an upstream rejects a token.
 package enum TokenRejection {
     /// The longest body that is inspected, in bytes.
     package static let bodyLimit = 64 << 10
 
-    /// What a response's head tells.
+    /// What a response head shows.
     package enum Evidence: Equatable, Sendable {
         case rejected, accepted
         /// Only the body can tell.
         case inBody
     }
 
-    /// A 401 with no challenge but Bearer ones, or with `error="invalid_token"` (RFC 6750 §3.1), and not one that only
-    /// the user can mend (RFC 9470).
+    /// Whether a response rejects the token: a 401 with no challenge but Bearer ones, or with `error="invalid_token"`
+    /// (RFC 6750 §3.1). A 401 that only the user can resolve (RFC 9470) does not count.
     package static func shows(in response: ResponseHead) -> Bool {
         guard response.status == 401 else { return false }
         let challenges = response.challenges
@@ -23,8 +23,8 @@ package enum TokenRejection {
         return challenges.allSatisfy(\.isBearer) || challenges.contains { $0.error == .invalidToken }
     }
 
-    /// - Parameter signs: further ones, of the route. One that needs the body counts only where that can be inspected:
-    ///   JSON as it stands, of a known length. Everything else passes unheld.
+    /// - Parameter signs: the route's further signs. A sign that needs the body counts only where that can be
+    ///   inspected: uncompressed JSON of a known length. Every other response passes without being held.
     package static func evidence(of response: ResponseHead, signs: [TokenRejectionSign]) -> Evidence {
         if Self.shows(in: response) { return .rejected }
         var needsBody = false
@@ -41,10 +41,10 @@ package enum TokenRejection {
     }
 }
 
-/// One more way in which a route's upstream says that a token is dead, beyond the 401 that everybody knows.
+/// A further way in which a route's upstream says that a token is dead, besides the usual 401.
 package struct TokenRejectionSign: Sendable, Hashable {
     package var status: Int
-    /// What the response's JSON must hold besides; `nil` where the status says it all.
+    /// What the response's JSON must contain as well; `nil` where the status is enough.
     package var body: JSONPattern?
 
     package init(status: Int, body: JSONPattern? = nil) {
@@ -52,7 +52,7 @@ package struct TokenRejectionSign: Sendable, Hashable {
         self.body = body
     }
 
-    /// - Parameter body: all of it.
+    /// - Parameter body: the whole body.
     package func isShown(by response: ResponseHead, _ body: ByteBuffer) -> Bool {
         guard self.status == response.status else { return false }
         return self.body?.matches(body.readableBytesUInt8Span) ?? true

@@ -3,29 +3,29 @@ import NIOCore
 import Synchronization
 import TokenModel
 
-/// A route as an event loop uses it: all that can be made before the first request is made.
+/// A route as an event loop uses it, with all that can be prepared before the first request.
 package final class Route: Sendable {
     package let plan: RouteConfiguration
-    /// What it is counted under: the place of its name in the table's, counted from 1.
+    /// The number under which the route is counted: the index of its name in ``RouteTable/names``, counted from 1.
     package let number: Int
-    /// Where the account's slot stands.
+    /// The index of the account's slot.
     package let slot: Int
-    /// Which of the slot's prepared lines this route injects.
+    /// The index, in the slot, of the prepared line that this route injects.
     package let line: Int
-    /// Where the upstream's pool stands.
+    /// The index of the upstream's pool.
     package let pool: Int
     let rewrite: UpstreamRequest
-    /// Where targets that the upstream's answers name come back to.
+    /// Maps targets that the upstream's responses name back to the gateway.
     let targets: ResponseTargets
-    /// Of the route's name, in this table and those before it.
+    /// Shared by all routes of this name, in this table and those before it.
     let cookieNotice: CookieNotice
 
     /// The host in lower case, or empty for any.
     let hostName: [UInt8]
-    /// What a request has to name to go by it; `nil` where it has to name nothing.
+    /// The account that a request must name to use this route; `nil` where it need not name one.
     let accountName: [UInt8]?
-    /// The path as it stands in a request without percent signs; `nil` where a segment holds a slash, which a request
-    /// can have only encoded.
+    /// The path as it stands in a request without percent signs; `nil` where a segment contains a slash, which a
+    /// request can send only encoded.
     private let path: [UInt8]?
     /// The decoded segments of the path.
     private let segments: [[UInt8]]
@@ -62,7 +62,7 @@ package final class Route: Sendable {
             segments.contains { $0.contains(0x2F) } ? nil : segments.reduce(into: [0x2F]) { $0 += $1 + [0x2F] }
     }
 
-    /// One that differs from `other` in whose token its requests get, and shares the rest with it.
+    /// A copy of `other` whose requests get another account's token; everything else is shared.
     init(_ other: Route, for account: AccountID, slot: Int, line: Int) {
         var plan = other.plan
         plan.account = account
@@ -80,7 +80,7 @@ package final class Route: Sendable {
         self.segments = other.segments
     }
 
-    /// Splits first and decodes then, so that an encoded slash stays within its segment.
+    /// Splits first and decodes afterwards, so that an encoded slash stays within its segment.
     private static func segments(of path: [UInt8]) -> [[UInt8]] {
         let inner = path.dropFirst().dropLast()
         guard !inner.isEmpty else { return [] }
@@ -100,11 +100,11 @@ package final class Route: Sendable {
         }
     }
 
-    /// How many segments its path has: of two routes that match, the one with more wins.
+    /// The number of segments of the path: of two routes that match, the one with more wins.
     var depth: Int { self.segments.count }
 
-    /// Whether what is left of the path goes right behind the upstream's root and begins with `/`: `//name` may be read
-    /// as another host there.
+    /// Whether the rest of the path would follow the upstream's root directly and begins with `/`: an upstream may read
+    /// `//name` as another host.
     func leavesEmptyFirstSegment(of request: RequestHead, behind prefix: Int) -> Bool {
         guard self.plan.strip, self.plan.upstream.path == "/", prefix < request.target.path.count else { return false }
         return request.bytes.readableBytesUInt8Span[request.target.path.lower + prefix] == 0x2F
@@ -144,17 +144,17 @@ package final class Route: Sendable {
     }
 }
 
-/// Whether a route has dropped cookies yet: that is told once, whichever event loop sees it first.
+/// Whether a route has dropped cookies yet, which is logged once, by the event loop that sees it first.
 final class CookieNotice: Sendable {
-    /// Whose cookies do not pass.
+    /// The message whose cookies are dropped.
     enum Side { case request, response }
 
     private let wasRequestSeen = Atomic(false)
     private let wasResponseSeen = Atomic(false)
 
-    /// Cookies were dropped.
+    /// Notes that cookies were dropped.
     ///
-    /// - Returns: whether those are the first of this side.
+    /// - Returns: whether they are the first of this side.
     func isFirst(of side: Side) -> Bool {
         switch side {
         case .request: Self.isFirst(self.wasRequestSeen)
@@ -163,7 +163,7 @@ final class CookieNotice: Sendable {
     }
 
     private static func isFirst(_ wasSeen: borrowing Atomic<Bool>) -> Bool {
-        // Nearly all find it set: reading it costs the other loops nothing.
+        // Nearly every call finds it set, and reading it costs the other loops nothing.
         !wasSeen.load(ordering: .relaxed) && !wasSeen.exchange(true, ordering: .relaxed)
     }
 }

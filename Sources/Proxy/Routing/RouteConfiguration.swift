@@ -8,17 +8,18 @@ package struct RouteConfiguration: Sendable {
     /// Whole segments as a URL has them (percent-encoded), beginning and ending with `/`.
     package var path: String
     package var upstream: Upstream
-    /// Whose token they get; where there are ``choices``, any of them, and of each of its routes the one that it is for.
+    /// The account whose token the requests get. With ``choices`` it is any of them, and in each of the plan's routes
+    /// it is the one that the route is for.
     package var account: AccountID
-    /// A request's `Martlet-Account` names one of these, and gets that one's token; `nil`: ``account`` it is. Only known
-    /// callers may choose.
+    /// The accounts that a request can name in `Martlet-Account` to get their token; `nil` where all requests get that
+    /// of ``account``. Only known callers may choose.
     package var choices: [AccountID]?
-    /// Replace the matched path by the upstream's; else the whole path follows it.
+    /// Replace the matched path by the upstream's path; otherwise append the whole path to the upstream's.
     package var strip: Bool
     package var injection: Injection
-    /// Bodies up to this many bytes are kept, so that they can be sent again after a dead token.
+    /// Bodies up to this many bytes are kept, so that they can be sent again after a rejected token.
     package var replayBodyLimit: Int
-    /// Answers that say that the token is dead, besides the 401 that does.
+    /// Responses that say that the token is dead, besides the usual 401.
     package var retryOn: [TokenRejectionSign]
     package var timeouts: Timeouts
     /// Upstream connections per event loop.
@@ -27,9 +28,9 @@ package struct RouteConfiguration: Sendable {
     package var via: Bool
     /// Let `Cookie` and `Set-Cookie` pass.
     package var passesCookies: Bool
-    /// Keep `Forwarded` and its older kin, and extend them by the caller's address; else drop them.
+    /// Keep `Forwarded` and its older variants, and append the caller's address to them; otherwise drop them.
     package var appendsForwarded: Bool
-    /// Have the upstream say that it wants a large body before that is sent (`Expect: 100-continue`, RFC 9110 §10.1.1).
+    /// Ask the upstream before a large body is sent to it (`Expect: 100-continue`, RFC 9110 §10.1.1).
     package var asksBeforeBodies: Bool
 
     /// Where requests go: a host and port, under a path that begins and ends with `/`.
@@ -48,21 +49,21 @@ package struct RouteConfiguration: Sendable {
             self.tls = tls
         }
 
-        /// What `Host` says of it: an IPv6 address in brackets, the port where it is not the scheme's (RFC 9110 §7.2).
+        /// The value of `Host`: an IPv6 address in brackets, and the port unless it is the scheme's (RFC 9110 §7.2).
         package var authority: String {
             let host = self.host.contains(":") ? "[\(self.host)]" : self.host
             return self.port == (self.tls == nil ? 80 : 443) ? host : "\(host):\(self.port)"
         }
 
-        /// As the log names it (RFC 6454 §6.2).
+        /// The origin as the log shows it (RFC 6454 §6.2).
         package var origin: String { "\(self.tls == nil ? "http" : "https")://\(self.authority)" }
     }
 
     /// How long an upstream may take.
     package struct Timeouts: Sendable, Equatable {
-        /// To have a connection.
+        /// Until there is a connection.
         package var connect: Duration
-        /// From the request's last byte to the answer's head.
+        /// From the request's last byte to the response head.
         package var response: Duration
         /// Without a byte in either direction.
         package var idle: Duration

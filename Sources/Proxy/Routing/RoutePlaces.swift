@@ -1,6 +1,6 @@
 import TokenModel
 
-/// Where routes find what they share: gives places out, beginning with those that an older table has given.
+/// Assigns the indexes under which routes find what they share. Indexes that an older table has assigned stay the same.
 struct RoutePlaces {
     private(set) var slots: [(account: AccountID, injections: [Injection])]
     private(set) var pools: [UpstreamOrigin]
@@ -10,10 +10,10 @@ struct RoutePlaces {
 
     private var slotOf: [AccountID: Int] = [:]
     private var poolOf: [UpstreamOrigin: Int] = [:]
-    /// Places in ``names`` that no route of this table has yet, the last first.
+    /// The indexes in ``names`` that no route of this table has yet, the last first.
     private var freeNames: [String: [Int]] = [:]
-    /// What stands for each set of files. It is one object, however often the files are read: what it says of them can
-    /// be renewed at one place.
+    /// The one value for each set of files. However often the files are read, this value stays the same object, so that
+    /// its TLS context can be renewed in one place.
     private var trusts: Set<UpstreamTLS>
 
     init(following old: RouteTable?) {
@@ -27,8 +27,8 @@ struct RoutePlaces {
         for (place, name) in self.names.enumerated().reversed() { self.freeNames[name, default: []].append(place) }
     }
 
-    /// The routes of a plan, with their places: one, or one for each account that requests may choose, in the order of
-    /// their names' bytes.
+    /// The routes of a plan, with their indexes: one route, or one for each account that requests may choose, in the
+    /// byte order of the accounts' names.
     mutating func place(_ plan: RouteConfiguration) -> [Route] {
         guard let choices = plan.choices else { return [self.route(of: plan)] }
         let accounts = Set(choices).sorted { $0.rawValue.utf8.lexicographicallyPrecedes($1.rawValue.utf8) }

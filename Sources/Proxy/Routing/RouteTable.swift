@@ -2,33 +2,33 @@ package import HTTPWire
 import NIOCore
 package import TokenModel
 
-/// All routes in the order they are tried: those with a host first, then by longest path. An object, for the same reason as
-/// ``Gateway``.
+/// All routes in the order in which they are tried: those with a host first, then by longest path. It is a class for
+/// the same reason as ``Gateway``.
 ///
-/// A table that follows another, when the configuration is read again, gives every account, upstream and route name the
-/// place that it had there. So a request that was matched by the older table goes on with that one's route to its end,
-/// and what stands at a place means the same to both. Places that nothing uses any more stay empty; a name that comes
-/// back finds its own again.
+/// When the configuration is reloaded, the new table gives every account, upstream and route name the index that it had
+/// in the old table. So a request that was matched by the old table goes on with that table's route to its end, and an
+/// index means the same in both. Indexes that nothing uses any more stay empty; a name that comes back gets its old
+/// index again.
 package final class RouteTable: Sendable {
-    /// The routes of plans, each plan's together: of one whose account requests choose there is one for each account.
+    /// The routes, grouped by plan. A plan whose account requests choose has one route for each account.
     package let routes: [Route]
-    /// Where each plan's routes stand.
+    /// The range of each plan's routes in ``routes``.
     private let runs: [Range<Int>]
     /// The accounts in the order of their slots, each with the injections its slot prepares lines for.
     package let slots: [(account: AccountID, injections: [Injection])]
     /// The upstreams in the order of their pools.
     let pools: [UpstreamOrigin]
-    /// Of routes, by their numbers, with those that were there before.
+    /// The names of routes by their numbers, with those of earlier tables.
     package let names: [String]
     /// One for each of the ``names``.
     let cookieNotices: [CookieNotice]
-    /// Of accounts that no route uses any more.
+    /// The slots of accounts that no route uses any more.
     package let unusedSlots: [Int]
 
-    /// - Parameter old: the table whose place this one is to take; `nil` for the first.
+    /// - Parameter old: the table that this one replaces; `nil` for the first.
     package init(_ plans: [RouteConfiguration], following old: RouteTable? = nil) {
         var places = RoutePlaces(following: old)
-        // A plan without a route is one whose account is to be chosen from none.
+        // A plan has no route if its account is to be chosen from none.
         var runs = plans.map { places.place($0) }.filter { !$0.isEmpty }
         runs.sort { left, right in
             if left[0].hostName.isEmpty != right[0].hostName.isEmpty { return right[0].hostName.isEmpty }
@@ -49,16 +49,16 @@ package final class RouteTable: Sendable {
         self.unusedSlots = places.slots.indices.filter { !used.contains($0) }
     }
 
-    /// One of each plan's: they differ in their accounts alone.
+    /// The first route of each plan: a plan's routes differ only in their accounts.
     var plans: [Route] { self.runs.map { self.routes[$0.lowerBound] } }
 
-    /// By the upstreams' pools: whether any route goes there.
+    /// For each pool, whether any route uses it.
     var poolsInUse: [Bool] {
         let used = Set(self.routes.map(\.pool))
         return self.pools.indices.map { used.contains($0) }
     }
 
-    /// Where the route stands that has the name, account and upstream of `route`, which may be an older table's.
+    /// The index of the route that has the name, account and upstream of `route`, which may be from an older table.
     func index(of route: Route) -> Int? {
         self.routes.firstIndex {
             $0.number == route.number && $0.slot == route.slot && $0.plan.upstream == route.plan.upstream
@@ -72,9 +72,9 @@ package final class RouteTable: Sendable {
         package let prefix: Int
     }
 
-    /// The route that `request` goes by.
+    /// The route for `request`.
     ///
-    /// - Parameter caller: who sends it. What it may not use is not passed over for another route.
+    /// - Parameter caller: the sender. A matching route that it may not use is an error; no other route is tried.
     /// - Throws: ``GatewayError/Code/noRoute``, ``GatewayError/Code/callerForbidden``.
     package func match(_ request: RequestHead, for caller: Caller) throws(GatewayError) -> Match {
         let bytes = request.bytes.readableBytesUInt8Span
@@ -103,16 +103,16 @@ package final class RouteTable: Sendable {
     }
 }
 
-/// Routes whose account a request names itself, in `Martlet-Account`.
+/// Routes whose account a request names in `Martlet-Account`.
 extension RouteTable {
-    /// Where the route stands of the account that `request` names; whether the caller may use it is not asked here.
+    /// The index of the route for the account that `request` names. Whether the caller may use it is not checked here.
     ///
-    /// A caller is told the same of an account that there is not as of one that is not its own.
+    /// A caller gets the same error for an account that does not exist as for one that is not its own.
     ///
     /// - Parameter run: the routes of one plan, in the order of their accounts' names.
     /// - Throws: ``GatewayError/Code/callerForbidden``.
     func choice(of request: RequestHead, among run: Range<Int>, for caller: Caller) throws(GatewayError) -> Int {
-        // The configuration is refused then; here it would mean that anybody may choose.
+        // A configuration that leads here is refused when it is read. Here it would mean that anybody may choose.
         guard caller.name != nil else {
             throw GatewayError(.callerForbidden, "nobody is known who could choose an account")
         }
@@ -138,7 +138,7 @@ extension RouteTable {
 private enum Order { case before, same, behind }
 
 extension Span<UInt8> {
-    /// Where what stands in `range` belongs by its bytes.
+    /// How the bytes in `range` sort relative to `name`.
     fileprivate func order(_ range: ByteRange, besides name: [UInt8]) -> Order {
         for index in 0..<Swift.min(range.count, name.count) {
             let byte = self[range.lower + index]

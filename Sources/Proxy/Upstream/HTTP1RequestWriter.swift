@@ -1,20 +1,20 @@
 import HTTPWire
 import NIOCore
 
-/// Writes the requests of one upstream connection as HTTP/1 text: how each body is framed, and when the kernel gets it. The
-/// memory of a head is overwritten as soon as that has gone, since it holds a token.
+/// Writes the requests of one upstream connection as HTTP/1 text. It decides how each body is framed, and when the
+/// kernel gets the bytes. A head holds a token, so its memory is overwritten as soon as the head has been sent.
 final class HTTP1RequestWriter {
     private var context: ChannelHandlerContext?
-    /// `nil` behind TLS.
+    /// The short way to the kernel; `nil` with TLS.
     private var direct: SocketFastPath?
     private var outbox = WriteCoalescer()
     private var encoder = BodyEncoder(.none)
-    /// A head that was given to the channel, until that has let go of it.
+    /// A head that was given to the channel, until the channel has released it.
     private var lentHead: ByteBuffer?
     var isWritable = true
-    /// Something of the request that is out has gone to the kernel, or would have if that had taken it.
+    /// A part of the current request was handed to the kernel, whether or not the kernel took it.
     private(set) var hasFlushed = false
-    /// What was written behind the head that is out, in bytes.
+    /// The number of bytes that were written behind the current head.
     private(set) var behindHead = 0
 
     func added(to context: ChannelHandlerContext) { self.context = context }
@@ -26,10 +26,10 @@ final class HTTP1RequestWriter {
         self.direct = nil
     }
 
-    /// No handler changes what is written from here on.
+    /// Takes the short way from here on: no handler changes what is written.
     func goesDirectly() { self.direct = (self.context?.channel).flatMap { SocketFastPath($0) } }
 
-    /// Throws away what waits for a flush.
+    /// Discards what waits for a flush.
     func clear() { self.outbox.clear() }
 }
 
@@ -42,7 +42,7 @@ extension HTTP1RequestWriter {
         self.write(head.open(), isHead: true)
     }
 
-    /// The request has gone out whole, as its head says.
+    /// All of the request has been written, as its head announces it.
     var hasSentAll: Bool { self.encoder.isEnded }
 
     func body(_ bytes: ByteBuffer) -> Bool {
@@ -70,7 +70,7 @@ extension HTTP1RequestWriter {
         }
     }
 
-    /// What follows is no request.
+    /// What is written from here on is a tunnel's bytes, and no request.
     func tunnel() {
         self.wipeHead()
         self.encoder = BodyEncoder(.untilClose)
@@ -90,11 +90,11 @@ extension HTTP1RequestWriter {
 
     var hasMuchToFlush: Bool { self.outbox.isLarge }
 
-    /// Whatever becomes of it, a part of the request may have gone from here on.
+    /// Hands the written bytes to the kernel. From here on a part of the request may have left, whatever happens.
     func flush(on loop: GatewayLoop) {
         self.hasFlushed = true
         let isHead = self.outbox.holdsHead
-        // It may come back here by the channel's end, so nothing of the loop is held meanwhile.
+        // A flush may end the channel and so call this object again, so no access to the loop is open meanwhile.
         guard var bytes = self.outbox.take() else {
             self.context?.flush()
             return
@@ -107,17 +107,18 @@ extension HTTP1RequestWriter {
         self.direct?.usesChannel()
         if isHead { self.lentHead = bytes }
         self.context?.writeAndFlush(NIOAny(consume bytes), promise: nil)
-        // TLS has made records of it, and has no use for it any more.
+        // TLS has made records of the head, and does not need its buffer any more.
         if isSecured { self.takeBackHead(to: loop) }
     }
 
-    /// The channel has sent it.
+    /// Takes back the head that the channel has sent, and overwrites it.
     func takeBackHead(to loop: GatewayLoop) {
         guard let bytes = self.lentHead.take() else { return }
         loop.requestHeads.keepWiped(consume bytes)
     }
 
-    /// The channel has sent it, or is gone, and its memory is nobody's.
+    /// Overwrites a head that was given to the channel. The channel has sent it or is gone, so nothing else uses its
+    /// memory.
     private func wipeHead() {
         self.lentHead?.wipe()
         self.lentHead = nil

@@ -2,8 +2,8 @@ import HTTPWire
 import NIOCore
 import NIOSSL
 
-/// A connection to an upstream that speaks HTTP/1: frames one request after the other, takes their responses off its bytes,
-/// and hands them to the exchange that uses it. To that it is an ``Upstream``.
+/// A connection to an upstream that speaks HTTP/1. It frames one request after the other, parses their responses, and
+/// hands these to the exchange that uses the connection. The exchange sees it as an ``Upstream``.
 ///
 /// Reads stop while the caller can't take more, and while a response is held.
 final class HTTP1Upstream: ChannelDuplexHandler {
@@ -14,43 +14,43 @@ final class HTTP1Upstream: ChannelDuplexHandler {
 
     private enum State {
         case idle
-        /// A request is out; its exchange takes what comes.
+        /// A request was sent; its exchange gets what comes.
         case responding
-        /// The response has ended, and the request has not.
+        /// The response has ended, but the request has not.
         case uploading
-        /// The head is with the exchange, which has not decided; nothing more is read.
+        /// The exchange has the head and has not decided; nothing more is read.
         case held
-        /// Held, and the connection is gone; but the response is whole.
+        /// The response is held and complete, but the connection is gone.
         case heldLast
-        /// HTTP is over: bytes go to the exchange as they come. Out of the pool.
+        /// HTTP is over: bytes go to the exchange as they come. The connection has left its pool.
         case tunnelling
         case closed
     }
 
-    /// Counts it, once it is connected, until it is gone.
+    /// The pool that counts the connection, from when it is connected until it is gone.
     private var pool: UpstreamPool?
     private var context: ChannelHandlerContext?
-    /// What it counts in while it takes nothing; from its joining a pool until it is gone.
+    /// Counts the connection while it accepts no bytes. Set from joining a pool until the connection is gone.
     private var readShare: ReadShare?
     private var isBlocked = false
     private var exchange: Exchange?
     private var state = State.idle
     private var reader = ResponseReader()
-    /// What is sent to it.
+    /// Writes requests to the upstream.
     let writer = HTTP1RequestWriter()
     private var isReadWithheld = false
     private var isProcessing = false
-    /// It has ended while its bytes are gone through, cleanly or not: a write has found it gone. What came before the end is
-    /// heard first.
+    /// Set if a write has found the connection ended while its bytes were being processed; `true` for a clean end. The
+    /// bytes that came before the end are handled first.
     private var waitingEnd: Bool?
-    /// Of a tunnel: the upstream was told that the caller has ended.
+    /// In a tunnel: the upstream was told that the caller has ended its side.
     private var isOutputEnded = false
-    /// It has been idle: the upstream may have closed it just now.
+    /// The connection has been idle, so the upstream may have closed it just now.
     private(set) var isReused = false
-    /// Of its pool's certificates, when it was being made.
+    /// The generation of the pool's certificates with which the connection was made.
     private(set) var configGeneration = 0
     private var socket: CountedSocket?
-    /// The sweep's tick at which it became idle.
+    /// The sweep tick at which the connection became idle.
     private(set) var idleSince = CoarseTime.start
 
     var isOpen: Bool {
@@ -74,19 +74,19 @@ final class HTTP1Upstream: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // The upstream's own end has no event of its own then.
+        // Once the gateway's side has ended, the upstream's end has no event of its own.
         if self.isOutputEnded { self.exchange?.responseEnded(nil, isReusable: false) }
         self.ended(cleanly: false)
     }
 
-    /// TLS that ends without its own farewell is such an error, and an end of the connection comes right behind it: an
-    /// answer cut there must not pass for whole.
+    /// A TLS connection that ends without `close_notify` causes such an error, and the connection's end follows right
+    /// behind it. A response cut there must not pass for complete.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         self.ended(cleanly: false)
         context.close(promise: nil)
     }
 
-    /// The upstream's side ends with this event and with nothing else: a reset is no end of an answer.
+    /// Only this event shows that the upstream has ended its side. A reset does not end a response.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard let event = event as? ChannelEvent else { return }
         switch (self.state, event) {
@@ -123,16 +123,16 @@ final class HTTP1Upstream: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard let exchange = self.exchange else {
-            // A response nobody asked for.
+            // A response without a request.
             return self.close()
         }
         switch self.state {
         case .uploading:
-            // Nor this: the response has ended.
+            // Bytes without a request: the response has ended.
             self.ended(cleanly: false)
             context.close(promise: nil)
         case .responding where !self.writer.hasFlushed:
-            // Nor this: the request has not left yet. It was on its way behind the last response, and is nobody's now.
+            // The request has not left yet, so these bytes belong to no request. They came behind the last response.
             self.ended(cleanly: false)
             context.close(promise: nil)
         case .tunnelling:
@@ -145,7 +145,7 @@ final class HTTP1Upstream: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         self.exchange?.flushSoon()
-        // Else the channel asks for it by way of all handlers.
+        // Otherwise the channel requests the read through all handlers.
         if self.wantsRead { context.read() }
     }
 
@@ -243,14 +243,15 @@ extension HTTP1Upstream {
             let isEnded = if case .responding = self.state { false } else { true }
             self.state = .closed
             guard let exchange = self.exchange.take() else { return }
-            // Only the end of the connection tells such a response's end, and that is here.
+            // Such a response ends with its connection, which has ended.
             if !isEnded { exchange.responseEnded(nil, isReusable: false) }
             if isEnded { exchange.upstreamLost(beforeAnyByte: false, beforeAnyFlush: false) }
         case .idle, .responding, .uploading, .tunnelling, .closed: break
         }
     }
 
-    /// The connection is kept where the request has gone out whole, and the response's end is here already.
+    /// Keeps the connection if the request was written whole and the response's end is here already; otherwise closes
+    /// it.
     func discardResponse() {
         guard case .held = self.state, self.writer.hasSentAll, self.reader.skipRest(), self.reader.isClean else {
             return self.close()
@@ -280,16 +281,16 @@ extension HTTP1Upstream {
         self.resumeReading()
     }
 
-    /// The connection is not fit for another request, or its exchange is over.
+    /// Closes a connection that can't serve another request, or whose exchange is over.
     func close() {
         if case .tunnelling = self.state { return self.sever() }
-        // TLS says farewell, and until that is done goes on sending what it was given.
+        // TLS sends `close_notify`, and until that is done goes on sending what it was given.
         if self.unsent > 0, self.tls != nil { return self.sever() }
         self.end(by: self.context)
     }
 
-    /// Ends the connection with a reset, now: of what it was given nothing goes out any more, wherever it waits, and
-    /// nothing that was cut looks whole.
+    /// Resets the connection now. Nothing that was written leaves it any more, wherever it waits, and nothing that was
+    /// cut looks complete.
     func sever() {
         self.context?.channel.resetOnClose()
         self.end(by: self.tls ?? self.context)
@@ -307,7 +308,7 @@ extension HTTP1Upstream {
         try? self.context?.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
     }
 
-    /// TLS says farewell before its connection is gone, and nobody must get that in the meantime.
+    /// Leaves the pool. TLS sends `close_notify` before the connection is gone, and no request may get it meanwhile.
     private func leave() {
         self.state = .closed
         self.pool?.closed(self)
@@ -318,14 +319,15 @@ extension HTTP1Upstream {
 // MARK: - For the kill switch
 
 extension HTTP1Upstream {
-    /// What TLS puts into one record at most, in bytes (RFC 8446 §5.1). All of a record goes out or none is of use.
+    /// The largest TLS record, in bytes (RFC 8446 §5.1). A record goes out completely, or none of it is of use.
     private static let largestRecord = 16 << 10
 
-    /// Bytes that were flushed, as they go out, and that the kernel has not taken.
+    /// The number of flushed bytes that the kernel has not taken, counted in the form in which they are sent.
     var unsent: Int { (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
 
-    /// The kernel has all of the head that is out. What it has not taken of all that was flushed is the last of it, so
-    /// it is of the body if it is less than that, by as much as one record may hold of both.
+    /// The kernel has all of the current head. Unsent bytes are the last ones that were flushed. They are all of the
+    /// body if there are fewer of them than bytes behind the head, by at least one record, which may hold parts of
+    /// both.
     var isHeadOut: Bool {
         switch self.state {
         case .responding, .uploading, .held, .tunnelling:
@@ -341,7 +343,7 @@ extension HTTP1Upstream {
 // MARK: - For a tunnel
 
 extension HTTP1Upstream {
-    /// The connection makes room in its pool.
+    /// Makes the connection a tunnel, and frees its place in the pool.
     func tunnel() {
         self.writer.tunnel()
         self.pool?.closed(self)
@@ -367,14 +369,14 @@ extension HTTP1Upstream {
 // MARK: - For the pool
 
 extension HTTP1Upstream {
-    /// How long it may be idle.
+    /// How long the connection may be idle.
     var idleTime: Duration { self.reader.idleTime }
 
-    /// The upstream has ended the connection, or has said something unasked: bytes or an end wait to be read. Costs a
-    /// system call.
+    /// The upstream has ended the connection or sent something unasked: bytes or an end wait to be read. This check
+    /// costs a system call.
     var isStale: Bool { self.context?.channel.isQuiet != true }
 
-    /// It is connected, and counts from now on.
+    /// Adds the connection to `pool`, which counts it from now on.
     func join(_ pool: UpstreamPool, by dial: UpstreamDial) {
         self.pool = pool
         self.readShare = pool.loop.readShare

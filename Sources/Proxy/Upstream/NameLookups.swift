@@ -7,21 +7,21 @@ import Synchronization
     import Glibc
 #endif
 
-/// The system knows no address of a host.
+/// The system finds no address for a host.
 package struct NameUnknown: Error {}
 
-/// Looks one host's addresses up, anew for each connection, but once for all that wait for the next lookup to begin.
+/// Looks up one host's addresses. Each connection needs a new lookup; all that wait for the next one to begin share it.
 ///
-/// The system's lookup blocks, and may for many seconds, so each origin has a queue of its own: a dead name holds up no
-/// other upstream. While one lookup blocks, any number of connections share the next.
+/// The system's lookup blocks, possibly for many seconds. So each origin has a queue of its own, and a dead name delays
+/// no other upstream. While one lookup blocks, any number of connections share the next.
 package final class NameLookups: Sendable {
-    /// - Returns: `nil` where there are none.
+    /// - Returns: the addresses, or `nil` where there are none.
     package typealias Ask = @Sendable (_ host: String, _ port: Int) -> [SocketAddress]?
 
     private struct State {
-        /// Who waits for the lookup that has not begun.
+        /// The connections that wait for the lookup that has not begun.
         var waiting: [(number: UInt64, promise: EventLoopPromise<[SocketAddress]>)] = []
-        /// It stands in the queue.
+        /// That lookup is queued.
         var isOrdered = false
         var next: UInt64 = 0
     }
@@ -32,7 +32,7 @@ package final class NameLookups: Sendable {
     private let queue = DispatchQueue(label: "martlet.proxy.lookups")
     private let state = Mutex(State())
 
-    /// - Parameter ask: may block.
+    /// - Parameter ask: looks up addresses, and may block.
     package init(host: String, port: Int, asking ask: @escaping Ask = NameLookups.system) {
         self.host = host
         self.port = port
@@ -43,7 +43,7 @@ package final class NameLookups: Sendable {
     package struct Search: Sendable {
         /// In the system's order of preference (RFC 6724); fails with ``NameUnknown``.
         package let addresses: EventLoopFuture<[SocketAddress]>
-        /// The result is not wanted any more. A lookup that nobody wants does not begin.
+        /// Withdraws from the lookup. A lookup that nobody wants does not begin.
         package let cancel: @Sendable () -> Void
     }
 
@@ -115,7 +115,7 @@ extension NameLookups {
     }
 }
 
-/// The addresses for one connection, as NIO asks for them. One lookup answers both questions; the second one starts it.
+/// Answers NIO's address queries for one connection. Both queries share one lookup, which the AAAA query starts.
 final class NameResolver: Resolver, Sendable {
     private let lookups: NameLookups
     private let eventLoop: any EventLoop
@@ -129,7 +129,7 @@ final class NameResolver: Resolver, Sendable {
         self.addresses4 = eventLoop.makePromise()
     }
 
-    /// All that was found; empty where nothing was looked up.
+    /// All addresses that were found; empty where no lookup was made.
     var addresses: EventLoopFuture<[SocketAddress]> {
         self.search.value?.addresses ?? self.eventLoop.makeSucceededFuture([])
     }
@@ -151,7 +151,7 @@ final class NameResolver: Resolver, Sendable {
     }
 }
 
-/// Addresses that were looked up before.
+/// Answers NIO's address queries with addresses that were looked up before.
 struct KnownAddresses: Resolver {
     let addresses: [SocketAddress]
     let eventLoop: any EventLoop

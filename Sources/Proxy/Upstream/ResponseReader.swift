@@ -1,14 +1,14 @@
 package import HTTPWire
 package import NIOCore
 
-/// Takes the answers to one request off an upstream's bytes: interim heads, the head, the body.
+/// Parses the responses to one request out of an upstream's bytes: interim heads, the head, the body.
 package struct ResponseReader {
     /// What ``next()`` found.
     package enum Step: Sendable {
-        /// An interim one is followed by another head, any other by its body.
+        /// An interim head is followed by another head, any other head by its body.
         case head(ResponseHead)
         case bytes(ByteBuffer)
-        /// Of the answer.
+        /// The end of the response.
         case end(Trailers?)
         case needsMore
     }
@@ -18,25 +18,26 @@ package struct ResponseReader {
     private var method = HTTPMethod.other
     private var buffer = ByteBuffer()
     private var isInBody = false
-    /// The answer lets the connection serve another request.
+    /// The response lets the connection serve another request.
     private var keepsAlive = false
-    /// How long the connection is kept when no request comes: for as long as the upstream says that it keeps it, less a
-    /// second for the way, since a request must not leave while the end is coming; at most ``longestIdleTime``.
+    /// How long the connection is kept while no request comes: for as long as the upstream announces, at most
+    /// ``longestIdleTime``. One second is subtracted for the time in transit, since a request must not leave while the
+    /// upstream is closing the connection.
     package private(set) var idleTime = Self.longestIdleTime
-    /// 60 s is what many servers have, and do not say.
+    /// Shorter than 60 s, which is the unannounced timeout of many servers.
     package static let longestIdleTime = Duration.seconds(50)
-    /// A byte of an answer has come.
+    /// A byte of a response has come.
     package private(set) var hasBegun = false
 
     package init() {}
 
-    /// The answer has ended, cleanly enough that another may follow on the same connection.
+    /// The response has ended, cleanly enough that another may follow on the same connection.
     package var isClean: Bool { self.keepsAlive && self.decoder.isEnded && self.buffer.readableBytes == 0 }
 
-    /// Whether the upstream ending its side now ends the answer.
+    /// Whether the response ends if the upstream ends its side now.
     package var endsWithClose: Bool { self.isInBody && self.decoder.endsWithClose }
 
-    /// A request has gone out: what comes now answers it.
+    /// A request was sent: what comes now is its response.
     package mutating func begin(_ method: HTTPMethod) {
         self.method = method
         self.isInBody = false
@@ -49,12 +50,12 @@ package struct ResponseReader {
         self.buffer.append(bytes)
     }
 
-    /// Takes the next part from the bytes that are here.
+    /// Parses the next part out of the bytes that are here.
     ///
-    /// - Throws: what breaks HTTP/1.1; the connection must be thrown away then.
+    /// - Throws: the violation of HTTP/1.1; the connection must be closed then.
     package mutating func next() throws(WireError) -> Step {
         let step = self.isInBody ? try self.nextOfBody() : try self.nextHead()
-        // A read buffer is not held for nothing.
+        // An empty read buffer need not be held.
         if self.buffer.readableBytes == 0 { self.buffer = ByteBuffer() }
         return step
     }
@@ -79,15 +80,15 @@ package struct ResponseReader {
         }
     }
 
-    /// All bytes that wait here. Nothing is an answer any more from here on.
+    /// Takes all bytes that wait here. From here on nothing is a response any more.
     package mutating func takeRest() -> ByteBuffer {
         defer { self = ResponseReader() }
         return self.buffer
     }
 
-    /// Throws the rest of the answer away, as far as it is here.
+    /// Discards the rest of the response, as far as it is here.
     ///
-    /// - Returns: whether that was all of it, and well formed.
+    /// - Returns: whether the response's end was here, and all was well formed.
     package mutating func skipRest() -> Bool {
         while true {
             switch try? self.next() {
@@ -98,7 +99,7 @@ package struct ResponseReader {
         }
     }
 
-    /// Whether all of the answer is here.
+    /// Whether all of the response is here.
     ///
     /// - Parameter isEnded: the upstream has ended its side.
     package func isWhole(isEnded: Bool) -> Bool {

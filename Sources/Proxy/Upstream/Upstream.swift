@@ -1,11 +1,11 @@
 import HTTPWire
 import NIOCore
 
-/// What an exchange sends its request to: one HTTP/1.1 connection, leased from an ``UpstreamPool`` until ``release()`` or
-/// ``cancel()``. Its response comes to the exchange by ``Exchange/responded(_:)``, ``Exchange/responseBytes(_:)`` and
-/// ``Exchange/responseEnded(_:isReusable:)``, or ``Exchange/upstreamLost(beforeAnyByte:beforeAnyFlush:)``.
+/// The connection to which an exchange sends its request: HTTP/1.1, leased from an ``UpstreamPool`` until ``release()``
+/// or ``cancel()``. The exchange gets the response through ``Exchange/responded(_:)``, ``Exchange/responseBytes(_:)``
+/// and ``Exchange/responseEnded(_:isReusable:)``, or ``Exchange/upstreamLost(beforeAnyByte:beforeAnyFlush:)``.
 ///
-/// Nothing of HTTP/1's text or framing is seen here. A stream of an HTTP/2 connection will be another case.
+/// HTTP/1's text and framing are hidden here. A stream of an HTTP/2 connection will be another case.
 enum Upstream {
     case http1(HTTP1Upstream)
 
@@ -15,26 +15,26 @@ enum Upstream {
         }
     }
 
-    /// It has served another request before: the upstream may have closed it just now.
+    /// The connection has served another request, so the upstream may have closed it just now.
     var isReused: Bool { self.connection.isReused }
-    /// It takes more of the body.
+    /// The connection accepts more of the body.
     var isWritable: Bool { self.connection.writer.isWritable }
-    /// So much waits for a flush that it had better go at once.
+    /// So much waits for a flush that it should be flushed at once.
     var hasMuchToFlush: Bool { self.connection.writer.hasMuchToFlush }
-    /// Something of the request has gone to the kernel, or would have if that had taken it.
+    /// A part of the request was handed to the kernel, whether or not the kernel took it.
     var hasFlushed: Bool { self.connection.writer.hasFlushed }
-    /// The request has gone out whole, as its head says.
+    /// All of the request has been written, as its head announces it.
     var hasSentAll: Bool { self.connection.writer.hasSentAll }
-    /// The kernel has all of the head.
+    /// The kernel has all of the request head.
     var isHeadOut: Bool { self.connection.isHeadOut }
 
-    /// The head that will be sent, but for the token, which ``Gateway/authorize(_:_:refused:)`` adds.
+    /// The head to send, without the token, which ``Gateway/authorize(_:_:refused:)`` adds.
     ///
     /// - Parameters:
-    ///   - framing: of the body.
-    ///   - asks: the body waits until the upstream says that it wants it.
+    ///   - framing: the framing of the body.
+    ///   - asks: the body waits for the upstream's `100 Continue`.
     ///   - hop: the caller, where the upstream is told of it.
-    ///   - buffer: whose memory to use.
+    ///   - buffer: a buffer whose memory is used again.
     func head(
         for head: RequestHead,
         _ match: RouteTable.Match,
@@ -54,7 +54,7 @@ enum Upstream {
         )
     }
 
-    /// Takes up a request; its response goes to `exchange`.
+    /// Starts a request; its response goes to `exchange`.
     func begin(_ head: consuming AuthorizedHead, of exchange: Exchange, method: HTTPMethod, framing: BodyFraming) {
         self.connection.begin(head, of: exchange, method: method, framing: framing)
     }
@@ -62,44 +62,44 @@ enum Upstream {
     /// - Returns: whether the request's framing allows it.
     func body(_ bytes: ByteBuffer) -> Bool { self.connection.writer.body(bytes) }
 
-    /// The request is whole; of a tunnel, the caller sends no more.
+    /// The request is complete; in a tunnel, the caller sends no more.
     ///
     /// - Parameter rewrite: says which trailers pass.
     /// - Returns: whether the request's framing allows it.
     func end(_ trailers: Trailers?, by rewrite: UpstreamRequest?) -> Bool { self.connection.end(trailers, by: rewrite) }
 
-    /// Hands what was written to the kernel.
+    /// Hands the written bytes to the kernel.
     func flush(on loop: GatewayLoop) { self.connection.writer.flush(on: loop) }
 
-    /// The caller takes more of the response.
+    /// The caller accepts more of the response.
     func resumeReading() { self.connection.resumeReading() }
 
-    /// The response whose head has just come waits for a decision.
+    /// Holds the response whose head has just come, until a decision.
     func holdResponse() { self.connection.holdResponse() }
 
-    /// The response that is held goes to the caller after all.
+    /// Passes the held response to the caller.
     func resumeResponse() { self.connection.resumeResponse() }
 
-    /// The response that is held is not wanted: its connection serves another request, or ends.
+    /// Drops the held response: its connection serves another request, or ends.
     func discardResponse() { self.connection.discardResponse() }
 
     /// The response has ended, and the request goes on.
     func responseEnded() { self.connection.responseEnded() }
 
-    /// Another exchange may have it.
+    /// Returns the connection to its pool, for another exchange.
     func release() { self.connection.release() }
 
-    /// The exchange is over, and the upstream may be in the middle of its own.
+    /// Closes the connection. The exchange is over, and the upstream may still be sending its response.
     func cancel() { self.connection.close() }
 
-    /// As ``cancel()``, and nothing that was written leaves from now on.
+    /// Like ``cancel()``, but nothing that was written leaves from now on.
     func sever() { self.connection.sever() }
 
-    /// What comes from here on is no response: bytes go both ways until both sides have ended theirs.
+    /// Makes the connection a tunnel: bytes go both ways until both sides have ended theirs.
     func tunnel() { self.connection.tunnel() }
 
-    /// Both sides of a tunnel have ended: the connection does behind what was written, or when that takes longer than
-    /// `limit`.
+    /// Ends a tunnel whose sides have both ended. The connection closes when the written bytes have left, or after
+    /// `limit` at the latest.
     func closeWhenWritten(within limit: Duration) { self.connection.closeWhenWritten(within: limit) }
 }
 

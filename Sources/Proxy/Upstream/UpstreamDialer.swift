@@ -6,9 +6,9 @@ import NIOSSL
     import Glibc
 #endif
 
-/// Makes an event loop's connections to one origin: the name looked up anew, both families tried 250 ms apart (RFC 8305),
-/// and TLS settled, all within the origin's connect timeout. Where TLS fails at one of a name's addresses the others are
-/// tried: one of several machines may have been forgotten when a certificate was changed.
+/// Makes an event loop's connections to one origin. For each connection it looks the name up anew, tries both address
+/// families 250 ms apart (RFC 8305), and completes TLS, all within the origin's connect timeout. Where TLS fails at one
+/// of a name's addresses, it tries the others: a change of certificates may have missed one of several machines.
 package struct UpstreamDialer: Sendable {
     private let origin: UpstreamOrigin
     private let eventLoop: any EventLoop
@@ -27,10 +27,10 @@ package struct UpstreamDialer: Sendable {
         self.lookups = lookups
     }
 
-    /// Hears of each connection that is tried, before it is; what it throws ends that try.
+    /// Called for each connection attempt, before it starts. An error that it throws ends that attempt.
     package typealias Attempt = @Sendable (any Channel) throws -> Void
 
-    /// - Returns: a connection that bytes of a request may be written to.
+    /// - Returns: a connection that is ready for a request.
     package func dial(_ attempt: @escaping Attempt = { _ in }) -> EventLoopFuture<any Channel> {
         let deadline = NIODeadline.now() + TimeAmount(self.origin.connectTimeout)
         if let address = try? SocketAddress(ipAddress: self.origin.host, port: self.origin.port) {
@@ -40,7 +40,7 @@ package struct UpstreamDialer: Sendable {
         let connected = self.connect(resolver, until: deadline, attempt)
         guard self.origin.tls != nil else { return connected }
         return connected.flatMap { channel in
-            // Of a connection that is gone already nobody can say what is left to try.
+            // Without the address of a connection that is already gone, it is unknown which ones are left to try.
             guard let address = channel.remoteAddress else {
                 return self.eventLoop.makeFailedFuture(ChannelError.eof)
             }
@@ -52,9 +52,10 @@ package struct UpstreamDialer: Sendable {
         }
     }
 
-    /// The next of a name's addresses, after TLS has failed at another.
+    /// Tries the next of a name's addresses, after TLS has failed at another.
     ///
-    /// - Parameter error: of the first. It is what the operator should know: that the others fail too says no more.
+    /// - Parameter error: the first failure. The operator should see that one, since further failures add nothing to
+    ///   it.
     private func dial(
         _ addresses: [SocketAddress],
         after error: any Error,
@@ -105,7 +106,7 @@ package struct UpstreamDialer: Sendable {
             .connectTimeout(deadline - NIODeadline.now())
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
-            // An upstream's end comes as an event of its own, so that a reset can't be taken for it.
+            // The end of the upstream's side comes as an event of its own, so that a reset can't be taken for it.
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -134,7 +135,7 @@ package struct UpstreamDialer: Sendable {
 }
 
 extension GatewayError {
-    /// Why there is no connection to an upstream.
+    /// The reason why a connection to an upstream could not be made.
     package init(dialling error: any Error) {
         guard !error.isExhaustion else {
             self.init(.overloaded, "the system has no descriptor, port or memory for another connection")
@@ -156,36 +157,36 @@ extension GatewayError {
     }
 }
 
-/// A connection that is being made for a request, with all that is tried for it: one after the other address of its name,
-/// each a socket of its own.
+/// A connection that is being made for a request, with all attempts at it: each address of the name that is tried gets
+/// a socket of its own.
 final class UpstreamDial {
     let place: UpstreamPool.Place
-    /// Of the pool's certificates, as it began.
+    /// The generation of the pool's certificates when the dial began.
     let configGeneration: Int
     private let limit: SharedLimit
     private var tries: [(channel: any Channel, socket: CountedSocket)] = []
     private(set) var isGivenUp = false
 
-    /// - Parameter limit: counts its sockets.
+    /// - Parameter limit: counts the dial's sockets.
     init(for place: UpstreamPool.Place, configGeneration: Int, counting limit: SharedLimit) {
         self.place = place
         self.configGeneration = configGeneration
         self.limit = limit
     }
 
-    /// Another socket is made.
+    /// Counts the socket of another attempt.
     func begin(_ channel: any Channel) {
         let socket = CountedSocket(self.limit)
         channel.closeFuture.assumeIsolated().whenComplete { _ in socket.leave() }
         self.tries.append((channel, socket))
     }
 
-    /// What counts the socket that came of it.
+    /// The count of the socket that belongs to `channel`.
     func socket(of channel: any Channel) -> CountedSocket? {
         self.tries.first { $0.channel === channel }?.socket
     }
 
-    /// Ends what is tried; the dial fails then.
+    /// Closes the sockets of all attempts, so that the dial fails.
     func giveUp() {
         self.isGivenUp = true
         let tries = self.tries
@@ -197,8 +198,8 @@ final class UpstreamDial {
     }
 }
 
-/// One socket to an upstream: it counts until it is gone, or is about to be, so that nobody makes room for what has just
-/// got it.
+/// Counts one socket to an upstream until the socket is gone or about to be closed. A socket that is about to be closed
+/// no longer counts, so that no further connection is closed to make the same room.
 final class CountedSocket {
     private let limit: SharedLimit
     private var isCounted = true
@@ -216,7 +217,7 @@ final class CountedSocket {
 }
 
 extension Error {
-    /// What was tried could not even begin: this machine or process has nothing left for it.
+    /// The attempt could not even begin, because this machine or process has no resources left for it.
     var isExhaustion: Bool {
         switch self {
         case let error as IOError:

@@ -1,6 +1,6 @@
 package import TokenModel
 
-/// What upstream connections are shared by: where they go, and on what terms.
+/// The key by which upstream connections are shared: their destination and their settings.
 struct UpstreamOrigin: Sendable, Hashable {
     let host: String
     let port: Int
@@ -18,13 +18,13 @@ struct UpstreamOrigin: Sendable, Hashable {
     }
 }
 
-/// What one event loop has learnt of an upstream from its answers. All pools of its host and port share it: what differs
-/// between them is how connections are made, not who answers.
+/// What one event loop has learnt about an upstream from its responses. All pools of the same server share it: they
+/// differ in how connections are made, not in who responds.
 final class OriginMemory {
-    /// How long an answer of HTTP/1.0 tells what the upstream speaks.
+    /// How long an HTTP/1.0 response counts as evidence of what the upstream speaks.
     private static let versionMemory = Duration.seconds(600)
 
-    /// When the last answer came, if it was one of HTTP/1.0.
+    /// When the last response came, if that was an HTTP/1.0 response.
     private var sawHTTP10: CoarseTime?
     var expectations = Expectations()
 
@@ -39,7 +39,7 @@ final class OriginMemory {
 }
 
 extension UpstreamOrigin {
-    /// Who answers there.
+    /// The server that responds at an origin.
     struct Server: Hashable {
         let host: String
         let port: Int
@@ -49,12 +49,12 @@ extension UpstreamOrigin {
     var server: Server { Server(host: self.host, port: self.port, speaksTLS: self.tls != nil) }
 }
 
-/// What is known of an upstream for the question whether a large body is worth asking for: its answer to the token
-/// can't be foreseen, and it can be expected to say `100 Continue`.
+/// What is known of an upstream for deciding whether to ask it before a large body is sent. Asking is worth it where
+/// the upstream's response to the token can't be foreseen, and where it can be expected to send `100 Continue`.
 package struct Expectations {
-    /// How long an upstream that took a token will take it again.
+    /// How long an upstream that accepted a token is expected to accept it again.
     package static let tokenMemory = Duration.seconds(10)
-    /// How long an upstream that knows no expectations is not asked again.
+    /// How long an upstream that does not support expectations is not asked again.
     package static let refusalMemory = Duration.seconds(600)
 
     private struct Taken {
@@ -62,7 +62,7 @@ package struct Expectations {
         var at: CoarseTime
     }
 
-    /// By slot.
+    /// The last accepted token of each slot.
     private var taken: [Taken?] = []
     private var refusedAt: CoarseTime?
 
@@ -74,10 +74,10 @@ package struct Expectations {
         return now.duration(since: taken.at) >= Self.tokenMemory
     }
 
-    /// The upstream ignored an expectation, or refused it.
+    /// The upstream ignored or refused an expectation.
     package mutating func refused(at now: CoarseTime) { self.refusedAt = now }
 
-    /// The upstream took a token. Called for each answer, so that it does nothing more than once in a tick.
+    /// The upstream accepted a token. Called for each response, so it works at most once per tick.
     package mutating func took(_ token: TokenVersion, slot: Int, at now: CoarseTime) {
         if slot < self.taken.count, self.taken[slot]?.at == now,
             self.taken[slot]?.token.generation.rawValue == token.generation.rawValue
@@ -88,7 +88,7 @@ package struct Expectations {
         self.taken[slot] = Taken(token: token, at: now)
     }
 
-    /// The upstream takes it no more.
+    /// The upstream no longer accepts a token.
     package mutating func forget(_ token: TokenVersion, slot: Int) {
         guard slot < self.taken.count, self.taken[slot]?.token == token else { return }
         self.taken[slot] = nil

@@ -8,18 +8,18 @@ final class UpstreamPool {
     unowned let loop: GatewayLoop
     private let state: LoopStatus
     private var idle: [HTTP1Upstream] = []
-    /// Connections that have joined and are not gone, and those being dialled.
+    /// The number of connections that have joined and are not gone, and of those being dialled.
     private(set) var count = 0
-    /// Each caller's connection has one request at most, so that the limit on those is also one on this; those who left
-    /// are gone with the next sweep.
+    /// Requests that wait for a connection. Each caller connection has at most one request, so the limit on caller
+    /// connections also bounds this queue. The next sweep removes the requests that no longer wait.
     private var waiting = CircularBuffer<Place>()
-    /// ``serveWaiting()`` is under way.
+    /// ``serveWaiting()`` is running.
     private var isServing = false
     private let memory: OriginMemory
     private var dials: [UpstreamDial] = []
-    /// Of certificates: a connection of an older one is not used again.
+    /// The generation of the certificates. A connection of an older generation is not used again.
     private var configGeneration = 0
-    /// A route goes here. Where none does any more, connections end as soon as they are free.
+    /// A route uses this pool. While none does, connections close as soon as they are free.
     var isInUse = true {
         didSet { if !self.isInUse { self.closeIdle() } }
     }
@@ -29,11 +29,11 @@ final class UpstreamPool {
         let exchange: Exchange
         let requestID: UInt64
 
-        /// It was given up, or its time was over.
+        /// The request was given up, or has timed out.
         var isLeft: Bool { !self.exchange.isConnecting(self.requestID) }
     }
 
-    /// - Parameter memory: that of all pools with this host and port.
+    /// - Parameter memory: the one that all pools of the same server share.
     init(_ origin: UpstreamOrigin, loop: GatewayLoop, memory: OriginMemory) {
         self.origin = origin
         self.memory = memory
@@ -45,36 +45,36 @@ final class UpstreamPool {
     var coarseNow: CoarseTime { self.state.coarseNow }
     var readBuffers: SharedReadBuffers { self.loop.readBuffers }
 
-    /// The upstream can't be sent chunks (RFC 9112 §6.1).
+    /// The upstream speaks HTTP/1.0, and can't be sent chunks (RFC 9112 §6.1).
     var speaksHTTP10: Bool { self.memory.speaksHTTP10(at: self.coarseNow) }
 
     func responded(minorVersion: UInt8) {
         self.memory.responded(minorVersion: minorVersion, at: self.coarseNow)
     }
 
-    /// The upstream may be asked before a large body is sent to it with `token`, a slot's.
+    /// The upstream may be asked before a large body is sent with `token`, which belongs to a slot.
     func mayExpect(_ token: TokenVersion, slot: Int) -> Bool {
         !self.speaksHTTP10 && self.memory.expectations.mayExpect(token, slot: slot, at: self.coarseNow)
     }
 
-    /// The upstream has answered 417 when it was asked, or not at all, or has closed the connection.
+    /// When the upstream was asked, it returned 417, did not respond at all, or closed the connection.
     func refusedExpectation() {
         self.memory.expectations.refused(at: self.coarseNow)
     }
 
-    /// The upstream has answered a request with that token otherwise than that it is dead.
+    /// The upstream has responded to a request with that token, and did not reject the token.
     func took(_ token: TokenVersion, slot: Int) {
         self.memory.expectations.took(token, slot: slot, at: self.coarseNow)
     }
 
-    /// The upstream calls that token dead.
+    /// The upstream has rejected that token.
     func refused(_ token: TokenVersion, slot: Int) {
         self.memory.expectations.forget(token, slot: slot)
     }
 
-    /// Gives `exchange` a connection by ``Exchange/connected(_:)``, now if an idle one is there.
+    /// Gives `exchange` a connection through ``Exchange/connected(_:)``: now, if an idle one is there.
     ///
-    /// - Parameter fresh: an idle one won't do: the last that was tried was stale.
+    /// - Parameter fresh: use no idle connection, because the last one that was tried was stale.
     func acquire(for exchange: Exchange, fresh: Bool) {
         while !fresh, let upstream = self.idle.popLast() {
             guard upstream.isOpen else { continue }
@@ -92,11 +92,14 @@ final class UpstreamPool {
         self.dial(for: Place(exchange: exchange, requestID: exchange.requestID))
     }
 
-    /// The end of an idle connection comes as an event, and mostly has come before a request does: the selector reports
-    /// both in one go. It can be missed only when it arrives in the same turn of the loop as the request, behind it. That
-    /// is a matter of microseconds, unless the loop has stood still while the upstream's own idle time ran out, and a
-    /// request that can be sent again mends it. So looking, which costs a system call, is for requests that can't, and for
-    /// connections that have been idle for a tick of the sweep: in a pool under load nothing is looked at twice.
+    /// Whether to check an idle connection for staleness before it is used.
+    ///
+    /// The end of an idle connection comes as an event, and in most cases has come before a request does: the selector
+    /// reports both together. It is missed only when it arrives in the same turn of the loop as the request, behind it.
+    /// That is a matter of microseconds, unless the loop has stood still while the upstream's idle timeout ran out. A
+    /// request that can be sent again recovers from that. So the check, which costs a system call, is made only for
+    /// requests that can't be sent again, and for connections that have been idle for a tick of the sweep. In a pool
+    /// under load nothing is checked twice.
     private func mustLook(at upstream: HTTP1Upstream, for exchange: Exchange) -> Bool {
         upstream.idleSince != self.coarseNow || !exchange.canSurelyBeRepeated
     }
@@ -113,9 +116,9 @@ final class UpstreamPool {
         let bound = NIOLoopBound((pool: self, dial: dial), eventLoop: self.loop.eventLoop)
         let dialled = self.dialer.dial { channel in
             let (pool, dial) = bound.value
-            // Idle connections are a convenience; a request is never refused for their sake.
+            // Idle connections are a convenience: they are closed before a request is refused.
             if !dial.isGivenUp, pool.loop.limits.upstreams.isFull { pool.loop.makeRoom() }
-            // It may have been in the way itself.
+            // Making room may have given up this dial itself.
             if dial.isGivenUp { throw CancellationError() }
             dial.begin(channel)
         }
@@ -153,16 +156,16 @@ final class UpstreamPool {
         dial.giveUp()
         self.count -= 1
         let place = dial.place
-        // What nobody uses is what the next one may need.
+        // Closing unused connections frees what the next dial may need.
         if error.isExhaustion { self.loop.makeRoom() }
         if !place.isLeft { place.exchange.connectFailed(GatewayError(dialling: error)) }
         self.serveWaiting()
     }
 
-    /// A connection is free: the longest waiting exchange gets it, or it becomes idle.
+    /// Gives a free connection to the exchange that has waited longest, or makes it idle.
     func released(_ upstream: HTTP1Upstream) {
         if upstream.configGeneration != self.configGeneration { return upstream.close() }
-        // Its end, or something unasked, may stand right behind the answer that was just read.
+        // The connection's end, or something unasked, may follow right behind the response that was just read.
         if self.waiting.contains(where: { !$0.isLeft }), upstream.isStale { return upstream.close() }
         while let place = self.waiting.popFirst() {
             guard !place.isLeft else { continue }
@@ -174,7 +177,7 @@ final class UpstreamPool {
         self.idle.append(upstream)
     }
 
-    /// Called by each connection that has joined, once, when it is gone.
+    /// Called once by each connection that has joined, when it is gone.
     func closed(_ upstream: HTTP1Upstream) {
         self.count -= 1
         self.idle.removeAll { $0 === upstream }
@@ -182,7 +185,7 @@ final class UpstreamPool {
     }
 
     private func serveWaiting() {
-        // A dial that fails at once comes back here, and would come back for each who waits.
+        // A dial that fails at once calls this function again, and would do so for each waiting request.
         guard !self.isServing else { return }
         self.isServing = true
         defer { self.isServing = false }
@@ -194,35 +197,35 @@ final class UpstreamPool {
 
     /// Called by the loop's sweep.
     func sweep() {
-        // Those who left would be met only when a connection becomes free, and that may take long.
+        // Otherwise, requests that no longer wait would stay until a connection becomes free, which may take long.
         if !self.waiting.isEmpty { self.waiting.removeAll { $0.isLeft } }
         for upstream in self.idle where self.coarseNow.duration(since: upstream.idleSince) > upstream.idleTime {
             upstream.close()
         }
     }
 
-    /// Gives up connections that are being made and that nobody waits for any more. As a rule they are made, since whoever
-    /// left may come back.
+    /// Gives up dials that no request waits for any more. As a rule such dials are completed, since the caller may come
+    /// back.
     func dropUnwanted() {
         for dial in self.dials where dial.place.isLeft && !dial.isGivenUp { dial.giveUp() }
     }
 
     func isSecured(byAnyOf upstreams: Set<UpstreamTLS>) -> Bool { self.origin.tls.map(upstreams.contains) ?? false }
 
-    /// Connections made until now serve no further request.
+    /// Takes all present connections out of use: they serve no further request.
     func renew() {
         self.configGeneration += 1
         self.closeIdle()
     }
 
-    /// Of the connections that are idle, the one that has been so for the longest.
+    /// The connection that has been idle for the longest time.
     var idlest: HTTP1Upstream? { self.idle.first }
 
     func closeIdle() {
         for upstream in self.idle { upstream.close() }
     }
 
-    /// Ends idle connections that have not sent all of what they were given: of a request that was answered early.
+    /// Resets idle connections with unsent bytes, which belong to a request whose response came early.
     func severUnsent() {
         for upstream in self.idle where upstream.unsent > 0 { upstream.sever() }
     }

@@ -2,17 +2,18 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// How an upstream over TLS proves who it is, and the gateway where that is asked. There is no way to turn the first off.
+/// How an upstream proves its identity over TLS, and how the gateway does if it is asked to. The verification of the
+/// upstream can't be turned off.
 package struct UpstreamTLS: Sendable {
     private let context: RenewableContext
-    /// What tells two of them apart: connections of one must not serve the routes of another.
+    /// Tells two values apart: connections of one must not serve the routes of another.
     package let files: Files
 
-    /// Where trust and identity are kept.
+    /// The files that hold trusted roots and the gateway's identity.
     package struct Files: Sendable, Hashable {
-        /// A PEM file of the only roots that are trusted; `nil` trusts the system's.
+        /// A PEM file with the only trusted roots; `nil` trusts the system's roots.
         let certificateAuthorities: String?
-        /// What the gateway proves itself by to an upstream that asks; `nil` is nothing.
+        /// The certificate and key that the gateway shows to an upstream that asks; `nil` for none.
         let identity: CertificateFiles?
 
         package init(certificateAuthorities: String?, identity: CertificateFiles? = nil) {
@@ -43,13 +44,14 @@ package struct UpstreamTLS: Sendable {
         self.files = files
     }
 
-    /// The handler that speaks TLS to `host`, whose name is asked for (SNI) and verified; an address is verified as such.
+    /// The TLS handler for a connection to `host`. A name is sent (SNI) and verified; an IP address is verified as
+    /// such.
     func handler(for host: String) throws -> NIOSSLClientHandler {
         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
         return try NIOSSLClientHandler(context: self.context.current, serverHostname: isAddress ? nil : host)
     }
 
-    /// As ``RenewableContext/renew(from:)``, for all copies of this value.
+    /// Does what ``RenewableContext/renew(from:)`` does, for all copies of this value.
     func renew(from other: UpstreamTLS) -> Bool { self.context.renew(from: other.context) }
 }
 
@@ -58,7 +60,8 @@ extension UpstreamTLS: Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(self.files) }
 }
 
-/// Stands behind a connection's TLS until the handshake is done and somebody has taken note.
+/// Watches the TLS handshake of a connection. It stays in the pipeline until the handshake is done and its result has
+/// been taken.
 final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -68,7 +71,7 @@ final class HandshakeWatch: ChannelInboundHandler, RemovableChannelHandler {
         self.done = eventLoop.makePromise()
     }
 
-    /// Succeeds with the handshake, and fails with what went wrong or when the connection ends before.
+    /// Succeeds with the handshake. Fails with its error, or when the connection ends before.
     var settled: EventLoopFuture<Void> { self.done.futureResult }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

@@ -2,19 +2,19 @@ internal import LocalFiles
 internal import TokenModel
 
 extension Place {
-    /// The secret in the file at `path`, which this place names.
+    /// Reads the secret in the file at `path`, which this value names.
     func secret(at path: String) throws(FileError) -> Secret {
         let secret = try self.reading.surroundings.readSecret(path)
         self.warnOfOwner(path)
         return secret
     }
 
-    /// Tells of another user's file, which is taken where that is all that speaks against it.
+    /// Warns if a file belongs to another user but is otherwise acceptable.
     func warnOfOwner(_ path: String) {
         if let concern = self.reading.surroundings.secretConcern(path) { self.warn("\(path) \(concern)") }
     }
 
-    /// Text as it is written, whatever YAML would make of it: `client_id: 0123` keeps its four digits.
+    /// The text as written, without YAML's interpretation: `client_id: 0123` keeps its four digits.
     func text(_ kind: String = "text", allowingEmpty: Bool = false) -> String? {
         guard case .text(let text, _) = self.content else {
             self.expected(kind)
@@ -31,7 +31,7 @@ extension Place {
         return text
     }
 
-    /// What `parse` makes of the text.
+    /// The text, converted by `parse`.
     func parsed<Value>(_ kind: String = "text", by parse: (String) throws(ValueError) -> Value) -> Value? {
         guard let text = self.text(kind) else { return nil }
         do throws(ValueError) {
@@ -42,7 +42,7 @@ extension Place {
         }
     }
 
-    /// `true` or `false`, not in quotes.
+    /// `true` or `false` without quotes.
     func flag() -> Bool? {
         switch self.content {
         case .text("true", isPlain: true): return true
@@ -100,7 +100,7 @@ extension Place {
         return nil
     }
 
-    /// The absolute path of a file, under `directory` where it is relative.
+    /// The absolute path of a file. A relative path is based on `directory`.
     func file(under directory: String) -> String? {
         guard let text = self.text("a path") else { return nil }
         guard text != "~", !text.hasPrefix("~/") else {

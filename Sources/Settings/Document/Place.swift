@@ -1,27 +1,27 @@
 internal import Yams
 
-/// One value of the document with its name: it is asked for what it should be, and if it is not, it says so in the
-/// reading's faults and answers `nil`.
+/// A value of the document, with its path. The typed accessors return the value, or report a fault to the reading and
+/// return `nil`.
 struct Place {
     let node: Node
-    /// The keys that lead here, such as `routes[0].upstream`.
+    /// The path of keys, such as `routes[0].upstream`.
     let path: String
-    /// Where its key stands; where it has none, the value itself.
+    /// The position of the key; without a key, the position of the value.
     let keyPosition: SourcePosition
     let reading: Reading
 
-    /// What a value is, whatever it should be.
+    /// The kind of a value, whatever kind is expected.
     enum Content {
         case nothing
-        /// With whether it stands without quotes.
+        /// A scalar; `isPlain` if it has no quotes.
         case text(String, isPlain: Bool)
         case list([Node])
         case mapping(Node.Mapping)
-        /// A value with a tag such as `!secret`, which promises something that nobody here would keep.
+        /// A value with a tag such as `!secret`, which this reader doesn't support.
         case tagged
     }
 
-    /// What a value without a tag of its own has.
+    /// The tags of values without an explicit tag.
     private static var plainTags: [Tag] { [Tag(.str), Tag(.seq), Tag(.map), Tag(.implicit)] }
 
     var content: Content {
@@ -38,12 +38,12 @@ struct Place {
         }
     }
 
-    /// Whether the value is a mapping, where it may also be something else.
+    /// Whether the value is a mapping, for keys that also accept other kinds.
     var isMapping: Bool {
         if case .mapping = self.content { true } else { false }
     }
 
-    /// Where the value begins; an empty one is where its key is.
+    /// The position of the value; for an empty value, the position of its key.
     var position: SourcePosition {
         guard case .nothing = self.content else {
             return self.node.mark.map { SourcePosition($0) } ?? self.keyPosition
@@ -51,15 +51,15 @@ struct Place {
         return self.keyPosition
     }
 
-    /// Reports that the value is wrong.
+    /// Reports a fault of the value.
     func fault(_ message: String) { self.reading.fault(message, path: self.path, at: self.position) }
 
-    /// Reports what is wrong with the key rather than with its value: that it is there, or what it leads to.
+    /// Reports a fault of the key rather than its value: that it is present, or what it refers to.
     func faultAtKey(_ message: String) { self.reading.fault(message, path: self.path, at: self.keyPosition) }
 
     func warn(_ message: String) { self.reading.warn(message, path: self.path, at: self.keyPosition) }
 
-    /// Reports that the value is of another kind than the file should have here.
+    /// Reports that the value is not of the expected kind.
     func expected(_ kind: String) {
         let found =
             switch self.content {
@@ -75,14 +75,14 @@ struct Place {
     }
 }
 
-/// One reading of one file: the document, and what there is to say about it so far.
+/// The state of reading one file: the document, and the findings so far.
 final class Reading {
     let file: String
     let document: YAMLDocument
     let surroundings: Surroundings
     private(set) var faults: [SettingsFinding] = []
     private(set) var warnings: [SettingsFinding] = []
-    /// Many routes may name the same files, and a file of all the world's roots takes long to read.
+    /// A cache: many routes may name the same files, and a file with all public roots takes long to read.
     private var certificateFaults: [CertificateQuestion: String?] = [:]
 
     init(file: String, document: YAMLDocument, surroundings: Surroundings) {
@@ -95,7 +95,7 @@ final class Reading {
         self.faults.append(SettingsFinding(file: self.file, position: position, path: path, message: message))
     }
 
-    /// As ``Surroundings/certificateFault``, which is asked once.
+    /// As ``Surroundings/certificateFault``, but asks each question only once.
     func certificateFault(_ question: CertificateQuestion) -> String? {
         if let known = self.certificateFaults[question] { return known }
         let fault = self.surroundings.certificateFault(question)
@@ -109,14 +109,13 @@ final class Reading {
 }
 
 extension Place {
-    /// A value within a mapping, and the name it has there.
+    /// A value in a mapping, with its name.
     struct Member {
         let name: String
         let place: Place
     }
 
-    /// The values of a mapping by their names, in the order of the file. A name that comes twice is a fault, and its
-    /// first value stands.
+    /// The members of a mapping in the order of the file. A duplicate name is a fault, and its first value is used.
     func members() -> [Member]? {
         guard case .mapping(let mapping) = self.content else {
             self.expected("a mapping")
@@ -142,7 +141,7 @@ extension Place {
         return members
     }
 
-    /// The values of a list.
+    /// The items of a list.
     func items() -> [Place]? {
         guard case .list(let nodes) = self.content else {
             self.expected("a list")

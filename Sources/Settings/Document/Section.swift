@@ -1,13 +1,13 @@
 internal import TokenModel
 
-/// A mapping whose keys are known beforehand.
+/// A mapping with a fixed set of keys.
 struct Section<Key: Vocabulary> {
     private let members: [Key: Place]
-    /// Keys that an unknown one was probably meant to be: they are not missing as well.
+    /// Known keys for which the file has a misspelling. They are not reported as missing in addition.
     private let misspelt: Set<String>
     private let owner: Place
 
-    /// Takes a mapping, and reports every key that is not in the vocabulary; `nil` if it is not a mapping.
+    /// Reads a mapping and reports every unknown key; `nil` if the value is not a mapping.
     init?(_ place: Place) {
         guard let members = place.members() else { return nil }
         var known: [Key: Place] = [:]
@@ -31,7 +31,7 @@ struct Section<Key: Vocabulary> {
         self.owner = place
     }
 
-    /// One without any key, for a mapping that the file leaves out.
+    /// An empty section, for a mapping that the file leaves out.
     init(absentFrom owner: Place) {
         self.members = [:]
         self.misspelt = []
@@ -40,38 +40,38 @@ struct Section<Key: Vocabulary> {
 
     subscript(key: Key) -> Place? { self.members[key] }
 
-    /// Whether the file has the key, be it misspelt.
+    /// Whether the file has the key, even if misspelled.
     func has(_ key: Key) -> Bool { self.members[key] != nil || self.misspelt.contains(key.rawValue) }
 
-    /// What `read` makes of the value; `nil` where the file has none, or a wrong one, which `read` has reported.
+    /// The value converted by `read`; `nil` if the file has none, or if it is wrong, which `read` has reported.
     func read<Value>(_ key: Key, _ read: (Place) -> Value?) -> Value? { self.members[key].flatMap(read) }
 
-    /// As ``read(_:_:)``, and reports a key that is missing.
+    /// As ``read(_:_:)``, but also reports a missing key.
     func require<Value>(_ key: Key, _ read: (Place) -> Value?) -> Value? {
         if !self.has(key) { self.missing("\(key.rawValue) is missing") }
         return self.read(key, read)
     }
 
-    /// The mapping at `key`; one without any key where the file has none.
+    /// The mapping at `key`; an empty section if the file has none.
     func section<Inner: Vocabulary>(_ key: Key, of vocabulary: Inner.Type) -> Section<Inner> {
         self.read(key) { Section<Inner>($0) } ?? Section<Inner>(absentFrom: self.owner)
     }
 
-    /// Whether the file permits what it must permit by name. A value that is wrong counts as yes: it has a fault of its
-    /// own, and another one about what it would have permitted helps nobody.
+    /// Whether the file explicitly permits something. A wrong value counts as permission: it already has a fault, and a
+    /// second fault about what it would have permitted doesn't help.
     func allows(_ key: Key) -> Bool { self.members[key].map { $0.flag() ?? true } ?? false }
 
-    /// Reports what is not there, at what it is missing from.
+    /// Reports that something is missing, at the section's own position.
     func missing(_ message: String) { self.owner.faultAtKey(message) }
 }
 
-/// The words that may stand somewhere in the file, as keys or as values.
+/// The words allowed at some place in the file, as keys or as values.
 protocol Vocabulary: RawRepresentable, CaseIterable, Hashable, Sendable where RawValue == String {
-    /// Words of the documented configuration that this release doesn't know what to do with: an operator who uses one
-    /// has made no mistake, and is told so.
+    /// Documented words that this release doesn't support yet. An operator who uses one has made no mistake, and the
+    /// message says so.
     static var later: [String] { get }
 
-    /// Whether a word that is not in here may itself be a secret, put where its name should be, and is not repeated.
+    /// Whether an unknown word may be a secret in the place of its name. Then messages don't repeat it.
     static var isSensitive: Bool { get }
 }
 
@@ -79,6 +79,6 @@ extension Vocabulary {
     static var later: [String] { [] }
     static var isSensitive: Bool { false }
 
-    /// What a slip of the pen may have meant.
+    /// All words that a misspelling may stand for.
     static var all: [String] { Self.allCases.map(\.rawValue) + Self.later }
 }

@@ -2,15 +2,15 @@ internal import Yams
 
 /// A YAML text as a tree of nodes with positions.
 ///
-/// The parser underneath gives up at the first key that a mapping has twice, and we want all faults of a file at once.
-/// So the earlier of the two is renamed in the text, one character against another that occurs nowhere else, which moves
-/// nothing; what it was called is kept by its position, and whoever reads the mapping meets both keys.
+/// The YAML parser stops at the first duplicate key in a mapping, but we want all faults of a file at once. So the
+/// first character of the earlier key is replaced in the text by a character that occurs nowhere else, which keeps all
+/// positions. The original key is stored by its position, so that readers of the mapping see both keys.
 struct YAMLDocument {
-    /// `nil` where the text has no content.
+    /// `nil` if the text is empty.
     let root: Node?
     private let originals: [SourcePosition: String]
 
-    /// A text that is not YAML: where, and why.
+    /// The position and the reason if a text is not YAML.
     struct SyntaxError: Error {
         let position: SourcePosition
         let message: String
@@ -43,7 +43,7 @@ struct YAMLDocument {
         }
     }
 
-    /// What the scalar is in the text as it was given.
+    /// The scalar as it was in the original text.
     func text(of scalar: Node.Scalar) -> String {
         scalar.mark.flatMap { self.originals[SourcePosition($0)] } ?? scalar.string
     }
@@ -55,12 +55,12 @@ struct YAMLDocument {
 
     private static func compose(_ text: String) throws(ComposeError) -> Node? {
         do {
-            // Without rules every plain scalar is text: `0123` and `yes` mean what they say.
+            // Without resolver rules every plain scalar is text: `0123` and `yes` are kept as written.
             return try Yams.compose(yaml: text, .basic, .default, .utf8)
         } catch YamlError.duplicatedKeysInMapping(let keys, let context) {
             throw .duplicate(key: keys.first ?? "", SourcePosition(context.mark))
         } catch YamlError.composer(.some, _, let mark, _) {
-            // The only fault of a composition that has a context.
+            // Among the faults of a composition, only this one has a context.
             let message = "a second document begins here, the file must hold one"
             throw .syntax(SyntaxError(position: SourcePosition(mark), message: message))
         } catch YamlError.scanner(let context, let problem, let mark, _),
@@ -70,12 +70,12 @@ struct YAMLDocument {
             let place = context.map { "\($0.text) that begins at \($0.mark.line):\($0.mark.column), " } ?? ""
             throw .syntax(SyntaxError(position: SourcePosition(mark), message: "not YAML: \(place)\(problem)"))
         } catch {
-            // The text's characters were checked above, so that this is memory running out.
+            // The text's characters were checked above, so only a lack of memory can cause this.
             throw .syntax(SyntaxError(position: .start, message: "can't be read as YAML"))
         }
     }
 
-    /// The index of a character of `key`, whose scalar begins at `position`; `nil` where it can't be told.
+    /// The index of the first character of `key`, whose scalar begins at `position`; `nil` if it can't be determined.
     private static func index(ofKey key: String, at position: SourcePosition, in text: MarkedText) -> Int? {
         guard let first = key.unicodeScalars.first, let index = text.index(of: position) else { return nil }
         let isQuoted = text.scalars[index] == "\"" || text.scalars[index] == "'"
@@ -84,7 +84,7 @@ struct YAMLDocument {
         return begin
     }
 
-    /// Characters that do not occur in the text, one for each key that may have to be renamed.
+    /// Characters that don't occur in the text, one for each key that may have to be renamed.
     private static func substitutes(for text: MarkedText) -> [Unicode.Scalar] {
         let used = Set(text.scalars)
         return (0xE000...0xE0FF).compactMap { Unicode.Scalar($0 as UInt32) }.filter { !used.contains($0) }
@@ -95,13 +95,13 @@ extension SourcePosition {
     init(_ mark: Mark) { self.init(line: mark.line, column: mark.column) }
 }
 
-/// A text whose positions can be found again by line and column, counted as YAML counts (YAML 1.1 §4.2).
+/// A text whose characters can be found by line and column, counted as in YAML (YAML 1.1 §4.2).
 struct MarkedText {
     private(set) var scalars: [Unicode.Scalar]
 
     init(_ text: String) {
         self.scalars = Array(text.unicodeScalars)
-        // A byte order mark is no part of the first line.
+        // A byte order mark is not part of the first line.
         if self.scalars.first == "\u{FEFF}" { self.scalars.removeFirst() }
     }
 
@@ -111,12 +111,12 @@ struct MarkedText {
         return text
     }
 
-    /// Where the first character stands that a YAML text must not contain, if there is one.
+    /// The position of the first character that YAML doesn't allow; `nil` if there is none.
     var firstForbidden: SourcePosition? {
         self.scalars.firstIndex { !Self.isAllowed($0) }.map { self.position(of: $0) }
     }
 
-    /// The index of what stands at `position`; `nil` where the text has no such place.
+    /// The index of the character at `position`; `nil` if the position is outside the text.
     func index(of position: SourcePosition) -> Int? {
         var line = 1
         var start = self.scalars.startIndex

@@ -1,12 +1,12 @@
-/// One thing to say about a configuration file: a fault that keeps the gateway from starting, or a warning.
+/// A finding about a configuration file: a fault that prevents a start, or a warning.
 package struct SettingsFinding: Equatable, Sendable {
     /// The file as the operator named it.
     package let file: String
-    /// `nil` where the file as a whole is meant.
+    /// `nil` if the finding concerns the file as a whole.
     package let position: SourcePosition?
-    /// The keys that lead there, such as `routes[0].upstream`; empty for the whole document.
+    /// The path of keys, such as `routes[0].upstream`; empty for the whole document.
     package let path: String
-    /// What is wrong and what would help; never the content of a secret.
+    /// What is wrong and what helps; never the content of a secret.
     package let message: String
 
     package init(file: String, position: SourcePosition?, path: String, message: String) {
@@ -16,7 +16,7 @@ package struct SettingsFinding: Equatable, Sendable {
         self.message = message
     }
 
-    /// The order of the file.
+    /// Orders findings by their position in the file.
     static func precedes(_ left: SettingsFinding, _ right: SettingsFinding) -> Bool {
         let first = left.position ?? .start
         let second = right.position ?? .start
@@ -26,7 +26,7 @@ package struct SettingsFinding: Equatable, Sendable {
 
 extension SettingsFinding: CustomStringConvertible {
     /// One line, `martlet.yaml:12:5: routes[0].upsteam: unknown key`. Characters that would break the line or hide a
-    /// part of it are shown as escapes: keys come from the file, and a terminal would obey them.
+    /// part of it are shown as escapes, because keys come from the file and a terminal would execute control sequences.
     package var description: String {
         var place = self.file
         if let position = self.position {
@@ -52,7 +52,7 @@ extension String {
     }
 }
 
-/// Where something stands in a text. Line and column count from 1; a column is one Unicode scalar.
+/// A position in a text. Lines and columns count from 1; a column is one Unicode scalar.
 package struct SourcePosition: Hashable, Comparable, Sendable {
     package let line: Int
     package let column: Int
@@ -70,17 +70,17 @@ package struct SourcePosition: Hashable, Comparable, Sendable {
     }
 }
 
-/// Why a configuration could not be taken. Equal when the codes are equal; the program ends with exit code 78.
+/// Why a configuration was rejected. Two errors are equal if their codes are equal. The program ends with exit code 78.
 package struct SettingsError: Error, Sendable {
     package enum Code: String, Sendable {
-        /// The file could not be read at all.
+        /// The file could not be read.
         case unreadable
         /// The file was read and has faults.
         case invalid
     }
 
     package let code: Code
-    /// All that is wrong, in the order of the file; at least one.
+    /// All faults, in the order of the file; at least one.
     package let faults: [SettingsFinding]
 
     init(_ code: Code, _ faults: [SettingsFinding]) {
@@ -94,6 +94,6 @@ extension SettingsError: Equatable {
 }
 
 extension SettingsError: CustomStringConvertible {
-    /// The faults, one a line.
+    /// The faults, one per line.
     package var description: String { self.faults.map(\.description).joined(separator: "\n") }
 }

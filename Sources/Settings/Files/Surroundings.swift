@@ -4,22 +4,23 @@ package import LocalFiles
 package import OAuth
 package import TokenModel
 
-/// What a configuration refers to beyond its own text: directories, environment variables, files.
+/// Access to what a configuration refers to: directories, environment variables, files.
 package struct Surroundings: Sendable {
-    /// What relative paths of files that are only read begin at; absolute.
+    /// The base of relative paths to files that are only read; absolute.
     package let configurationDirectory: String
     /// The process's environment.
     package let variables: [String: String]
-    /// Reads the file at an absolute path as ``SecretFile`` does.
+    /// Reads the secret in the file at an absolute path, as ``SecretFile`` does.
     package let readSecret: @Sendable (_ path: String) throws(FileError) -> Secret
-    /// What an operator should know of the file of a secret at an absolute path; `nil` where nothing is to be said.
+    /// A warning about the secret file at an absolute path; `nil` if there is none.
     package let secretConcern: @Sendable (_ path: String) -> String?
     /// Throws if the file at an absolute path can't be opened for reading.
     package let checkReadable: @Sendable (_ path: String) throws(FileError) -> Void
-    /// What keeps certificates or keys from being used, with the names of their files; `nil` where nothing does.
+    /// Why certificates or keys can't be used, with the names of their files; `nil` if they can.
     package let certificateFault: @Sendable (CertificateQuestion) -> String?
 
-    /// - Parameter certificateFault: of a program that uses certificates; by itself a configuration knows nothing of them.
+    /// - Parameter certificateFault: supplied by a program that uses certificates, because this module can't check
+    ///   them.
     package init(
         configurationDirectory: String,
         variables: [String: String] = ProcessInfo.processInfo.environment,
@@ -36,7 +37,7 @@ package struct Surroundings: Sendable {
         self.certificateFault = certificateFault
     }
 
-    /// Asks the file system.
+    /// Opens the file and checks that it is a regular file.
     package static func checkReadable(_ path: String) throws(FileError) {
         let ownership: FileOwnership
         do throws(SystemCallError) {
@@ -47,9 +48,9 @@ package struct Surroundings: Sendable {
         guard ownership.isRegular else { throw FileError(.unreadable, "is not a regular file") }
     }
 
-    /// `$XDG_STATE_HOME/martlet`, else `~/.local/state/martlet`; `nil` where the environment names neither.
+    /// `$XDG_STATE_HOME/martlet`, else `~/.local/state/martlet`; `nil` if neither variable is set.
     ///
-    /// A relative `XDG_STATE_HOME` is passed over, as the XDG Base Directory Specification asks.
+    /// A relative `XDG_STATE_HOME` is ignored, as the XDG Base Directory Specification requires.
     var defaultStateDirectory: String? {
         if let state = self.variables["XDG_STATE_HOME"], state.hasPrefix("/") {
             return Self.path("martlet", under: state)
@@ -60,7 +61,7 @@ package struct Surroundings: Sendable {
         return nil
     }
 
-    /// `path` as an absolute one: as it is, or under `directory`.
+    /// `path` if it is absolute, otherwise `path` under `directory`.
     static func path(_ path: String, under directory: String) -> String {
         if path.hasPrefix("/") { return path }
         let parent = directory.hasSuffix("/") ? String(directory.dropLast()) : directory
@@ -68,7 +69,7 @@ package struct Surroundings: Sendable {
     }
 }
 
-/// What a configuration asks of those who will use certificates: whether they could.
+/// A question to the program that will use certificates: whether it can.
 package enum CertificateQuestion: Hashable, Sendable {
     /// Whether a PEM file, at an absolute path, holds certificates.
     case certificates(String)
@@ -76,6 +77,6 @@ package enum CertificateQuestion: Hashable, Sendable {
     case key(String)
     /// Whether a PEM file holds a private key that can sign by an algorithm.
     case signingKey(String, SigningAlgorithm)
-    /// Whether a certificate and its key, each of which will do by itself, are a pair.
+    /// Whether a certificate and a key, each of which is usable by itself, belong together.
     case pair(CertificateSettings)
 }

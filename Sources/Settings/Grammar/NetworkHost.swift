@@ -1,20 +1,20 @@
 internal import Glibc
 
-/// A host that something listens on or is sent to: a name, or an IP address.
+/// The host of an address, to listen on or to connect to: a name or an IP address.
 package struct NetworkHost: Hashable, Sendable {
     package enum Kind: Sendable { case name, ipv4, ipv6 }
 
     package let kind: Kind
     /// In lower case; an IPv6 address in its canonical form (RFC 5952), without brackets.
     package let text: String
-    /// Whether what is sent there stays on this machine: `127.0.0.0/8`, `::1`, `localhost`. No other name: its address
-    /// would be somebody else's word.
+    /// Whether traffic to the host stays on this machine: `127.0.0.0/8`, `::1`, `localhost`. Other names don't count,
+    /// because their addresses come from a resolver.
     package let isLoopback: Bool
 
-    /// As it stands in a URL or a `Host` field: an IPv6 address has brackets.
+    /// The form in a URL or a `Host` field: an IPv6 address has brackets.
     package var authority: String { self.kind == .ipv6 ? "[\(self.text)]" : self.text }
 
-    /// Whether what is sent to a URL's host stays on this machine, as ``isLoopback`` says.
+    /// Whether traffic to a URL's host stays on this machine, as in ``isLoopback``.
     package static func isLoopback(_ host: String) -> Bool {
         let hasNoBrackets = host.contains(":") && !host.hasPrefix("[")
         return (try? NetworkHost(hasNoBrackets ? "[\(host)]" : host))?.isLoopback ?? false
@@ -23,7 +23,7 @@ package struct NetworkHost: Hashable, Sendable {
     /// `127.0.0.1`.
     static let loopback = NetworkHost(kind: .ipv4, text: "127.0.0.1", isLoopback: true)
 
-    /// Loopback, if this stands for all addresses of the machine.
+    /// The loopback address if this host means all addresses of the machine; otherwise the host itself.
     var fromHere: NetworkHost {
         switch self.text {
         case "0.0.0.0": .loopback
@@ -38,7 +38,7 @@ package struct NetworkHost: Hashable, Sendable {
         self.isLoopback = isLoopback
     }
 
-    /// Reads a host as it stands in a URL.
+    /// Parses a host in the form used in URLs.
     init(_ authority: some StringProtocol) throws(ValueError) {
         if authority.hasPrefix("[") {
             guard authority.hasSuffix("]"), let address = IPv6Address(String(authority.dropFirst().dropLast())) else {
@@ -67,7 +67,7 @@ package struct NetworkHost: Hashable, Sendable {
             (1...63).contains(label.count) && label.first != 0x2D && label.last != 0x2D
                 && label.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == 0x2D || $0 == 0x5F }
         }
-        // A last label of digits is an address gone wrong (127.1, 0x7f.1), which resolvers read in surprising ways.
+        // A numeric last label is a malformed address (127.1, 0x7f.1), which resolvers interpret in surprising ways.
         let endsAsNumber = labels.last.map { $0.allSatisfy(\.isASCIIDigit) || $0.starts(with: "0x".utf8) } ?? false
         guard isName, name.utf8.count <= 253, !endsAsNumber else {
             throw ValueError("has a host that is neither a name nor an address")
@@ -88,7 +88,7 @@ private struct IPv6Address {
     var isLoopback: Bool {
         let bytes = unsafe withUnsafeBytes(of: self.address) { unsafe Array($0) }
         let isOne = bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
-        // ::ffff:127.0.0.0/104, which the system sends as IPv4.
+        // ::ffff:127.0.0.0/104, which the system sends over IPv4.
         let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
         return isOne || isMapped && bytes[12] == 127
     }

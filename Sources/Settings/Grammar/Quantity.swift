@@ -1,6 +1,6 @@
-/// Reads and writes amounts with a unit: durations (`500ms`, `8s`, `5m`, `24h`) and sizes (`512B`, `64KiB`, `1MiB`).
+/// Parses and formats amounts with a unit: durations (`500ms`, `8s`, `5m`, `24h`) and sizes (`512B`, `64KiB`, `1MiB`).
 ///
-/// A number without a unit is refused: nobody can see whether 5 is seconds or milliseconds.
+/// A number without a unit is refused, because it doesn't show whether 5 means seconds or milliseconds.
 package enum Quantity {
     private static let durations: [(unit: String, milliseconds: Int64)] = [
         ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
@@ -9,7 +9,7 @@ package enum Quantity {
         ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1),
     ]
 
-    /// With a unit of `ms`, `s`, `m` or `h`.
+    /// Parses a duration with a unit of `ms`, `s`, `m` or `h`.
     package static func duration(_ text: String) throws(ValueError) -> Duration {
         let milliseconds = try Self.amount(
             text,
@@ -19,12 +19,12 @@ package enum Quantity {
         return .milliseconds(milliseconds)
     }
 
-    /// In bytes.
+    /// Parses a size into bytes.
     static func size(_ text: String) throws(ValueError) -> Int {
         try Self.amount(text, in: Self.sizes.map { ($0.unit, $0.bytes) }, kind: "a size such as 512B, 64KiB or 1MiB")
     }
 
-    /// The shortest way to write `duration`, which is a whole number of milliseconds.
+    /// The shortest text for `duration`, which is a whole number of milliseconds.
     static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let milliseconds = seconds * 1_000 + attoseconds / 1_000_000_000_000_000
@@ -33,7 +33,7 @@ package enum Quantity {
         return "\(milliseconds / unit.milliseconds)\(unit.unit)"
     }
 
-    /// The shortest way to write `size`, in bytes.
+    /// The shortest text for `size`, in bytes.
     static func text(_ size: Int) -> String {
         guard size != 0 else { return "0B" }
         let unit = Self.sizes.first { size.isMultiple(of: $0.bytes) } ?? ("B", 1)

@@ -1,8 +1,8 @@
-/// The form that paths of routes and upstreams are written in, so that equal paths are equal texts.
+/// The normal form of paths of routes and upstreams, in which equal paths are equal texts.
 ///
-/// Whole segments, `/` at both ends, no empty and no dot segment, percent-encoding in upper case and only for what can't
-/// stand as itself (RFC 3986 §6.2.2), UTF-8 underneath. A path out of this form would never match a request: the gateway
-/// refuses such requests.
+/// A path has `/` at both ends, no empty segments and no dot segments. Percent-encoding has upper-case digits and
+/// occurs only for characters that need it (RFC 3986 §6.2.2). The decoded bytes are UTF-8. A route with any other path
+/// would never match, because the gateway refuses requests with such paths.
 enum PathForm {
     static func check(_ path: String) throws(ValueError) {
         let bytes = Array(path.utf8)
@@ -53,7 +53,7 @@ enum PathForm {
         return decoded
     }
 
-    /// Encoded slashes don't separate segments here, but they do behind some upstreams, and `;` begins a parameter.
+    /// An encoded slash doesn't separate segments here, but some upstreams decode it. `;` begins a parameter.
     private static func refuseDots(_ segment: [UInt8]) throws(ValueError) {
         for piece in segment.split(whereSeparator: { $0 == 0x2F || $0 == 0x5C }) {
             let name = piece.prefix { $0 != 0x3B }
@@ -64,17 +64,17 @@ enum PathForm {
     }
 }
 
-/// Why a text is not the value that its place asks for. It becomes a ``SettingsFinding`` where its position is known.
+/// Why a text is not a valid value. It becomes a ``SettingsFinding`` once its position is known.
 package struct ValueError: Error {
-    /// Follows the path of the value: "must end in /".
+    /// The text that follows the value's path: "must end in /".
     package let message: String
 
     init(_ message: String) { self.message = message }
 }
 
-/// The form of names of providers, accounts and routes: `[A-Za-z0-9._-]{1,64}`.
+/// The form of names of providers, accounts and routes: `[A-Za-z0-9._-]{1,64}`, except `.` and `..`.
 ///
-/// They stand in metric labels, log lines and paths of the admin API, hence no other characters, and neither `.` nor `..`.
+/// Names occur in metric labels, log lines and paths of the admin API, so no other characters are allowed.
 enum ConfiguredName {
     static func check(_ name: String) throws(ValueError) {
         let bytes = name.utf8
@@ -86,7 +86,7 @@ enum ConfiguredName {
     }
 }
 
-/// The number behind the colon of an address.
+/// The port number after the colon of an address.
 enum PortNumber {
     /// 0 (the system chooses) to 65535, in digits only.
     static func parse(_ text: some StringProtocol) throws(ValueError) -> Int {
@@ -101,15 +101,15 @@ enum PortNumber {
     }
 }
 
-/// The SHA-256 of a caller's key as the file has it.
+/// The SHA-256 of a caller's key, as written in the file.
 enum KeyDigest {
-    /// Of no bytes at all: somebody has hashed an empty variable.
+    /// The digest of empty input, for example from hashing an empty variable.
     private static let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-    /// 64 hexadecimal digits, as 32 bytes.
+    /// Parses 64 hexadecimal digits into 32 bytes.
     static func parse(_ text: String) throws(ValueError) -> [UInt8] {
         let digits = text.utf8.compactMap(\.hexadecimalValue)
-        // What is here instead may be the key itself: it is not repeated.
+        // The wrong value may be the key itself, so the message doesn't repeat it.
         guard text.utf8.count == 64, digits.count == 64 else {
             throw ValueError("expected 64 hexadecimal digits, the SHA-256 of the key: martlet callers new makes both")
         }
@@ -118,10 +118,10 @@ enum KeyDigest {
     }
 }
 
-/// What the field that carries the token may be called and begin with.
+/// The rules for the name and the prefix of the field that carries the token.
 enum InjectedField {
-    /// Fields that decide where a request ends or goes, or that concern one connection only (RFC 9110 §7.6.1): the
-    /// gateway writes or removes these itself.
+    /// Fields that determine a request's end or destination, or that concern a single connection (RFC 9110 §7.6.1). The
+    /// gateway itself writes or removes them.
     private static let reserved: Set<String> = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "te", "trailer",
         "upgrade", "http2-settings", "proxy-authorization", "proxy-authenticate", "expect", "via", "forwarded",
@@ -132,7 +132,7 @@ enum InjectedField {
         guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
             throw ValueError("is not the name of a field: letters, digits and !#$%&'*+-.^_`|~ only")
         }
-        // Many an upstream reads the one as the other.
+        // Many upstreams treat `_` and `-` as the same character.
         let read = name.lowercased().replacing("_", with: "-")
         guard !Self.reserved.contains(read), !read.hasPrefix("martlet-") else {
             throw ValueError("is a field that the gateway itself writes or removes")
@@ -145,7 +145,7 @@ enum InjectedField {
     }
 }
 
-// The character classes that configuration values are checked against.
+// Character classes for the validation of configuration values.
 
 extension UInt8 {
     private static let tokenMarks = Set("!#$%&'*+-.^_`|~".utf8)
@@ -162,15 +162,15 @@ extension UInt8 {
         self.isASCIILetter || self.isASCIIDigit || self == 0x2D || self == 0x2E || self == 0x5F || self == 0x7E
     }
 
-    /// `pchar` without `pct-encoded` (RFC 3986 §3.3): what stands in a path as itself.
+    /// `pchar` without `pct-encoded` (RFC 3986 §3.3): a character that a path contains unencoded.
     var isPathCharacter: Bool {
         self.isUnreserved || Self.subDelimiters.contains(self) || self == 0x3A || self == 0x40
     }
 
-    /// Printable ASCII, the space included.
+    /// Printable ASCII, including the space.
     var isPrintable: Bool { self >= 0x20 && self < 0x7F }
 
-    /// The value of an upper-case hexadecimal digit, or of a lower-case one.
+    /// The value of a hexadecimal digit, in upper or lower case.
     var hexadecimalValue: UInt8? {
         switch self {
         case 0x30...0x39: self - 0x30

@@ -9,11 +9,12 @@ extension AccountSettings.Grant: Vocabulary {}
 
 extension AccountSettings {
     /// Reads one account; `nil` if it has no provider.
-    /// - Parameter providers: the names there are; `nil` if that can't be told.
+    ///
+    /// - Parameter providers: the names of all providers; `nil` if they can't be determined.
     init?(_ name: String, _ place: Place, providers: [String]?) {
         place.checkName(name)
         guard let section = Section<AccountKey>(place) else { return nil }
-        // A grant that is wrong has had its fault: what would go with it gets no other.
+        // A wrong grant is already reported, so keys that depend on it get no fault.
         let grant = section.has(.grant) ? section.read(.grant) { $0.choice(Grant.self) } : .refreshToken
         self.id = AccountID(name)
         self.grant = grant ?? .refreshToken
@@ -28,7 +29,7 @@ extension AccountSettings {
 }
 
 extension Place {
-    /// The name of something else in the file.
+    /// A reference to something else in the file by its name.
     func reference(to kind: String, among names: [String]?) -> String? {
         guard let name = self.text("the name of the \(kind)") else { return nil }
         if let names, !names.contains(name) {
@@ -37,13 +38,13 @@ extension Place {
         return name
     }
 
-    /// What could stand there instead of a name that nothing has.
+    /// A suggestion for an unknown name.
     private static func hint(for name: String, among names: [String]) -> String {
         if let meant = Suggestion.closest(to: name, among: names) { return ", did you mean \"\(meant)\"?" }
         switch names.count {
         case 0: return ""
         case 1: return ", there is only \(names[0])"
-        // A list that nobody would read says less than none.
+        // A list with more than ten names would help nobody.
         case ...10: return ", there are \(names.joined(separator: ", "))"
         default: return ""
         }
@@ -68,7 +69,7 @@ enum AssertionSectionKey: String, Vocabulary {
 }
 
 extension AccountSettings.Owner {
-    /// `nil` for other grants, which must not have such keys, and where one is missing or wrong.
+    /// `nil` for other grants, which must not have these keys, and if a key is missing or wrong.
     init?(_ section: Section<AccountKey>, of grant: AccountSettings.Grant?) {
         guard grant == .password else {
             for key in [AccountKey.username, .password] where grant != nil {
@@ -84,7 +85,7 @@ extension AccountSettings.Owner {
 }
 
 extension AccountSettings.Assertion {
-    /// `nil` for other grants, which must not have such a key, and where something is missing or wrong.
+    /// `nil` for other grants, which must not have this key, and if something is missing or wrong.
     init?(_ section: Section<AccountKey>, of grant: AccountSettings.Grant?) {
         guard grant == .jwtBearer else {
             if grant != nil { section[.assertion]?.faultAtKey("is for grant: jwt-bearer") }

@@ -26,7 +26,7 @@ extension CertificateNameSettings {
 extension PeerSettings {
     init?(_ place: Place) {
         guard let section = Section<PeerKey>(place) else { return nil }
-        // The last one means "nobody" to the kernel.
+        // The kernel uses the largest value for "nobody".
         let range = 0...Int(UInt32.max) - 1
         self.user = section.read(.uid) { $0.count(in: range) }.map { UInt32($0) }
         self.group = section.read(.gid) { $0.count(in: range) }.map { UInt32($0) }

@@ -8,10 +8,11 @@ enum CallerKey: String, Vocabulary {
 
 extension CallerSettings {
     /// Reads `callers`.
+    ///
     /// - Parameters:
-    ///   - listeners: where they connect.
-    ///   - routes: the routes there are; `nil` if that can't be told.
-    ///   - accounts: the names there are; `nil` if that can't be told.
+    ///   - listeners: the listeners for callers.
+    ///   - routes: all routes; `nil` if they can't be determined.
+    ///   - accounts: the names of all accounts; `nil` if they can't be determined.
     static func list(
         _ place: Place,
         listeners: [ListenerSettings],
@@ -76,15 +77,15 @@ extension CallerSettings {
         guard self.routes?.contains(route.name) != false else { return false }
         return switch route.account {
         case .fixed(let account): self.accounts?.contains(account) != false
-        // It has some: an empty list is a fault.
+        // The caller has at least one account: an empty list is a fault.
         case .fromHeader: true
         }
     }
 }
 
 extension Place {
-    /// What `read` makes of each item of a list, which must have one: an empty list would mean nothing at all, and is
-    /// easily taken for everything.
+    /// The items of a list, each converted by `read`. An empty list is a fault: it would permit nothing, and is easily
+    /// mistaken for permitting everything.
     fileprivate func atLeastOne<Value>(_ read: (Place) -> Value?) -> [Value]? {
         guard let items = self.items() else { return nil }
         if items.isEmpty { self.fault("is empty; leave it out to allow all") }
@@ -95,7 +96,7 @@ extension Place {
         self.atLeastOne { $0.reference(to: kind, among: names) }
     }
 
-    /// One digest or a list of them, so that a key can be changed without a gap.
+    /// One digest or a list of digests. A list allows a key to be changed without an interruption.
     fileprivate func keyDigests(of caller: Int, owners: inout [[UInt8]: Int]) -> [[UInt8]]? {
         var places = [self]
         if case .list = self.content {
@@ -113,11 +114,11 @@ extension Place {
         return digests
     }
 
-    /// A method (RFC 9110 §9.1) as it stands in a request.
+    /// A method (RFC 9110 §9.1), written as in a request.
     fileprivate func method() -> String? {
         self.parsed("a method") { text throws(ValueError) in
             guard text.utf8.allSatisfy(\.isTokenCharacter) else { throw ValueError("is not a method") }
-            // Methods are told apart by case, and none in lower case is in use.
+            // Methods are case-sensitive, and no lower-case method is in use.
             guard text == text.uppercased() else { throw ValueError("must be in upper case, such as GET") }
             guard text != "TRACE", text != "CONNECT" else { throw ValueError("is never served") }
             return text

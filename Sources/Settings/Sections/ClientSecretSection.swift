@@ -1,19 +1,19 @@
 internal import LocalFiles
 internal import TokenModel
 
-/// The keys of `client_secret`: one of them.
+/// The keys of `client_secret`, of which exactly one is allowed.
 enum ClientSecretKey: String, Vocabulary {
     case file, env
 
-    /// `{ s3cr3t }` is a mapping with the secret as its key.
+    /// In `{ s3cr3t }` the secret itself is the key of a mapping.
     static let isSensitive = true
 }
 
 extension ClientSecret {
-    /// More than are needed while one is changed, and few enough to be tried within one refresh.
+    /// More than are needed during a change, and few enough to be tried within one refresh.
     static let mostOfOneClient = 4
 
-    /// Reads one secret, or a list of them; `nil` if one is wrong.
+    /// Reads one secret or a list of secrets; `nil` if one is wrong.
     static func list(_ place: Place) -> [ClientSecret]? {
         guard case .list = place.content else { return ClientSecret(place).map { [$0] } }
         guard let items = place.items() else { return nil }
@@ -25,11 +25,11 @@ extension ClientSecret {
         return secrets.count == items.count ? secrets : nil
     }
 
-    /// Reads the secret from where the file says it is.
+    /// Reads the secret from the file or the variable.
     init?(_ place: Place) {
         switch place.content {
         case .text:
-            // What stands here may be the secret itself: none of it is shown.
+            // The text may be the secret itself, so the message doesn't repeat it.
             place.fault("a secret does not stand in this file; expected { file: PATH } or { env: NAME }")
             return nil
         case .nothing, .mapping, .list, .tagged: break
@@ -60,7 +60,7 @@ extension ClientSecret {
     private init?(variable place: Place) {
         guard let name = place.text("the name of a variable") else { return nil }
         guard let value = place.reading.surroundings.variables[name] else {
-            // The name is not repeated: where there is no such variable, it may be the secret.
+            // If there is no such variable, the name may be the secret itself, so the message doesn't repeat it.
             place.faultAtKey(
                 "the environment has no such variable: set it where martlet starts, or write { file: PATH }"
             )

@@ -4,11 +4,11 @@ enum ListenerKey: String, Vocabulary {
 }
 
 extension ListenerSettings {
-    /// What a file without `listeners` means.
+    /// The default if the file has no `listeners`.
     static let standard = ListenerSettings(address: .network(ListenerAddress(loopbackPort: 8080)))
 
-    /// Reads `listeners`. Where there are no callers to tell apart, whoever can connect can use every account: then all of
-    /// them are on loopback or Unix sockets.
+    /// Reads `listeners`. Without callers, anyone who can connect can use every account, so all listeners must be on
+    /// loopback or Unix sockets.
     static func list(_ place: Place, hasCallers: Bool) -> [ListenerSettings]? {
         guard let items = place.items() else { return nil }
         if items.isEmpty {
@@ -36,7 +36,8 @@ extension ListenerSettings {
 }
 
 extension ListenerAddress {
-    /// Which of `listeners` has this address too; the system gives every asker for port 0 another one.
+    /// The listener that already has this address. Port 0 never matches, because the system assigns each listener its
+    /// own port.
     func owner(among listeners: [ListenerSettings]) -> String? {
         CallerAddress.network(self).owner(among: listeners)
     }
@@ -52,7 +53,8 @@ extension CallerAddress {
 
 extension Place {
     /// An address that only this machine can reach.
-    /// - Parameter need: why no other is taken.
+    ///
+    /// - Parameter need: what another address would require, for the message.
     func loopbackAddress(or need: String) -> ListenerAddress? {
         guard let address = self.listenerAddress() else { return nil }
         guard address.host.isLoopback else {

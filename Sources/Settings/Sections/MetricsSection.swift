@@ -4,7 +4,7 @@ enum MetricsKey: String, Vocabulary {
 }
 
 extension MetricsSettings {
-    /// Reads `metrics`. Any address will do: what is served there is read-only and holds no secret, and a collector is
+    /// Reads `metrics`. Any address is allowed: metrics are read-only and contain no secrets, and the collector is
     /// often on another machine.
     init?(_ place: Place, besides listeners: [ListenerSettings], _ admin: AdminSettings) {
         guard let section = Section<MetricsKey>(place),

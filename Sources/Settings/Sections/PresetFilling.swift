@@ -3,7 +3,7 @@ internal import TokenModel
 
 extension ProviderPreset: Vocabulary {}
 
-/// Takes from a preset what a provider's section does not say, and remembers what that was.
+/// Takes the values that a provider's section leaves out from a preset, and remembers which.
 struct PresetFilling {
     private let preset: ProviderPreset?
     private var filled: [String] = []
@@ -12,10 +12,10 @@ struct PresetFilling {
         self.preset = section.read(.preset) { $0.choice(ProviderPreset.self) }
     }
 
-    /// What the summary says of it.
+    /// The preset and the filled keys, for the summary.
     var settings: PresetSettings? { self.preset.map { PresetSettings(preset: $0, filled: self.filled) } }
 
-    /// What the preset has for `key`; `nil` where the file has the key itself, be it with a fault.
+    /// The preset's value for `key`; `nil` if the file has the key, even with a fault.
     mutating func fill<Value>(
         _ key: ProviderKey,
         of section: Section<ProviderKey>,
@@ -26,20 +26,20 @@ struct PresetFilling {
         return value
     }
 
-    /// Whom assertions are for, where the provider wants the issuer named.
+    /// The audience of assertions, if the provider requires the issuer as audience.
     mutating func audience(_ issuer: HTTPURL?, isNeeded: Bool) -> String? {
         guard isNeeded, let issuer, self.preset?.facts.assertionsNameIssuer == true else { return nil }
         self.filled.append("private_key.audience")
         return issuer.text
     }
 
-    /// Endpoints that the preset knows to be below the issuer that the file names, or beside its token endpoint; `nil` for
-    /// other presets, and where the file names neither.
+    /// The endpoints of a preset that knows their paths relative to the issuer. The base is the issuer or the token
+    /// endpoint in the file; `nil` for other presets, and if the file has neither.
     private mutating func below(_ section: Section<ProviderKey>) -> (token: HTTPURL?, revocation: HTTPURL?)? {
         guard let paths = self.preset?.facts.belowIssuer else { return nil }
         let base: String
         if let token = section[.tokenEndpoint]?.url()?.text {
-            // One with another path may have its revocation endpoint anywhere.
+            // A token endpoint with another path tells nothing about the location of the revocation endpoint.
             guard token.hasSuffix("/" + paths.token) else { return (nil, nil) }
             base = String(token.dropLast(paths.token.utf8.count))
         } else if let issuer = section[.issuer]?.url()?.text {
@@ -53,7 +53,8 @@ struct PresetFilling {
         )
     }
 
-    /// The preset's endpoints, where the file names neither an issuer nor a token endpoint. Reports where nobody does.
+    /// The preset's endpoints: those relative to the configured issuer or token endpoint, or fixed ones if the file
+    /// names neither. Reports a fault if nothing determines a token endpoint.
     mutating func endpoints(_ section: Section<ProviderKey>) -> (token: HTTPURL?, revocation: HTTPURL?) {
         if let below = self.below(section) { return below }
         guard !section.has(.issuer), !section.has(.tokenEndpoint) else { return (nil, nil) }

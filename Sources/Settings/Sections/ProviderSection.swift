@@ -23,7 +23,7 @@ enum ProviderKey: String, Vocabulary {
 extension ProviderSettings.Refresh: Vocabulary {}
 
 extension ProviderSettings {
-    /// Reads one provider; `nil` if what it can't be without is missing or wrong.
+    /// Reads one provider; `nil` if a required value is missing or wrong.
     init?(_ name: String, _ place: Place) {
         place.checkName(name)
         guard let section = Section<ProviderKey>(place) else { return nil }
@@ -58,7 +58,7 @@ extension ProviderSettings {
         self.certificateAuthorities = client.tls.read(.certificateAuthorities) { $0.certificates() }
         let timeout = section.read(.timeout) { $0.duration(in: .milliseconds(1) ... .seconds(15)) } ?? .seconds(8)
         self.timeout = timeout
-        // Whoever waits for less than a caller does hangs up on an answer that a caller waits for.
+        // A shorter time than `timeout` would drop a response that a caller still waits for.
         self.answerTimeout =
             section.read(.answerTimeout) { $0.duration(in: timeout ... .minutes(5)) }
             ?? preset.fill(.answerTimeout, of: section) { facts in
@@ -81,7 +81,7 @@ extension ProviderSettings {
 }
 
 extension Place {
-    /// Reports a name, given as this place's key, that is not in the form of ``ConfiguredName``.
+    /// Reports a name, given as this place's key, that doesn't have the form of ``ConfiguredName``.
     func checkName(_ name: String) {
         do throws(ValueError) { try ConfiguredName.check(name) } catch { self.faultAtKey(error.message) }
     }
@@ -93,14 +93,14 @@ extension Place {
         return url
     }
 
-    /// An issuer, which has no query (RFC 8414 §2).
+    /// An issuer, which must not have a query (RFC 8414 §2).
     fileprivate func issuer(allowsCleartext: Bool) -> HTTPURL? {
         guard let url = self.endpoint(allowsCleartext: allowsCleartext) else { return nil }
         if url.query != nil { self.fault("must not have a query") }
         return url
     }
 
-    /// Reports a URL under which tokens would cross a network unencrypted without the operator's word for it.
+    /// Reports a URL to which tokens would travel unencrypted without the operator's permission.
     func refuseCleartext(to url: HTTPURL, unless allowed: Bool) {
         guard url.isCleartext, !allowed else { return }
         self.fault(
@@ -108,7 +108,7 @@ extension Place {
         )
     }
 
-    /// What goes into each token request beside what the request itself decides.
+    /// The additional parameters of each token request. Parameters that the request itself sets are faults.
     fileprivate func tokenParameters() -> [String: String]? {
         guard let members = self.members() else { return nil }
         var parameters: [String: String] = [:]
@@ -140,14 +140,14 @@ extension RefreshRateSettings {
 
 extension ClientAuthentication: Vocabulary {}
 
-/// What a provider's section says of how the client proves itself.
+/// The client authentication settings of a provider's section.
 struct ClientSection {
     let secrets: [ClientSecret]
     let privateKey: SigningKeySettings?
     let assertionAudience: AssertionAudience
     let authentication: ClientAuthentication
     let identity: CertificateSettings?
-    /// The provider's `tls`, which holds more than the client's certificate.
+    /// The provider's `tls`, which contains more than the client's certificate.
     let tls: Section<ProviderTLSKey>
 
     init(_ section: Section<ProviderKey>, _ preset: inout PresetFilling) {
@@ -160,7 +160,8 @@ struct ClientSection {
         self.authentication = Self.authentication(section, self.tls, &preset)
     }
 
-    /// What the file says, else what is there to prove it by suggests, in the way the preset knows.
+    /// The configured method. Without one, the method that fits the secret or key in the file, with the preset's
+    /// preference.
     private static func authentication(
         _ section: Section<ProviderKey>,
         _ tls: Section<ProviderTLSKey>,

@@ -43,7 +43,7 @@ extension Place {
         return self.jsonPattern()
     }
 
-    /// JSON as YAML writes it: `false`, `190` and `null` are what they are in JSON, in quotes they are text.
+    /// A JSON value in YAML syntax: `false`, `190` and `null` mean the same as in JSON; in quotes they are text.
     fileprivate func jsonPattern(depth: Int = 1) -> JSONPattern? {
         switch self.content {
         case .nothing: return .null
@@ -66,13 +66,13 @@ extension Place {
             self.fault("is empty: name a member that tells of a dead token, such as { error: expired }")
             return nil
         }
-        // Deeper than this no answer is read.
+        // The scanner reads no response with deeper nesting.
         guard depth <= JSONScanner.deepest else {
             self.fault("is nested too deep")
             return nil
         }
         var patterns: [String: JSONPattern] = [:]
-        // Each is read before anything is missed, so that all faults come at once.
+        // Every member is read before the count is checked, so that all faults are reported at once.
         for member in members { patterns[member.name] = member.place.jsonPattern(depth: depth + 1) }
         return patterns.count == members.count ? .object(patterns) : nil
     }

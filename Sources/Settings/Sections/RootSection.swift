@@ -9,13 +9,13 @@ enum RootKey: String, Vocabulary {
 }
 
 extension GatewaySettings {
-    /// Reads the whole file. What is wrong goes to the reading; where that has faults this value is of no use.
+    /// Reads the whole file and reports faults to the reading. If there are faults, the value must not be used.
     init(_ section: Section<RootKey>, in reading: Reading) {
         let state = section.stateDirectory(reading.surroundings)
         let listeners =
             section.read(.listeners) { ListenerSettings.list($0, hasCallers: section.has(.callers)) } ?? [.standard]
 
-        // References are checked against the names that stand in the file, whatever is wrong with what they name.
+        // References are checked against all names in the file, even if the named object itself has faults.
         let providers = section.requireMembers(.providers)
         let accounts = section.requireMembers(.accounts)
         let accountSettings = accounts?.compactMap { account in
@@ -82,17 +82,16 @@ extension GatewaySettings {
 }
 
 extension Section<RootKey> {
-    /// The members of a mapping that must be there, for those who refer to them.
+    /// The members of a required mapping, for checking references to them.
     ///
-    /// - Returns: none where the file has no such key: whoever refers to one is wrong too, and is told so at once.
-    ///   `nil` where the key is misspelt or its value is no mapping: that has its own fault, and no reference into it
-    ///   is judged.
+    /// - Returns: an empty list if the file doesn't have the key, so that every reference is reported too. `nil` if the
+    ///   key is misspelled or its value is not a mapping: that has its own fault, and references are not checked.
     fileprivate func requireMembers(_ key: RootKey) -> [Place.Member]? {
         let members = self.require(key) { $0.members() }
         return self.has(key) ? members : []
     }
 
-    /// The directory for what the gateway writes; empty where nothing says it.
+    /// The directory for the gateway's files; empty if nothing determines it.
     func stateDirectory(_ surroundings: Surroundings) -> String {
         if let place = self[.stateDirectory] {
             return place.file(under: surroundings.configurationDirectory) ?? ""
@@ -136,9 +135,10 @@ extension LogSettings {
     }
 }
 
-/// What a client signs to prove itself must be of no use to who is shown it (RFC 7523 §3; RFC 9700 §4.4).
+/// A server that receives a client's assertion must not be able to use it elsewhere (RFC 7523 §3; RFC 9700 §4.4).
 enum AssertionRules {
-    /// What keeps an assertion for the token endpoint from being shown to this one, where nobody else is named as its audience.
+    /// Why the revocation endpoint must not receive assertions made for the token endpoint; `nil` if it may. Applies
+    /// only if no other audience is configured.
     static func fault(of revocationEndpoint: HTTPURL, beside tokenEndpoint: HTTPURL) -> String? {
         let isShared =
             revocationEndpoint.scheme == tokenEndpoint.scheme && revocationEndpoint.host == tokenEndpoint.host
@@ -150,8 +150,8 @@ enum AssertionRules {
             """
     }
 
-    /// Providers whose client has the private key and the name of another's before it: what one of them is shown may be good at
-    /// the other.
+    /// Providers with the same private key and client ID as an earlier provider. An assertion sent to one could be used
+    /// at the other.
     static func sharedKeys(_ providers: [ProviderSettings]) -> [(later: ProviderID, first: ProviderID)] {
         providers.indices.compactMap { index in
             let provider = providers[index]
@@ -184,7 +184,7 @@ extension AdminSettings {
             section.read(.tokenFile) { $0.file(under: state) } ?? Surroundings.path("admin.token", under: state)
         self.socket = section.read(.socket) { $0.file(under: state) } ?? Surroundings.path("admin.sock", under: state)
 
-        // Another user's below it is refused.
+        // Inside state_dir, a file of another user is refused later. Elsewhere it is only a warning.
         if SecretFile.isOutside(self.tokenFile, of: state) { section[.tokenFile]?.warnOfOwner(self.tokenFile) }
 
         guard let owner = self.address.owner(among: listeners) else { return }
@@ -209,7 +209,7 @@ enum LimitKey: String, Vocabulary {
 
 extension LimitSettings {
     init(_ section: Section<LimitKey>) {
-        // Less than a browser sends helps nobody; more than 1 MiB of head is memory that a stranger holds.
+        // Less than a browser sends is useless. More than 1 MiB per head lets strangers occupy too much memory.
         let sizes = 256...(1 << 20)
         self.head = section.read(.head) { $0.size(in: sizes) } ?? 32 << 10
         self.field = section.read(.field) { $0.size(in: sizes) } ?? 16 << 10
@@ -221,7 +221,7 @@ extension LimitSettings {
         self.connectionsPerAddress = section.read(.connectionsPerAddress) { $0.count(in: 0...1_000_000) } ?? 0
         self.waiters = section.read(.waiters) { $0.count(in: 1...1_000_000) } ?? 10_000
         self.replayMemory = section.read(.replayMemory) { $0.size(in: 0...(64 << 30)) } ?? 64 << 20
-        // Whoever needs more than that to say what it wants holds a place for nothing.
+        // A client that needs longer than this to send its request occupies a connection for nothing.
         let beginnings = Duration.milliseconds(100)...(.minutes(10))
         self.headerTimeout = section.read(.headerTimeout) { $0.duration(in: beginnings) } ?? .seconds(10)
         self.handshakeTimeout = section.read(.handshakeTimeout) { $0.duration(in: beginnings) } ?? .seconds(10)

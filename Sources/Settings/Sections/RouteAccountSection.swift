@@ -1,15 +1,16 @@
 internal import TokenModel
 
-/// The keys of a route's `account`, where that is no name.
+/// The keys of a route's `account` if that is not a name.
 enum RouteAccountKey: String, Vocabulary {
     case fromHeader = "from_header"
 }
 
 extension RouteAccount {
-    /// Reads a route's `account`: a name, or where requests name it.
+    /// Reads a route's `account`: a name, or the header field in which requests name it.
+    ///
     /// - Parameters:
-    ///   - names: of the accounts there are; `nil` if that can't be told.
-    ///   - hasCallers: whether callers are told apart.
+    ///   - names: the names of all accounts; `nil` if they can't be determined.
+    ///   - hasCallers: whether the file names callers.
     init?(_ place: Place, among names: [String]?, hasCallers: Bool) {
         guard case .mapping = place.content else {
             guard let name = place.reference(to: "account", among: names) else { return nil }
@@ -34,10 +35,11 @@ extension RouteAccount {
 }
 
 extension RouteSettings {
-    /// The accounts whose tokens it may send to its upstream.
+    /// The accounts whose tokens the route may send to its upstream.
+    ///
     /// - Parameters:
-    ///   - all: the accounts there are.
-    ///   - callers: those who may choose.
+    ///   - all: all accounts.
+    ///   - callers: the callers that may choose an account.
     func accounts(among all: [AccountID], for callers: [CallerSettings]) -> Set<AccountID> {
         switch self.account {
         case .fixed(let account): return [account]

@@ -15,10 +15,11 @@ enum MatchKey: String, Vocabulary {
 
 extension RouteSettings {
     /// Reads `routes`.
+    ///
     /// - Parameters:
-    ///   - accounts: the names there are; `nil` if that can't be told.
-    ///   - hasCallers: whether callers are told apart, so that they may choose accounts.
-    ///   - listeners: where they connect.
+    ///   - accounts: the names of all accounts; `nil` if they can't be determined.
+    ///   - hasCallers: whether the file names callers, which may then choose accounts.
+    ///   - listeners: the listeners for callers.
     static func list(
         _ place: Place,
         accounts: [String]?,
@@ -31,7 +32,7 @@ extension RouteSettings {
         var matches: [RouteMatch: Int] = [:]
         return items.enumerated().compactMap { index, item in
             guard let section = Section<RouteKey>(item) else { return nil }
-            // Each key is read before anything is missed, so that one route's faults come all at once.
+            // Every key is read before the route is rejected, so that all faults of a route are reported at once.
             let name = section.require(.name) { $0.name() }
             let match = section.require(.match) { RouteMatch($0, isOpenToBrowsers: isOpenToBrowsers) }
             let upstream = section.require(.upstream) { $0.upstream(allowsCleartext: section.allows(.allowCleartext)) }
@@ -71,7 +72,7 @@ extension RouteSettings {
         }
     }
 
-    /// What a route need not say.
+    /// The optional settings of a route.
     private struct Options {
         let strip: Bool
         let injection: InjectionSettings
@@ -104,15 +105,17 @@ extension RouteSettings {
 }
 
 extension RouteMatch {
-    /// Reads `match`; `nil` without a path that can be matched.
-    /// - Parameter isOpenToBrowsers: whether what a browser of this machine sends may reach the route, without a key.
+    /// Reads `match`; `nil` without a valid path.
+    ///
+    /// - Parameter isOpenToBrowsers: whether a browser on this machine can reach the route without a key.
     init?(_ place: Place, isOpenToBrowsers: Bool) {
         guard let section = Section<MatchKey>(place) else { return nil }
         let host = section.read(.host) { place in
             place.parsed("a host") { text throws(ValueError) in try Self.host(text) }
         }
-        // A name can be made to lead to loopback by whoever has it, and to one that is not `localhost` browsers don't say which
-        // page sends them (Fetch Metadata, §2): nothing would tell a web page's request from a caller's.
+        // The owner of a host name can make it resolve to loopback. For a name other than `localhost`, browsers don't
+        // say which page sends the request (Fetch Metadata, §2). So nothing would distinguish a web page's request from
+        // a caller's.
         if host != nil, isOpenToBrowsers {
             section[.host]?.fault(
                 "needs callers on a TCP listener: without them any web page in a browser of this machine could use the "
@@ -125,7 +128,7 @@ extension RouteMatch {
                 return text
             }
         }
-        // A route whose host is wrong must not be taken for one that has none.
+        // A route with a wrong host must not become a route for all hosts.
         guard let path, section[.host] == nil || host != nil else { return nil }
         self.path = path
         self.host = host
@@ -201,7 +204,7 @@ extension RouteTimeouts {
 }
 
 extension Place {
-    /// What stands before the token: it may be nothing, which is written `""`.
+    /// The text before the token. It may be empty, which is written `""`.
     fileprivate func injectedPrefix() -> String? {
         guard let text = self.text(allowingEmpty: true) else { return nil }
         do throws(ValueError) {

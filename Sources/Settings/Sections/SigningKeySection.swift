@@ -8,7 +8,7 @@ enum ClientKeyKey: String, Vocabulary {
     case keyID = "key_id"
 }
 
-/// The keys of a `private_key`'s `audience` that says more than one.
+/// The keys of a `private_key`'s `audience` if that is a mapping.
 enum AudienceKey: String, Vocabulary {
     case token, revocation
 }
@@ -22,7 +22,7 @@ enum AssertionKeyKey: String, Vocabulary {
 extension SigningAlgorithm: Vocabulary {}
 
 extension SigningKeySettings {
-    /// Reads a provider's `private_key`, with the audiences that may stand there.
+    /// Reads a provider's `private_key`, including its optional audiences.
     static func client(_ place: Place) -> (key: SigningKeySettings, audience: AssertionAudience)? {
         guard let section = Section<ClientKeyKey>(place) else { return nil }
         let audience = section.read(.audience) { AssertionAudience($0) } ?? AssertionAudience()
@@ -48,7 +48,7 @@ extension SigningKeySettings {
 }
 
 extension AssertionAudience {
-    /// One for both endpoints, or a mapping with one for each.
+    /// One audience for both endpoints, or a mapping with one for each.
     fileprivate init?(_ place: Place) {
         guard place.isMapping else {
             guard let audience = place.text() else { return nil }
@@ -61,7 +61,8 @@ extension AssertionAudience {
 }
 
 extension Place {
-    /// A PEM file beside the configuration with a key that signs by `algorithm`; kept as a secret must be.
+    /// A PEM file with a key for `algorithm`. A relative path is based on the configuration's directory. The file must
+    /// have the permissions of a secret.
     fileprivate func signingKey(_ algorithm: SigningAlgorithm?) -> (path: String, pem: Secret)? {
         guard let path = self.file(under: self.reading.surroundings.configurationDirectory) else { return nil }
         let pem: Secret

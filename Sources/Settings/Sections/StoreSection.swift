@@ -26,7 +26,7 @@ extension StoreSettings {
                 path: path ?? Surroundings.path("tokens.db", under: state),
                 sealingKeyFile: sealingKeyFile ?? Surroundings.path("sealing.key", under: state)
             )
-            // Another user's below it is refused.
+            // Inside state_dir, a file of another user is refused later. Elsewhere it is only a warning.
             if let sealingKeyFile, SecretFile.isOutside(sealingKeyFile, of: state) {
                 section[.sealingKeyFile]?.warnOfOwner(sealingKeyFile)
             }

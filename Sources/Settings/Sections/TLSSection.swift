@@ -32,7 +32,7 @@ extension UpstreamTLSSettings {
 }
 
 extension ListenerTLSSettings {
-    /// `nil` without a certificate and its key.
+    /// `nil` if the certificate or its key is missing or wrong.
     init?(_ place: Place) {
         guard let section = Section<ListenerTLSKey>(place) else { return nil }
         let certificate = section.require(.certificate) { $0.certificates() }
@@ -44,7 +44,7 @@ extension ListenerTLSSettings {
 }
 
 extension CertificateSettings {
-    /// Reads the admin listener's `tls`; `nil` without a certificate and its key.
+    /// Reads the admin listener's `tls`; `nil` if the certificate or its key is missing or wrong.
     init?(_ place: Place) {
         guard let section = Section<AdminTLSKey>(place) else { return nil }
         let certificate = section.require(.certificate) { $0.certificates() }
@@ -52,7 +52,7 @@ extension CertificateSettings {
         self.init(certificate, key, at: section[.key])
     }
 
-    /// `nil` where neither is there, or where one will not do, which has had its fault.
+    /// `nil` if both are missing, or if one is missing or wrong, which is reported.
     init?(optional certificate: Place?, _ key: Place?) {
         let certificateFile = certificate.flatMap { $0.certificates() }
         let keyFile = key.flatMap { $0.privateKey() }
@@ -64,8 +64,9 @@ extension CertificateSettings {
         self.init(certificateFile, keyFile, at: key)
     }
 
-    /// `nil` without one of them, or where one will not do, which has had its fault.
-    /// - Parameter place: the key's.
+    /// `nil` if one is missing or wrong, which is already reported.
+    ///
+    /// - Parameter place: the place of the key.
     fileprivate init?(_ certificate: String?, _ key: String?, at place: Place?) {
         guard let certificate, let key else { return nil }
         self.init(certificate: certificate, key: key)
@@ -74,7 +75,7 @@ extension CertificateSettings {
 }
 
 extension Place {
-    /// A PEM file of certificates beside the configuration.
+    /// A PEM file of certificates. A relative path is based on the configuration's directory.
     func certificates() -> String? {
         guard let path = self.file(under: self.reading.surroundings.configurationDirectory) else { return nil }
         do throws(FileError) {
@@ -86,7 +87,7 @@ extension Place {
         return self.usable(path, .certificates(path))
     }
 
-    /// A PEM file of a key, which is kept as a secret must be.
+    /// A PEM file with a private key. The file must have the permissions of a secret.
     fileprivate func privateKey() -> String? {
         guard let path = self.file(under: self.reading.surroundings.configurationDirectory) else { return nil }
         do throws(FileError) {

@@ -5,7 +5,7 @@ enum WebhookKey: String, Vocabulary {
 }
 
 extension WebhookSettings {
-    /// Reads `webhook`; `nil` if what it can't be without is missing or wrong.
+    /// Reads `webhook`; `nil` if a required value is missing or wrong.
     init?(_ place: Place) {
         guard let section = Section<WebhookKey>(place) else { return nil }
         let allowsCleartext = section.allows(.allowCleartext)

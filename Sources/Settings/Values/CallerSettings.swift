@@ -1,46 +1,46 @@
 package import TokenModel
 
-/// One of those who may use the gateway.
+/// A caller that may use the gateway.
 package struct CallerSettings: Equatable, Sendable {
     package let name: String
-    /// The SHA-256 of each key that is taken, 32 bytes each; at least one where there is no other proof.
+    /// The SHA-256 digests of the accepted keys, 32 bytes each; at least one if the caller has no other proof.
     package let keyDigests: [[UInt8]]
     package let certificate: CertificateNameSettings?
     package let peer: PeerSettings?
-    /// Names of the routes it may use; `nil`: all.
+    /// The names of the routes that it may use; `nil`: all.
     package let routes: [String]?
-    /// Accounts it may use; `nil`: all.
+    /// The accounts that it may use; `nil`: all.
     package let accounts: [AccountID]?
-    /// Methods it may use, as they stand in a request; `nil`: all.
+    /// The methods that it may use, written as in a request; `nil`: all.
     package let methods: [String]?
 }
 
 extension CallerSettings {
-    /// Whether a caller may be named so.
+    /// Whether a text is a valid caller name.
     package static func isName(_ text: String) -> Bool { (try? ConfiguredName.check(text)) != nil }
 }
 
-/// Whom a caller over a Unix socket is taken for by the user and group of its process; at least one is there.
+/// Identifies a caller on a Unix socket by the user and group of its process. At least one of them is set.
 package struct PeerSettings: Hashable, Sendable {
     package let user: UInt32?
     package let group: UInt32?
 
-    /// Whoever is meant by `other` is meant by this too.
+    /// Whether every process that matches `other` matches this too.
     func covers(_ other: PeerSettings) -> Bool {
         (self.user == nil || self.user == other.user) && (self.group == nil || self.group == other.group)
     }
 }
 
-/// By what a caller is known from its certificate.
+/// Identifies a caller by its certificate.
 package enum CertificateNameSettings: Hashable, Sendable {
-    /// As RFC 4514 writes it: `CN=batch,O=Acme`.
+    /// In the form of RFC 4514: `CN=batch,O=Acme`.
     case subject(String)
     /// In lower case.
     case dns(String)
     case uri(String)
     case email(String)
 
-    /// What a subject alternative name is, by its form.
+    /// Parses a subject alternative name and classifies it by its form.
     static func alternative(_ text: String) throws(ValueError) -> CertificateNameSettings {
         if text.contains("@"), !text.contains(":") { return .email(text) }
         if let colon = text.utf8.firstIndex(of: 0x3A) {
@@ -65,8 +65,8 @@ package enum CertificateNameSettings: Hashable, Sendable {
 }
 
 extension CertificateNameSettings {
-    /// A subject as RFC 4514 writes it, with the escapes that `openssl` has for it. Anything else that is taken for a
-    /// subject is the text of no certificate: such as what `openssl` prints when it is not asked for this form.
+    /// Parses a subject in the form of RFC 4514, with the escapes that `openssl` uses for it. Text in any other form,
+    /// such as the default output of `openssl`, would match no certificate.
     static func subject(printed text: String) throws(ValueError) -> CertificateNameSettings {
         guard Self.isSubject(text.utf8) else {
             throw ValueError(
@@ -77,8 +77,8 @@ extension CertificateNameSettings {
         return .subject(text)
     }
 
-    /// Each attribute begins with its name, and with no space: the text begins with one, and so does what is behind a comma
-    /// or plus sign that is not escaped.
+    /// Each attribute begins with its name, without a space before it. Attributes begin at the start of the text and
+    /// after each unescaped comma or plus sign.
     private static func isSubject(_ text: String.UTF8View) -> Bool {
         var isInName = true
         var nameLength = 0
@@ -91,7 +91,8 @@ extension CertificateNameSettings {
                 default: return false
                 }
             } else if isEscaped {
-                // Not `\C3`, which `openssl` has for what is beyond ASCII unless it is told utf8 and -esc_msb.
+                // `\C3` is refused: `openssl` writes it for non-ASCII characters unless it is called with utf8 and
+                // -esc_msb.
                 guard #" #"+,;<>\"#.utf8.contains(byte) else { return false }
                 isEscaped = false
             } else {
@@ -99,7 +100,7 @@ extension CertificateNameSettings {
                 case 0x5C: isEscaped = true
                 // , and +
                 case 0x2C, 0x2B: (isInName, nameLength) = (true, 0)
-                // " ; < and > are always escaped.
+                // " ; < and > must always be escaped.
                 case 0x22, 0x3B, 0x3C, 0x3E: return false
                 default: break
                 }

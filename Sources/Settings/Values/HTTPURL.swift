@@ -1,19 +1,19 @@
-/// An `http` or `https` URL that was taken apart and found plain: no user name, no fragment, no dot segment.
+/// A parsed `http` or `https` URL without user name, fragment and dot segments.
 package struct HTTPURL: Hashable, Sendable {
     package enum Scheme: String, Sendable { case http, https }
 
     package let scheme: Scheme
     package let host: NetworkHost
-    /// As written, or 80 or 443.
+    /// The port in the URL, or the default of 80 or 443.
     package let port: Int
-    /// Begins with `/`; `/` where none is written.
+    /// Begins with `/`; `/` if the URL has no path.
     package let path: String
-    /// What follows the `?`, without it.
+    /// The text after the `?`.
     package let query: String?
-    /// Exactly as written: an issuer is compared by its characters (RFC 8414 §3.3).
+    /// Exactly as written: issuers are compared character by character (RFC 8414 §3.3).
     package let text: String
 
-    /// Whether a token sent there crosses a network unencrypted.
+    /// Whether a token sent to this URL crosses a network unencrypted.
     package var isCleartext: Bool { self.scheme == .http && !self.host.isLoopback }
 
     init(_ text: String) throws(ValueError) {
@@ -47,7 +47,7 @@ package struct HTTPURL: Hashable, Sendable {
         guard !authority.contains("@") else {
             throw ValueError("must not hold a user name or password")
         }
-        // The colons of an IPv6 address stand within brackets.
+        // Colons within brackets belong to an IPv6 address.
         let begin = authority.hasPrefix("[") ? authority.lastIndex(of: "]") ?? authority.endIndex : authority.startIndex
         guard let colon = authority[begin...].firstIndex(of: ":") else {
             return (try NetworkHost(authority), nil)
@@ -76,7 +76,7 @@ package struct HTTPURL: Hashable, Sendable {
 }
 
 extension HTTPURL: CustomStringConvertible {
-    /// As written, but for the query, which may hold what nobody else should read.
+    /// As written, except for the query, which may hold secrets.
     package var description: String {
         self.query == nil ? self.text : self.text.prefix { $0 != "?" } + "?…"
     }

@@ -1,28 +1,28 @@
-/// How much callers may ask for.
+/// The limits on what callers may use.
 package struct LimitSettings: Equatable, Sendable {
-    /// A request's head, in bytes.
+    /// The size of a request's head, in bytes.
     package let head: Int
-    /// One field line, in bytes.
+    /// The size of one field line, in bytes.
     package let field: Int
     package let fields: Int
-    /// The request target, in bytes.
+    /// The size of the request target, in bytes.
     package let target: Int
-    /// Callers' connections at once.
+    /// The number of concurrent caller connections.
     package let connections: Int
-    /// Whether the file names that number. The default gives way where the process can hold fewer.
+    /// Whether the file sets ``connections``. The default is reduced if the process can't open as many.
     package let namesConnections: Bool
-    /// Those of one address; 0: any number.
+    /// The number of concurrent connections from one address; 0: unlimited.
     package let connectionsPerAddress: Int
-    /// Requests that may wait for refreshes at once.
+    /// The number of requests that may wait for refreshes at the same time.
     package let waiters: Int
-    /// Bodies that are kept so that they can be sent again, all together and in bytes.
+    /// The total size of the bodies kept for replays, in bytes.
     package let replayMemory: Int
-    /// From a head's first byte to its last.
+    /// The time from a head's first byte to its last.
     package let headerTimeout: Duration
-    /// From a connection's beginning to the end of its TLS handshake.
+    /// The time from the start of a connection to the end of its TLS handshake.
     package let handshakeTimeout: Duration
-    /// The least that a body comes at, in bytes per second; 0: any pace.
+    /// The minimum rate of a body, in bytes per second; 0: none.
     package let bodyRate: Int
-    /// For a connection without a request.
+    /// The time that a connection may be open without a request.
     package let idleTimeout: Duration
 }

@@ -1,7 +1,7 @@
-/// One place where callers connect.
+/// An address where callers connect.
 package struct ListenerSettings: Equatable, Sendable {
     package let address: CallerAddress
-    /// `nil`: plain HTTP. A Unix socket has none.
+    /// `nil`: plain HTTP. Always `nil` for a Unix socket.
     package let tls: ListenerTLSSettings?
 
     init(address: CallerAddress, tls: ListenerTLSSettings? = nil) {
@@ -9,24 +9,25 @@ package struct ListenerSettings: Equatable, Sendable {
         self.tls = tls
     }
 
-    /// Whether only processes of this machine reach it, and none of them is told by a web page to.
+    /// Whether it is a Unix socket, which only processes of this machine can reach, and which no web page can make a
+    /// browser use.
     package var isUnixSocket: Bool {
         if case .unix = self.address { true } else { false }
     }
 }
 
-/// Somewhere callers connect.
+/// The address of a listener for callers.
 package enum CallerAddress: Hashable, Sendable {
     case network(ListenerAddress)
     /// The absolute path of a Unix socket.
     case unix(path: String)
 
-    /// Whether others than this machine's users can reach it.
+    /// Whether anyone besides this machine's users can reach it.
     package var isReachableFromOutside: Bool {
         if case .network(let address) = self { !address.host.isLoopback } else { false }
     }
 
-    /// Reads `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/martlet/martlet.sock`.
+    /// Parses `127.0.0.1:8080`, `[::1]:8080` or `unix:/run/martlet/martlet.sock`.
     init(_ text: String) throws(ValueError) {
         guard text.hasPrefix("unix:") else {
             self = .network(try ListenerAddress(text))
@@ -36,7 +37,7 @@ package enum CallerAddress: Hashable, Sendable {
         guard path.hasPrefix("/"), !path.hasSuffix("/") else {
             throw ValueError("needs the absolute path of a socket, such as unix:/run/martlet/martlet.sock")
         }
-        // What `sun_path` holds (unix(7)), with the byte that ends it.
+        // The size of `sun_path` (unix(7)), without the terminating byte.
         guard path.utf8.count <= 107 else {
             throw ValueError("has a path of more than 107 bytes, too long for a socket")
         }
@@ -56,7 +57,7 @@ extension CallerAddress: CustomStringConvertible {
 /// A certificate and its key, each in a PEM file.
 package struct CertificateSettings: Hashable, Sendable {
     package let certificate: String
-    /// A file of secrets.
+    /// A secret file.
     package let key: String
 
     package init(certificate: String, key: String) {
@@ -68,37 +69,38 @@ package struct CertificateSettings: Hashable, Sendable {
 /// TLS on a listener.
 package struct ListenerTLSSettings: Equatable, Sendable {
     package let identity: CertificateSettings
-    /// A PEM file of those who vouch for callers' certificates; `nil`: callers are asked for none.
+    /// A PEM file with the roots for callers' certificates; `nil`: callers are not asked for certificates.
     package let clientAuthorities: String?
 }
 
 /// TLS towards a route's upstream.
 package struct UpstreamTLSSettings: Equatable, Sendable {
-    /// A PEM file with the only roots that the upstream is trusted by; `nil`: the system's.
+    /// A PEM file with the only trusted roots for the upstream; `nil`: the system's roots.
     package let certificateAuthorities: String?
-    /// What the gateway proves itself by; `nil`: nothing.
+    /// The gateway's client certificate; `nil`: none.
     package let identity: CertificateSettings?
 }
 
-/// The control plane's listeners.
+/// The listeners of the control plane.
 package struct AdminSettings: Equatable, Sendable {
     package let address: ListenerAddress
-    /// What operators are shown over TCP; `nil`: nothing, they speak plain HTTP.
+    /// The certificate of the TCP listener; `nil`: it serves plain HTTP.
     package let tls: CertificateSettings?
-    /// The file with the tokens that operators present; made at first start when it is missing.
+    /// The file with the operators' tokens. The first start creates it if it is missing.
     package let tokenFile: String
-    /// The path of a link to the latest process's Unix socket, where its own user and root need no token.
+    /// The path of a link to the Unix socket of the process that started last. On that socket, the gateway's own user
+    /// and root need no token.
     package let socket: String
 }
 
-/// An IP address and TCP port that is listened on.
+/// An IP address and a TCP port to listen on.
 package struct ListenerAddress: Hashable, Sendable {
-    /// An address, never a name: what is bound must not depend on what a resolver says that day.
+    /// Always an address, never a name, so that binding doesn't depend on a resolver.
     package let host: NetworkHost
-    /// 0: the system chooses one.
+    /// 0: the system assigns one.
     package let port: Int
 
-    /// On `127.0.0.1`.
+    /// A port on `127.0.0.1`.
     init(loopbackPort port: Int) {
         self.init(host: .loopback, port: port)
     }
@@ -108,11 +110,11 @@ package struct ListenerAddress: Hashable, Sendable {
         self.port = port
     }
 
-    /// Where this machine reaches it: what listens on every address also listens on loopback, and what is sent there stays
-    /// on the machine.
+    /// The address for clients on this machine. A listener on all addresses is also on loopback, and traffic there
+    /// stays on the machine.
     package var fromHere: ListenerAddress { ListenerAddress(host: self.host.fromHere, port: self.port) }
 
-    /// Reads `127.0.0.1:8080` or `[::1]:8080`.
+    /// Parses `127.0.0.1:8080` or `[::1]:8080`.
     init(_ text: String) throws(ValueError) {
         let expected = ValueError("expected an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080")
         guard !text.hasPrefix("unix:") else { throw ValueError("can't be a Unix socket, only listeners can") }
@@ -129,7 +131,7 @@ extension ListenerAddress: CustomStringConvertible {
     package var description: String { "\(self.host.authority):\(self.port)" }
 }
 
-/// The listener for metrics and health, which anybody who reaches it may ask.
+/// The listener for metrics and health, which requires no authorization.
 package struct MetricsSettings: Equatable, Sendable {
     package let address: ListenerAddress
 }

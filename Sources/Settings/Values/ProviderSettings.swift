@@ -3,76 +3,77 @@ package import TokenModel
 
 /// An authorization server and the gateway's client registration there.
 package struct ProviderSettings: Equatable, Sendable {
-    /// When an access token in use is replaced.
+    /// When an access token in use is refreshed.
     package enum Refresh: String, Sendable, CaseIterable {
-        /// Before it ends.
+        /// Before it expires.
         case ahead
-        /// When it has ended, since a refresh kills it.
+        /// After it has expired, because a refresh invalidates it.
         case onExpiry = "on_expiry"
     }
 
     package let id: ProviderID
-    /// Where to discover the endpoints that are not named here (RFC 8414); `nil` only with a token endpoint.
+    /// The source of the endpoints that are not configured (RFC 8414); `nil` only if there is a token endpoint.
     package let issuer: HTTPURL?
     package let tokenEndpoint: HTTPURL?
     package let revocationEndpoint: HTTPURL?
     package let clientID: String
-    /// In the order to try them; never empty for ``ClientAuthentication/basic`` and ``ClientAuthentication/post``.
+    /// In the order in which they are tried; never empty for ``ClientAuthentication/basic`` and
+    /// ``ClientAuthentication/post``.
     package let clientSecrets: [ClientSecret]
-    /// Always there for ``ClientAuthentication/privateKeyJWT``.
+    /// Never `nil` for ``ClientAuthentication/privateKeyJWT``.
     package let privateKey: SigningKeySettings?
-    /// Whom its assertions are for.
+    /// The audience of the client's assertions.
     package let assertionAudience: AssertionAudience
     package let clientAuthentication: ClientAuthentication
-    /// What the gateway shows a provider that asks for a certificate; always there for
+    /// The certificate that the gateway presents if a provider asks for one; never `nil` for
     /// ``ClientAuthentication/tlsClientAuth``.
     package let identity: CertificateSettings?
-    /// PEM file with the only roots to trust for this provider; `nil`: the system's.
+    /// A PEM file with the only trusted roots for this provider; `nil`: the system's roots.
     package let certificateAuthorities: String?
     /// How long a caller waits for a refresh; at most 15 s.
     package let timeout: Duration
-    /// How long the answer to a token request is listened for; at least ``timeout``, and at most 5 min.
+    /// How long the gateway waits for the response to a token request; at least ``timeout``, and at most 5 min.
     package let answerTimeout: Duration
-    /// How long an access token is taken to live where the provider doesn't say.
+    /// The assumed lifetime of an access token if the provider doesn't give one.
     package let defaultLifetime: Duration
-    /// Added to each token request; none that the request itself decides.
+    /// Added to each token request. Contains no parameter that the request itself sets.
     package let tokenParameters: [String: String]
     package let refresh: Refresh
-    /// How long a refresh token is left unused.
+    /// How long a refresh token may stay unused before the gateway refreshes with it.
     package let keepAlive: Duration
     package let refreshRate: RefreshRateSettings
-    /// Whether tokens may go unencrypted to a host that is not this one; also for endpoints that are discovered.
+    /// Whether tokens may travel unencrypted to another host. Also applies to discovered endpoints.
     package let allowsCleartext: Bool
-    /// Where the rest of this came from; `nil`: from the file and the defaults alone.
+    /// The preset and the values from it; `nil`: all values come from the file and the defaults.
     package let preset: PresetSettings?
 }
 
-/// What a provider's section leaves to its preset.
+/// The values that a provider's section takes from its preset.
 package struct PresetSettings: Equatable, Sendable {
     package let preset: ProviderPreset
-    /// The keys that it filled, as the file would name them.
+    /// The filled keys, by their names in the file.
     package let filled: [String]
 }
 
 /// How the gateway proves to a provider which client it is (RFC 6749 §2.3).
 package enum ClientAuthentication: String, Sendable, CaseIterable {
-    /// Id and secret in an `Authorization: Basic` field.
+    /// ID and secret in an `Authorization: Basic` field.
     case basic = "client_secret_basic"
-    /// Id and secret in the request's form.
+    /// ID and secret in the request's form.
     case post = "client_secret_post"
-    /// An assertion that a key of the client's has signed (RFC 7523 §2.2).
+    /// An assertion signed with a key of the client (RFC 7523 §2.2).
     case privateKeyJWT = "private_key_jwt"
-    /// The certificate that the connection is made with (RFC 8705 §2.1).
+    /// The client certificate of the connection (RFC 8705 §2.1).
     case tlsClientAuth = "tls_client_auth"
-    /// Only the id: a public client.
+    /// Only the ID: a public client.
     case none
 }
 
-/// How fast one process sends token requests to a provider, at the most.
+/// The maximum rate at which one process sends token requests to a provider.
 package struct RefreshRateSettings: Equatable, Sendable {
-    /// In the long run.
+    /// In the long term.
     package let perSecond: Int
-    /// At once, after a time of rest.
+    /// The number of requests at once after an idle period.
     package let burst: Int
 
     package init(perSecond: Int, burst: Int) {
@@ -87,18 +88,18 @@ package struct RefreshRateSettings: Equatable, Sendable {
 package struct SigningKeySettings: Equatable, Sendable {
     /// The absolute path of a PEM file.
     package let file: String
-    /// What stands in it.
+    /// The contents of the file.
     package let pem: Secret
     package let algorithm: SigningAlgorithm
-    /// What the provider knows the key by; `nil`: it knows one only.
+    /// The provider's name for the key; `nil`: the provider knows only one key.
     package let keyID: String?
 }
 
-/// Whom a client's assertions are for (RFC 7523 §3), by the endpoint they are shown to.
+/// The audience of a client's assertions (RFC 7523 §3), for each endpoint that receives them.
 package struct AssertionAudience: Equatable, Sendable {
-    /// `nil`: the token endpoint, by its URL.
+    /// `nil`: the URL of the token endpoint.
     package var token: String?
-    /// `nil`: as for tokens.
+    /// `nil`: the same as ``token``.
     package var revocation: String?
 
     package init(token: String? = nil, revocation: String? = nil) {
@@ -107,7 +108,7 @@ package struct AssertionAudience: Equatable, Sendable {
     }
 }
 
-/// A secret that the gateway shows a provider, a client's or an account owner's, and where it came from.
+/// A secret of a client or an account's owner, presented to a provider, and its origin.
 package struct ClientSecret: Equatable, Sendable {
     package enum Origin: Equatable, Sendable {
         /// The absolute path of a file.
@@ -121,37 +122,37 @@ package struct ClientSecret: Equatable, Sendable {
     package let origin: Origin
 }
 
-/// Where events are told, as JSON that is posted.
+/// The receiver of events, which are sent as JSON in POST requests.
 package struct WebhookSettings: Equatable, Sendable {
     package let url: HTTPURL
-    /// Signs what is posted.
+    /// Signs the request bodies.
     package let secret: ClientSecret
 }
 
 /// One authorization at a provider.
 package struct AccountSettings: Equatable, Sendable {
-    /// How new tokens come about (RFC 6749 §1.3).
+    /// How new tokens are obtained (RFC 6749 §1.3).
     package enum Grant: String, Sendable, CaseIterable {
-        /// From a stored refresh token; the first arrives by import.
+        /// With a stored refresh token; the first one is imported.
         case refreshToken = "refresh_token"
-        /// In the client's own name, when one is needed.
+        /// In the client's own name, whenever a token is needed.
         case clientCredentials = "client_credentials"
-        /// By a sign-in with the owner's name and password.
+        /// With the resource owner's name and password.
         case password
-        /// For an assertion of somebody the provider trusts.
+        /// With an assertion from an issuer that the provider trusts.
         case jwtBearer = "jwt-bearer"
     }
 
-    /// What the grant `password` signs in with.
+    /// The credentials for the grant `password`.
     package struct Owner: Equatable, Sendable {
         package let username: ClientSecret
         package let password: ClientSecret
     }
 
-    /// What the grant `jwt-bearer` presents.
+    /// The assertion for the grant `jwt-bearer`.
     package struct Assertion: Equatable, Sendable {
         package let issuer: String
-        /// `nil`: nobody is named.
+        /// `nil`: the assertion names no subject.
         package let subject: String?
         /// `nil`: the token endpoint.
         package let audience: String?
@@ -161,10 +162,10 @@ package struct AccountSettings: Equatable, Sendable {
     package let id: AccountID
     package let provider: ProviderID
     package let grant: Grant
-    /// Always there for ``Grant/password``.
+    /// Never `nil` for ``Grant/password``.
     package let owner: Owner?
-    /// Always there for ``Grant/jwtBearer``.
+    /// Never `nil` for ``Grant/jwtBearer``.
     package let assertion: Assertion?
-    /// What to ask for at each refresh; empty: what was granted.
+    /// The scopes to request at each refresh; empty: those already granted.
     package let scopes: [String]
 }

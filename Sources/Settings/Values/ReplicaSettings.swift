@@ -1,8 +1,8 @@
-/// This process among those that share a store.
+/// This process as one of the replicas that share a store.
 package struct ReplicaSettings: Equatable, Sendable {
-    /// Only shown; `nil`: the host's name.
+    /// For display only; `nil`: the host's name.
     package let name: String?
-    /// How long tokens are put into requests without having read the kill log; so long a kill may have to wait.
+    /// How long tokens are put into requests without reading the kill log. A kill may have to wait this long.
     package let lease: Duration
 
     package init(name: String? = nil, lease: Duration = .seconds(10)) {

@@ -1,7 +1,7 @@
-/// One event loop's way to the access log: gathers requests, and hands them on by the batch.
+/// One event loop's path to the access log. It collects requests, and hands them on in batches.
 ///
-/// The loop never waits: where the log is just being looked at by another thread, the batch waits here, and past a bound
-/// requests are left out and counted.
+/// The loop never waits. While another thread holds the log's lock, the batch waits here. Requests beyond a bound are
+/// dropped and counted.
 final class AccessLane {
     private static let batch = 64
     private static let bound = 1_024
@@ -27,7 +27,7 @@ final class AccessLane {
         if self.pending.count.isMultiple(of: Self.batch) || self.isClosing { self.handOn() }
     }
 
-    /// Hands on what is here, if the log can be had without waiting.
+    /// Hands on the collected requests, if that is possible without waiting.
     func handOn() {
         guard !self.pending.isEmpty || self.lost > 0 else { return }
         let batch = AccessBatch(records: self.pending, routes: self.routes, lost: self.lost)
@@ -36,7 +36,7 @@ final class AccessLane {
         self.lost = 0
     }
 
-    /// Hands on what is here, and from now on each request at once.
+    /// Hands on the collected requests. From now on each request is handed on at once.
     func close() {
         self.isClosing = true
         self.handOn()
@@ -46,9 +46,9 @@ final class AccessLane {
 /// Requests on their way from an event loop to the log.
 package struct AccessBatch: Sendable {
     package var records: [RequestRecord]
-    /// Names of the routes that the records count.
+    /// The names of the routes; ``RequestRecord/route`` counts them from 1.
     package let routes: [String]
-    /// Requests that found no room on the way.
+    /// Requests that were dropped on the way.
     package var lost: Int
 
     package init(records: [RequestRecord], routes: [String], lost: Int) {

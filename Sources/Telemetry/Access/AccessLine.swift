@@ -1,10 +1,10 @@
 import TokenModel
 
-/// A request as a line of the log. It has no path, no query, no field and no token of the request.
+/// A request as a line of the log. It contains no path, query, field or token of the request.
 struct AccessLine {
     let record: RequestRecord
     let routes: [String]
-    /// Tells boot time as wall time.
+    /// Converts boot time to wall time.
     let clock: LogClock
 
     func write(to text: inout LineText) {

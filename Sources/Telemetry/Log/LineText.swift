@@ -1,9 +1,9 @@
 import TokenModel
 
-/// Lines of the log as bytes. What a value holds can neither end its line nor look like another fact.
+/// Builds lines of the log as bytes. No value can end its line or look like another key.
 struct LineText {
     private let format: LogFormat
-    /// The lines so far, each with its end.
+    /// The lines so far, each with its line feed.
     private(set) var bytes: [UInt8] = []
     private var stamp = TimeStamp()
 
@@ -48,7 +48,7 @@ struct LineText {
         self.append(value ? "true" : "false")
     }
 
-    /// Adds a time with three places, cut.
+    /// Adds a time in milliseconds with three decimal places, rounded down.
     mutating func addMilliseconds(_ key: String, nanoseconds: Int64) {
         self.begin(key)
         let (whole, rest) = (max(nanoseconds, 0) / 1_000).quotientAndRemainder(dividingBy: 1_000)
@@ -57,7 +57,7 @@ struct LineText {
         self.append(String(rest))
     }
 
-    /// Adds a value that is already JSON; a line for people shows it as text.
+    /// Adds a value that is already JSON. The text format shows it as text.
     mutating func add(_ key: String, json: [UInt8]) {
         self.begin(key)
         switch self.format {
@@ -76,7 +76,7 @@ struct LineText {
         self.bytes += line
     }
 
-    /// Takes the lines so far out.
+    /// Returns the lines so far, and removes them.
     mutating func take() -> [UInt8] {
         defer { self.bytes.removeAll(keepingCapacity: false) }
         return self.bytes
@@ -101,15 +101,15 @@ struct LineText {
     }
 }
 
-/// How lines of the log are written.
+/// The format of log lines.
 package enum LogFormat: Sendable {
-    /// An object per line: `time` (RFC 3339, UTC), `level`, `message`, then the facts as further members.
+    /// One JSON object per line: `time` (RFC 3339, UTC), `level` and `message`, then the metadata as further members.
     case json
-    /// Time, level and message, then the facts as `key=value`; for people.
+    /// Time, level and message, then the metadata as `key=value`; for people.
     case text
 }
 
-/// Writes moments in RFC 3339, and remembers the last second's text: many lines share one.
+/// Formats times as RFC 3339. Caches the text of the last second, because many lines share one.
 struct TimeStamp {
     private var second = Int64.min
     private var text: [UInt8] = []
@@ -117,12 +117,13 @@ struct TimeStamp {
     private static let last: Int64 = 253_402_300_799_999
 
     mutating func append(_ time: WallTime, to bytes: inout [UInt8]) {
-        // What the calendar of RFC 3339 does not have is shown as 1970: no log is written then.
+        // A time before 1970 or after 9999, which the format can't show, becomes 1970: no log is written at such a
+        // time.
         let isShown = (0...Self.last).contains(time.millisecondsSince1970)
         let (second, fraction) = (isShown ? time.millisecondsSince1970 : 0).quotientAndRemainder(dividingBy: 1_000)
         if second != self.second || self.text.isEmpty {
             self.second = second
-            // Up to and with the point before the milliseconds.
+            // Up to and including the point before the milliseconds.
             self.text = Array(WallTime(millisecondsSince1970: second * 1_000).rfc3339.utf8.dropLast(4))
         }
         let zero = UInt8(ascii: "0")
@@ -134,13 +135,13 @@ struct TimeStamp {
     }
 }
 
-/// Text from elsewhere in a line of the log.
+/// Untrusted text in a line of the log.
 extension [UInt8] {
-    /// What is kept of one text, in bytes; a longer one ends in `…`.
+    /// How much of one text is kept, in bytes. A longer text ends in `…`.
     private static var longestText: Int { 8_192 }
 
-    /// Appends `text` as a JSON string (RFC 8259 §7). Beyond what JSON asks for, no control, format or line-breaking
-    /// character goes out as it is: a terminal obeys them, and some readers of lines end a line there.
+    /// Appends `text` as a JSON string (RFC 8259 §7). Also escapes control, format and line-breaking characters where
+    /// JSON does not require it: terminals obey them, and some readers end a line at them.
     mutating func appendQuoted(_ text: String) {
         self.append(UInt8(ascii: "\""))
         let isPlain =
@@ -150,7 +151,7 @@ extension [UInt8] {
         self.append(UInt8(ascii: "\""))
     }
 
-    /// Appends `text` as it is where it can't be taken for anything else, or quoted.
+    /// Appends `text` as it is if it can't be mistaken for anything else; otherwise quoted.
     mutating func appendWord(_ text: String, allowingSpaces: Bool = false) {
         let isPlain =
             !text.isEmpty && text.utf8.count <= Self.longestText
@@ -188,7 +189,7 @@ extension [UInt8] {
         }
     }
 
-    /// `\u` and four hexadecimal digits.
+    /// Appends `\u` and four hexadecimal digits.
     private mutating func appendUnit(_ unit: UInt16) {
         let digits = String(unit, radix: 16)
         self += "\\u".utf8

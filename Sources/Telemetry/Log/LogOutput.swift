@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Where the log goes: a file descriptor that belongs to somebody else, such as standard error.
+/// The destination of the log: a file descriptor that this type does not own, such as standard error.
 package struct LogOutput: Sendable {
     private let descriptor: CInt
 
@@ -10,8 +10,8 @@ package struct LogOutput: Sendable {
 
     package static let standardError = LogOutput(descriptor: STDERR_FILENO)
 
-    /// Writes all of `bytes`, for however long that takes. What the output refuses (a full disk, a reader that has gone)
-    /// is given up and counted.
+    /// Writes all of `bytes`, however long that takes. Lines that the output refuses (a full disk, a closed pipe) are
+    /// dropped and counted.
     func write(_ bytes: [UInt8], _ spill: inout LogSpill) {
         var rest = bytes[...]
         if spill.cutsLine { rest.insert(UInt8(ascii: "\n"), at: rest.startIndex) }
@@ -21,7 +21,7 @@ package struct LogOutput: Sendable {
                 spill.cutsLine = rest[rest.startIndex + count - 1] != UInt8(ascii: "\n")
                 rest = rest.dropFirst(count)
             } else if count < 0, errno == EAGAIN {
-                // Somebody who shares the descriptor has made it non-blocking.
+                // Another process that shares the descriptor has made it non-blocking.
                 var request = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = unsafe poll(&request, 1, -1)
             } else if count == 0 || errno != EINTR {
@@ -34,8 +34,8 @@ package struct LogOutput: Sendable {
 
 /// What an output has refused so far.
 struct LogSpill {
-    /// Lines of which at least the end was not written, and that nobody was told about yet.
+    /// Lines whose end was not written, and that are not reported in the log yet.
     var lines = 0
-    /// The last line that went out has no end.
+    /// The last written line has no line feed.
     var cutsLine = false
 }

@@ -1,16 +1,16 @@
-/// Lines that wait to be written, up to a bound, and the count of those that found no room.
+/// Lines that wait to be written, up to a bound, and the number of those that found no room.
 ///
-/// The last quarter is kept from the lines of requests: however many there are, what goes wrong finds room.
+/// Lines of requests can't use the last quarter: however many there are, warnings and errors find room.
 package struct LogQueue: Sendable {
-    /// Something to be written.
+    /// One item to write.
     package enum Item: Sendable {
-        /// A finished line, with its end.
+        /// A finished line, with its line feed.
         case line([UInt8])
-        /// Requests, whose lines are made by the writer.
+        /// Requests. The writer makes their lines.
         case requests(AccessBatch)
     }
 
-    /// About what a request's line takes.
+    /// About the size of a request's line.
     package static let requestBytes = 256
 
     private let limits: LogLimits
@@ -36,7 +36,7 @@ package struct LogQueue: Sendable {
         self.bytes += line.count
     }
 
-    /// Appends as many of the requests as three quarters of the bounds have room for, and counts the others as lost.
+    /// Appends as many of the requests as fit into three quarters of the bounds, and counts the others as lost.
     package mutating func append(_ batch: AccessBatch) {
         var batch = batch
         let mostLines = self.limits.lines - self.limits.lines / 4
@@ -52,18 +52,18 @@ package struct LogQueue: Sendable {
         self.bytes += taken * Self.requestBytes
     }
 
-    /// Takes all that waits, and how many lines were lost behind it.
+    /// Removes and returns all items, and how many lines were lost after them.
     package mutating func take() -> (items: [Item], lost: Int) {
         defer { self = LogQueue(self.limits) }
         return (self.items, self.lost)
     }
 }
 
-/// How much of the log may wait to be written. One more line than that is left out, and counted.
+/// How much of the log may wait to be written. Lines beyond that are dropped and counted.
 package struct LogLimits: Sendable {
-    /// Lines, those of requests included.
+    /// In lines, including those of requests.
     package var lines: Int
-    /// Of all that waits. A request counts as much as its line takes at most, as a rule.
+    /// In bytes. A request counts as ``LogQueue/requestBytes``, which few lines exceed.
     package var bytes: Int
 
     package init(lines: Int = 16_384, bytes: Int = 4 << 20) {

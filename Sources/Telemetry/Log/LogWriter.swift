@@ -4,16 +4,16 @@ internal import Glibc
 internal import Synchronization
 package import TokenModel
 
-/// Writes the log with a thread of its own, so that nobody who logs waits for whoever reads it.
+/// Writes the log on a thread of its own, so that no caller of the logger waits for the reader of the log.
 ///
-/// Lines wait in a queue with a bound. While the reader of the log is away or slow (a full pipe, a full disk) only that
-/// thread stands still; past the bound lines are lost, and behind the last line that had room stands how many.
+/// Lines wait in a bounded queue. While the reader of the log is gone or slow (a full pipe, a full disk), only that
+/// thread waits. Lines beyond the bound are lost. Their number is logged after the last line that found room.
 package final class LogWriter: Sendable {
     private struct State {
         var queue: LogQueue
         /// The thread waits for ``wake``.
         var isAsleep = false
-        /// Lines are on their way to the output.
+        /// Lines are being written to the output.
         var isWriting = false
         var isClosed = false
     }
@@ -40,23 +40,23 @@ package final class LogWriter: Sendable {
         thread.start()
     }
 
-    /// How lines are written from now on; for whoever makes them. Those that are made stay as they are.
+    /// The format of lines that are made from now on. Finished lines stay as they are.
     package var format: LogFormat {
         get { self.isText.load(ordering: .relaxed) ? .text : .json }
         set { self.isText.store(newValue == .text, ordering: .relaxed) }
     }
 
-    /// Writes what waits, as far as that goes within `time`, and ends. What is logged later is lost.
+    /// Writes the waiting lines, as far as `time` allows, and ends the thread. Later lines are lost.
     ///
-    /// - Returns: whether all was written.
+    /// - Returns: whether all lines were written.
     package func close(within time: Duration) async -> Bool {
         self.change { $0.isClosed = true }
         return await self.settle(within: time)
     }
 
-    /// Waits until all that was logged is written, as far as that goes within `time`.
+    /// Waits for up to `time` until all lines are written.
     ///
-    /// - Returns: whether all was written.
+    /// - Returns: whether all lines were written.
     package func settle(within time: Duration) async -> Bool {
         let deadline = BootInstant.now.advanced(by: time)
         while BootInstant.now < deadline {
@@ -66,7 +66,7 @@ package final class LogWriter: Sendable {
         return self.isIdle
     }
 
-    /// Nothing waits, and nothing is being written.
+    /// Whether no line waits or is being written.
     package var isIdle: Bool { self.state.withLock { $0.queue.isEmpty && !$0.isWriting } }
 
     /// Takes a finished line.
@@ -76,8 +76,9 @@ package final class LogWriter: Sendable {
 
     /// Takes requests, if it can without waiting for another thread.
     ///
-    /// - Parameter waiting: wait nevertheless; that is not for long, since nobody writes while it holds the lock.
-    /// - Returns: whether it has taken them.
+    /// - Parameter waiting: whether to wait for the lock all the same. The wait is short, because no thread writes to
+    ///   the output while it holds the lock.
+    /// - Returns: whether it has taken the requests.
     func take(_ batch: AccessBatch, waiting: Bool) -> Bool {
         if waiting {
             self.change { if !$0.isClosed { $0.queue.append(batch) } }
@@ -115,7 +116,7 @@ extension LogWriter {
     }
 
     private func run() {
-        // A reader that has gone is told by an error, not by a signal; other signals are for other threads.
+        // A closed pipe shows as an error, not as a signal. Other signals are for other threads.
         var signals = sigset_t()
         unsafe sigfillset(&signals)
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
@@ -163,7 +164,7 @@ extension LogWriter {
         if !text.bytes.isEmpty { self.output.write(text.take(), &spill) }
     }
 
-    /// Says how many lines were lost, if any, or keeps the count for the next time.
+    /// Logs how many lines were lost, if any. If that fails, the count is kept for the next time.
     private func confess(_ spill: inout LogSpill) {
         guard spill.lines > 0 else { return }
         var text = LineText(self.format)
@@ -176,11 +177,11 @@ extension LogWriter {
         if spill.lines > 0 { spill.lines = lines }
     }
 
-    /// Many lines go out with one call, in bytes.
+    /// In bytes: about so much goes out with one call.
     private static let piece = 32 << 10
 }
 
-/// What wall time it is, and was at a moment of the incarnation clock.
+/// The wall time now, and at any instant of the boot clock.
 package struct LogClock: Sendable {
     package let now: WallTime
     package let bootNow: BootInstant
@@ -190,7 +191,7 @@ package struct LogClock: Sendable {
         self.bootNow = bootNow
     }
 
-    /// As far as the clock was not set in between.
+    /// Correct unless the wall clock was set in between.
     package func wallTime(of moment: BootInstant) -> WallTime {
         self.now.advanced(by: self.bootNow.duration(to: moment))
     }

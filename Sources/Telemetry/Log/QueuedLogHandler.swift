@@ -2,18 +2,18 @@ package import Logging
 internal import Synchronization
 package import TokenModel
 
-/// Hands what is logged to a ``LogWriter`` as finished lines. Logging costs the making of the line, and never waits for
-/// whoever reads the log.
+/// Hands finished log lines to a ``LogWriter``. A caller pays for making the line, and never waits for the reader of
+/// the log.
 package struct QueuedLogHandler: LogHandler {
     private let writer: LogWriter
     private let clock: @Sendable () -> WallTime
     package var metadata: Logger.Metadata = [:]
     package var metadataProvider: Logger.MetadataProvider?
     private let threshold: LogThreshold
-    /// Of this logger alone.
+    /// The level of this logger alone.
     private var ownLevel: Logger.Level?
 
-    /// - Parameter threshold: what is less important is not logged, unless the logger was given a level of its own.
+    /// - Parameter threshold: the lowest level to log, unless the logger has a level of its own.
     package init(_ writer: LogWriter, threshold: LogThreshold, clock: @escaping @Sendable () -> WallTime) {
         self.writer = writer
         self.threshold = threshold
@@ -36,7 +36,7 @@ package struct QueuedLogHandler: LogHandler {
         if let more = event.metadata { facts.merge(more) { _, new in new } }
         var text = LineText(self.writer.format)
         text.begin(at: self.clock(), level: event.level.rawValue, message: "\(event.message)")
-        // What an error says of itself may hold what it failed on.
+        // An error's description may contain the data that it failed on.
         if let error = event.error { text.add("error.type", "\(type(of: error))") }
         for (key, value) in facts.sorted(by: { $0.key < $1.key }) { text.add(key, value) }
         text.end()
@@ -48,7 +48,7 @@ extension LineText {
     mutating func add(_ key: String, _ value: Logger.MetadataValue) {
         switch value {
         case .string(let text): self.add(key, text)
-        // Numbers are given as such, so that a fact is of one kind in all lines: of requests and of others.
+        // Numbers stay numbers, so that a key has one type in all lines, of requests and of others.
         case .stringConvertible(let number as Int): self.add(key, Int64(number))
         case .stringConvertible(let number as Int64): self.add(key, number)
         case .stringConvertible(let number as UInt64): self.add(key, Int64(clamping: number))
@@ -88,7 +88,7 @@ extension [UInt8] {
     }
 }
 
-/// The least important that is logged: one value for all loggers, that may change while they are in use.
+/// The lowest level to log: one value for all loggers, which may change while they are in use.
 package final class LogThreshold: Sendable {
     private let index: Atomic<Int>
 
@@ -96,7 +96,7 @@ package final class LogThreshold: Sendable {
         self.index = Atomic(Self.index(of: level))
     }
 
-    /// Asked for each line that somebody would log.
+    /// Read for every line that may be logged.
     package var level: Logger.Level {
         get { Logger.Level.allCases[self.index.load(ordering: .relaxed)] }
         set { self.index.store(Self.index(of: newValue), ordering: .relaxed) }

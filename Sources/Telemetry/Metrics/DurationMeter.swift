@@ -1,11 +1,11 @@
 internal import Synchronization
 internal import TokenModel
 
-/// Counts how long operations of a few kinds take. For what is rare enough that a lock does no harm.
+/// Measures how long operations of a few kinds take. For rare operations, because it uses a lock.
 package final class DurationMeter: Sendable {
     private let counts: Mutex<[String: DurationCounts]>
 
-    /// - Parameter names: of the operations; others are not counted.
+    /// - Parameter names: the names of the operations; others are not counted.
     package init(_ names: [String]) {
         self.counts = Mutex(Dictionary(names.map { ($0, DurationCounts()) }) { first, _ in first })
     }
@@ -15,7 +15,7 @@ package final class DurationMeter: Sendable {
         self.counts.withLock { $0[name]?.add(nanoseconds: time.clampedNanoseconds) }
     }
 
-    /// By the operations' names.
+    /// Sorted by name.
     package var operations: [(operation: String, durations: DurationCounts)] {
         self.counts.withLock { $0 }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }

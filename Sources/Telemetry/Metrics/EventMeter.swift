@@ -1,15 +1,15 @@
 internal import Synchronization
 
-/// Counts what operators are told of. For what is rare enough that a lock does no harm.
+/// Counts the events that operators are told of. For rare events, because it uses a lock.
 package final class EventMeter: Sendable {
     private let counts: Mutex<[String: UInt64]>
 
-    /// - Parameter names: of the events; others are not counted.
+    /// - Parameter names: the names of the events; others are not counted.
     package init(_ names: [String]) {
         self.counts = Mutex(Dictionary(names.map { ($0, 0) }) { first, _ in first })
     }
 
-    /// Counts one more.
+    /// Counts one event.
     package func add(_ name: String) {
         self.counts.withLock { counts in
             guard let count = counts[name] else { return }
@@ -17,7 +17,7 @@ package final class EventMeter: Sendable {
         }
     }
 
-    /// By the events' names.
+    /// Sorted by name.
     package var events: [(name: String, count: UInt64)] {
         self.counts.withLock { $0 }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }

@@ -1,8 +1,8 @@
 package import TokenModel
 
-/// All metrics of one moment. Every label comes from the configuration or from this program.
+/// All metrics at one moment. Every label comes from the configuration or from this program.
 package struct MetricsReport: Sendable {
-    /// Accounts of one provider in one state, as the admin API names it.
+    /// The number of accounts of one provider in one state, named as in the admin API.
     package struct Accounts: Sendable {
         package let provider: ProviderID
         package let state: String
@@ -15,7 +15,7 @@ package struct MetricsReport: Sendable {
         }
     }
 
-    /// Accounts of one provider that the same is wrong with beside their state, as the admin API names it.
+    /// The number of accounts of one provider with one issue beside their state, named as in the admin API.
     package struct Issues: Sendable {
         package let provider: ProviderID
         package let kind: String
@@ -28,7 +28,7 @@ package struct MetricsReport: Sendable {
         }
     }
 
-    /// A provider that is asked less often, or not.
+    /// Whether a provider is held, for one reason: it then gets only probes.
     package struct Availability: Sendable {
         package let provider: ProviderID
         /// Why it would be held; one word.
@@ -42,11 +42,11 @@ package struct MetricsReport: Sendable {
         }
     }
 
-    /// Of the program.
+    /// The version of this program.
     package let version: String
-    /// Names, in the order of the configuration.
+    /// The names, in the order of the configuration.
     package let routes: [String]
-    /// Over all event loops.
+    /// The sum over all event loops.
     package let traffic: TrafficCounts
     /// Requests that wait for a token.
     package let waiters: Int
@@ -55,11 +55,11 @@ package struct MetricsReport: Sendable {
     package let refreshes: [RefreshMeter.Provider]
     package let store: [(operation: String, durations: DurationCounts)]
     package let standings: [Availability]
-    /// By name.
+    /// Sorted by name.
     package let events: [(name: String, count: UInt64)]
     /// Records that the store had lost and were put back.
     package let repairs: UInt64
-    /// What became of what was to be posted, by name.
+    /// The outcomes of webhook posts and alerts, by name.
     package let alerts: [(outcome: String, count: UInt64)]
 
     package init(
@@ -90,10 +90,10 @@ package struct MetricsReport: Sendable {
         self.alerts = alerts
     }
 
-    /// What ``text`` is, for whoever sends it.
+    /// The media type of ``text``.
     package static let contentType = PrometheusText.contentType
 
-    /// As Prometheus reads it.
+    /// The report in the Prometheus text format.
     package var text: String {
         var text = PrometheusText()
         self.describeRequests(in: &text)
@@ -110,7 +110,7 @@ package struct MetricsReport: Sendable {
         return text.text
     }
 
-    /// With the name of each; requests that no route matched come first, under an empty name.
+    /// The counts of each route with its name. Requests that matched no route come first, under an empty name.
     private var namedRoutes: [(String, RouteCounts)] {
         Array(zip([""] + self.routes, self.traffic.routes))
     }

@@ -1,6 +1,6 @@
-/// Metrics in the text that Prometheus reads: exposition format 0.0.4.
+/// Metrics in the Prometheus text exposition format 0.0.4.
 package struct PrometheusText: Sendable {
-    /// What the numbers of a metric mean.
+    /// The type of a metric.
     package enum Kind: String, Sendable { case counter, gauge, histogram }
 
     package typealias Labels = KeyValuePairs<String, String>

@@ -1,9 +1,9 @@
 internal import Synchronization
 package import TokenModel
 
-/// Counts token requests to providers. They are rare, so a lock does no harm.
+/// Counts token requests to providers. They are rare, so it uses a lock.
 package final class RefreshMeter: Sendable {
-    /// What was counted of one provider.
+    /// The counts of one provider.
     package struct Provider: Sendable {
         package let id: ProviderID
         /// Sorted by name.
@@ -20,15 +20,15 @@ package final class RefreshMeter: Sendable {
     private let none: Counts
 
     /// - Parameters:
-    ///   - providers: those of the configuration; others are not counted.
-    ///   - outcomes: that are shown before there was one.
+    ///   - providers: the providers of the configuration; others are not counted.
+    ///   - outcomes: the outcomes to show from the start, as zero.
     package init(_ providers: [ProviderID], outcomes: [String]) {
         let none = Counts(outcomes: Dictionary(outcomes.map { ($0, 0) }) { first, _ in first })
         self.none = none
         self.counts = Mutex(Dictionary(providers.map { ($0, none) }) { first, _ in first })
     }
 
-    /// Counts these too. What was counted of others stays, as counters must.
+    /// Counts these providers too. Existing counts stay, because a counter must not fall.
     package func reload(_ providers: [ProviderID]) {
         self.counts.withLock { counts in
             for provider in providers where counts[provider] == nil { counts[provider] = self.none }
@@ -45,7 +45,7 @@ package final class RefreshMeter: Sendable {
         }
     }
 
-    /// By the providers' names.
+    /// Sorted by ID.
     package var providers: [Provider] {
         self.counts.withLock { $0 }.sorted { $0.key < $1.key }.map { id, counts in
             Provider(

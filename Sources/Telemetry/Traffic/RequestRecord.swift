@@ -1,32 +1,34 @@
 package import TokenModel
 
-/// One request as it is counted and logged: facts of the gateway's own, and nothing that the caller wrote.
+/// One request as it is counted and logged: facts that the gateway establishes, and nothing that the caller wrote.
 package struct RequestRecord: Sendable {
-    /// When its head was whole.
+    /// When its head was complete.
     package let startedAt: BootInstant
-    /// When its exchange was over.
+    /// When its exchange had ended.
     package internal(set) var endedAt: BootInstant
-    /// One of the methods the gateway knows, or a word for all others.
+    /// A method that the gateway knows, or one word for all others.
     package let method: StaticString
-    /// The route's place in the configuration, counted from 1; 0 where no route matched.
+    /// The route's position in the configuration, counted from 1; 0 if no route matched.
     package var route = 0
     package var account: AccountID?
-    /// As the configuration names who sent it; `nil` where nobody had proven to be one of those.
+    /// The caller's name in the configuration; `nil` for a caller that was not authenticated.
     package var caller: String?
-    /// Of the answer that the caller got; 0 where it got none.
+    /// The status of the response that the caller got; 0 if it got none.
     package var status = 0
-    /// The code of an answer of the gateway's own, or of what cut an upstream's short; `nil` for an upstream's that is whole.
+    /// The error code of a local reply, or of what cut an upstream's response short. `nil` for a complete upstream
+    /// response.
     package var error: String?
-    /// Why, for the operator: what the caller is not told.
+    /// Why, for the operator. The caller is not told.
     package var reason: String?
-    /// Scheme, host and port of the upstream, where the error is its doing.
+    /// The upstream's scheme, host and port, if the error is the upstream's.
     package var origin: String?
-    /// Of the request's body, as far as it was read, or from the caller in a tunnel.
+    /// The bytes of the request body that were read; in a tunnel, the bytes from the caller.
     package var bytesIn = 0
-    /// Of the answer's body: the upstream's as far as it was passed on, or the gateway's own; or to the caller in a tunnel.
+    /// The bytes of the response body: those passed on from the upstream, or those of a local reply. In a tunnel, the
+    /// bytes to the caller.
     package var bytesOut = 0
     package var replay = Replay.none
-    /// The caller was sent all of the answer; or both sides of a tunnel had ended theirs.
+    /// The caller was sent the complete response, or both sides of a tunnel had ended theirs.
     package var isWhole = false
 
     package init(method: StaticString, startedAt: BootInstant) {
@@ -35,33 +37,33 @@ package struct RequestRecord: Sendable {
         self.endedAt = startedAt
     }
 
-    /// From the whole head to the end.
+    /// From the complete head to the end.
     package var duration: Duration { self.startedAt.duration(to: self.endedAt) }
 }
 
 extension RequestRecord {
-    /// How far a request got with a dead token.
+    /// How far the replay of a request got after an upstream had rejected its token as dead.
     package enum Replay: Sendable {
-        /// No upstream called its token dead.
+        /// No upstream rejected the token as dead.
         case none
-        /// The answer is held back while the account is refreshed.
+        /// The response is held back while the account is refreshed.
         case held
-        /// The request was sent again with a newer token.
+        /// The request was replayed with a newer token.
         case sent
-        /// And an upstream took that.
+        /// The request was replayed, and an upstream accepted the newer token.
         case answered
-        /// And an upstream called that dead too.
+        /// The request was replayed, and an upstream rejected the newer token too.
         case refused
-        /// The request's body was gone: the answer went on to the caller.
+        /// The request body was not kept, so the response went to the caller.
         case impossible
     }
 
-    /// Whether it was sent again after a dead token.
+    /// Whether the request was replayed.
     package var isReplayed: Bool { self.replay.hasBeenSent }
 }
 
 extension RequestRecord.Replay {
-    /// Whether the request was sent again.
+    /// Whether the request was replayed.
     package var hasBeenSent: Bool {
         switch self {
         case .sent, .answered, .refused: true
@@ -70,21 +72,21 @@ extension RequestRecord.Replay {
     }
 }
 
-/// What became of a request whose token an upstream called dead: the label of a metric.
+/// The outcome for a request whose token an upstream rejected as dead: a label of a metric.
 package enum ReplayOutcome: Int, CaseIterable, Sendable {
-    /// Sent again with a newer token, and an upstream took it.
+    /// Replayed with a newer token, which an upstream accepted.
     case answered
-    /// Sent again, and called dead again.
+    /// Replayed, and rejected again.
     case refused
-    /// Sent again, and no answer came.
+    /// Replayed, and no response came.
     case failed
-    /// No newer token was to be had.
+    /// There was no newer token.
     case notRefreshed
-    /// The request's body was gone: it could not be sent again.
+    /// The request body was not kept, so there was no replay.
     case impossible
 
-    /// - Parameter replay: of a request that is over.
-    /// - Returns: `nil` where no token was called dead.
+    /// - Parameter replay: of a request that has ended.
+    /// - Returns: `nil` if no token was rejected.
     package init?(_ replay: RequestRecord.Replay) {
         switch replay {
         case .none: return nil
@@ -96,7 +98,7 @@ package enum ReplayOutcome: Int, CaseIterable, Sendable {
         }
     }
 
-    /// As Prometheus is told.
+    /// The value of the Prometheus label.
     package var label: String {
         switch self {
         case .answered: "answered"

@@ -1,12 +1,12 @@
 package import TokenModel
 
-/// What was counted of requests, by event loops or by all of them together, and the connections there are.
+/// Counts of requests, from one event loop or from all, and the number of open connections.
 package struct TrafficCounts: Sendable {
-    /// By the routes' places in the configuration, counted from 1; at 0 are requests that no route matched.
+    /// By the routes' positions in the configuration, counted from 1. Index 0 counts requests that matched no route.
     package private(set) var routes: [RouteCounts]
-    /// Callers' connections, now.
+    /// Open connections from callers.
     package var downstreamConnections = 0
-    /// Connections to upstreams, now; those that are being made count.
+    /// Connections to upstreams, including those being opened.
     package var upstreamConnections = 0
 
     /// - Parameter routes: how many the configuration has.
@@ -14,25 +14,25 @@ package struct TrafficCounts: Sendable {
         self.routes = Array(repeating: RouteCounts(), count: routes + 1)
     }
 
-    /// Makes room for routes that come behind those there are.
+    /// Makes room for routes that are added after the present ones.
     mutating func grow(routes: Int) {
         let more = routes + 1 - self.routes.count
         if more > 0 { self.routes += Array(repeating: RouteCounts(), count: more) }
     }
 
-    /// Counts a request that is over.
+    /// Counts a request that has ended.
     mutating func add(_ record: RequestRecord) {
         guard self.routes.indices.contains(record.route) else { return }
         self.routes[record.route].add(record)
     }
 
-    /// A head left with a token.
+    /// Counts a request head that was sent with a token.
     mutating func addInjection(route: Int) {
         guard self.routes.indices.contains(route) else { return }
         self.routes[route].injections &+= 1
     }
 
-    /// Adds what another has counted of the same configuration, or of one before or after it.
+    /// Adds counts from the same configuration, or from an earlier or later one.
     package mutating func add(_ other: TrafficCounts) {
         self.grow(routes: other.routes.count - 1)
         for index in other.routes.indices { self.routes[index].add(other.routes[index]) }
@@ -41,12 +41,12 @@ package struct TrafficCounts: Sendable {
     }
 }
 
-/// What was counted of one route's requests.
+/// The counts of one route's requests.
 package struct RouteCounts: Sendable {
     private var statusClasses = InlineArray<7, UInt64>(repeating: 0)
     private var replays = InlineArray<5, UInt64>(repeating: 0)
     package private(set) var durations = DurationCounts()
-    /// Heads that left with a token; a request that is sent again leaves twice.
+    /// Request heads sent with a token. A replayed request counts twice.
     package internal(set) var injections: UInt64 = 0
 
     package init() {}
@@ -55,14 +55,14 @@ package struct RouteCounts: Sendable {
 
     package subscript(outcome: ReplayOutcome) -> UInt64 { self.replays[outcome.rawValue] }
 
-    /// Counts a request that is over.
+    /// Counts a request that has ended.
     package mutating func add(_ record: RequestRecord) {
         self.statusClasses[StatusClass(status: record.status).rawValue] &+= 1
         self.durations.add(nanoseconds: record.endedAt.nanoseconds &- record.startedAt.nanoseconds)
         if let outcome = ReplayOutcome(record.replay) { self.replays[outcome.rawValue] &+= 1 }
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     package mutating func add(_ other: RouteCounts) {
         for index in self.statusClasses.indices { self.statusClasses[index] &+= other.statusClasses[index] }
         for index in self.replays.indices { self.replays[index] &+= other.replays[index] }
@@ -71,17 +71,17 @@ package struct RouteCounts: Sendable {
     }
 }
 
-/// What kind of answer a request got: the label of a metric.
+/// The class of a request's response: a label of a metric.
 package enum StatusClass: Int, CaseIterable, Sendable {
-    /// The caller went, or was cut off, before an answer began.
+    /// The caller went away, or was cut off, before a response began.
     case none
-    /// A connection that went over to another protocol, and has ended: 101 is the only such final answer.
+    /// A connection that switched to another protocol and has ended: 101 is the only final response of this class.
     case switched
     case successful, redirection, callerError, serverError
-    /// None of those that RFC 9110 §15 has for final answers.
+    /// Outside the classes that RFC 9110 §15 defines for final responses.
     case other
 
-    /// - Parameter status: 0 where there was no answer.
+    /// - Parameter status: 0 if there was no response.
     package init(status: Int) {
         self =
             switch status / 100 {
@@ -95,7 +95,7 @@ package enum StatusClass: Int, CaseIterable, Sendable {
             }
     }
 
-    /// As Prometheus is told.
+    /// The value of the Prometheus label.
     package var label: String {
         switch self {
         case .none: "none"
@@ -109,22 +109,22 @@ package enum StatusClass: Int, CaseIterable, Sendable {
     }
 }
 
-/// How often something took how long: the numbers of a histogram.
+/// The counts of a histogram of durations.
 package struct DurationCounts: Sendable {
-    /// The buckets' upper bounds in microseconds; past the last there is one more bucket.
+    /// The buckets' upper bounds in microseconds. One more bucket follows the last bound.
     package static let bounds: [Int64] = [
         500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
         1_000_000, 2_500_000, 5_000_000, 10_000_000, 30_000_000,
     ]
 
-    /// One per bucket, each without those below it.
+    /// One count per bucket, without the buckets below it.
     private var counts = InlineArray<16, UInt64>(repeating: 0)
-    /// Of all durations, in nanoseconds.
+    /// The sum of all durations, in nanoseconds.
     private var nanoseconds: UInt64 = 0
 
     package init() {}
 
-    /// Counts one more. A negative duration counts as none at all: a clock that is read twice may be a little off.
+    /// Counts one duration. A negative one counts as zero: two reads of a clock may be slightly off.
     package mutating func add(nanoseconds: Int64) {
         let nanoseconds = max(nanoseconds, 0)
         var bucket = 0
@@ -133,13 +133,13 @@ package struct DurationCounts: Sendable {
         self.nanoseconds &+= UInt64(nanoseconds)
     }
 
-    /// Adds what another has counted.
+    /// Adds the counts of another.
     package mutating func add(_ other: DurationCounts) {
         for bucket in self.counts.indices { self.counts[bucket] &+= other.counts[bucket] }
         self.nanoseconds &+= other.nanoseconds
     }
 
-    /// How many took no longer than each bound, and at the end how many there were.
+    /// For each bound, how many durations were no longer; last, how many there were in all.
     package var cumulative: [UInt64] {
         var sum: UInt64 = 0
         return self.counts.indices.map { bucket in
@@ -148,32 +148,32 @@ package struct DurationCounts: Sendable {
         }
     }
 
-    /// Of all durations.
+    /// The sum of all durations.
     package var seconds: Double { Double(self.nanoseconds) / 1e9 }
 }
 
 /// Counts the requests of one event loop, and hands them to the access log.
 ///
-/// It belongs to its loop: nobody else touches it, so there is neither a lock nor an atomic, and whoever wants the counts
-/// asks on the loop. Make it there too, so that what it writes to lies in memory of that thread's own.
+/// Use it only on its loop: it has neither locks nor atomics, and code that wants the counts asks on the loop. Also
+/// create it there, so that its memory belongs to that thread.
 package final class LoopMeter {
-    /// All that was counted so far.
+    /// The counts so far.
     package private(set) var counts: TrafficCounts
     private var accessLog: AccessLane?
 
     /// - Parameters:
-    ///   - routes: their names, in the order of the configuration.
+    ///   - routes: the names of the routes, in the order of the configuration.
     ///   - log: takes a line per request; `nil` writes none.
     package init(routes: [String], log: LogWriter?) {
         self.counts = TrafficCounts(routes: routes.count)
         self.accessLog = log.map { AccessLane(to: $0, routes: routes) }
     }
 
-    /// Goes by another configuration.
+    /// Applies another configuration.
     ///
     /// - Parameters:
-    ///   - routes: begin with those there were, so that what was counted stays where it is.
-    ///   - log: takes a line per request from now on.
+    ///   - routes: must begin with the present ones, so that their counts keep their places.
+    ///   - log: takes a line per request from now on; `nil` writes none.
     package func reload(routes: [String], log: LogWriter?) {
         self.counts.grow(routes: routes.count)
         guard let log else {
@@ -188,26 +188,27 @@ package final class LoopMeter {
         }
     }
 
-    /// A head left with a token.
+    /// Counts a request head that was sent with a token.
     ///
     /// - Parameter route: as in ``RequestRecord/route``.
     package func injected(route: Int) {
         self.counts.addInjection(route: route)
     }
 
-    /// A request is over. Once per request.
+    /// Counts and logs a request that has ended. Call it once per request.
     package func ended(_ record: consuming RequestRecord, at now: BootInstant) {
         record.endedAt = now
         self.counts.add(record)
         self.accessLog?.append(record)
     }
 
-    /// Hands on what waits here for the access log. To be called now and then, since single requests wait for more.
+    /// Hands on the requests that wait here for the access log. Call it from time to time, because a batch may stay
+    /// incomplete.
     package func handOn() {
         self.accessLog?.handOn()
     }
 
-    /// The loop is about to end: from now on nothing waits here.
+    /// Hands on what waits, because the loop is about to end. From now on nothing waits here.
     package func close() {
         self.accessLog?.close()
     }

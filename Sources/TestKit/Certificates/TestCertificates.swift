@@ -1,7 +1,7 @@
-/// Certificates for servers on loopback, made for tests alone, with their keys. They guard nothing. Good until 2120 but
-/// for the expired one.
+/// Certificates for servers on loopback, with their keys. They exist only for tests and protect nothing. All except
+/// the expired one are valid until 2120.
 package enum TestCertificates {
-    /// Has signed ``valid``, ``forAnotherHost`` and ``expired``.
+    /// The authority that signed ``valid``, ``forAnotherHost`` and ``expired``.
     package static let authority = """
         -----BEGIN CERTIFICATE-----
         MIIBXjCCAQSgAwIBAgIIJ99y643tEDQwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwH
@@ -58,7 +58,7 @@ package enum TestCertificates {
         -----END CERTIFICATE-----
         """
 
-    /// Of all three.
+    /// The key of the three server certificates.
     package static let serverKey = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgq8WbMnt6rx3ORnWq
@@ -67,7 +67,7 @@ package enum TestCertificates {
         -----END PRIVATE KEY-----
         """
 
-    /// For 127.0.0.1 and `localhost`; it vouches for itself.
+    /// A self-signed certificate for 127.0.0.1 and `localhost`.
     package static let selfSigned = """
         -----BEGIN CERTIFICATE-----
         MIIBWDCB/qADAgECAgEBMAoGCCqGSM49BAMCMBwxGjAYBgNVBAMMEW1hcnRsZXQt
@@ -91,7 +91,7 @@ package enum TestCertificates {
 }
 
 extension TestCertificates {
-    /// Has signed ``client``.
+    /// The authority that signed ``client``.
     package static let clientAuthority = """
         -----BEGIN CERTIFICATE-----
         MIIBbDCCARKgAwIBAgIIJ5ny643tEEAwCgYIKoZIzj0EAwIwGTEXMBUGA1UEAwwO
@@ -105,7 +105,7 @@ extension TestCertificates {
         -----END CERTIFICATE-----
         """
 
-    /// Of a caller, `batch.internal`.
+    /// The certificate of a caller named `batch.internal`.
     package static let client = """
         -----BEGIN CERTIFICATE-----
         MIIBmDCCAT+gAwIBAgIIJ5ny643tEEEwCgYIKoZIzj0EAwIwGTEXMBUGA1UEAwwO

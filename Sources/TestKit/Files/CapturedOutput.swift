@@ -1,12 +1,12 @@
 internal import Glibc
 internal import Testing
 
-/// A file descriptor that remembers what was written to it.
+/// A file descriptor whose written text can be read back.
 package final class CapturedOutput: Sendable {
-    /// To write to; it is closed with this object.
+    /// The descriptor to write to. It is closed with this object.
     package let descriptor: CInt
 
-    /// Makes a file without a name.
+    /// Opens an unnamed temporary file.
     package init() throws {
         var name = Array("/tmp/martlet-test-XXXXXX".utf8CString)
         self.descriptor = unsafe mkstemp(&name)
@@ -16,7 +16,7 @@ package final class CapturedOutput: Sendable {
 
     deinit { close(self.descriptor) }
 
-    /// All that was written so far.
+    /// All text written so far.
     package var text: String {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 << 10)
@@ -31,7 +31,7 @@ package final class CapturedOutput: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The whole lines so far, without their ends.
+    /// The complete lines so far, without their line ends.
     package var lines: [String] {
         self.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
     }

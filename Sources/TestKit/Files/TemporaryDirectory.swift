@@ -2,11 +2,11 @@ package import FoundationEssentials
 internal import Glibc
 internal import Testing
 
-/// A directory of one test, removed with everything in it when the test lets go of it.
+/// A directory for one test. It is removed with its contents when the object is released.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
-    /// Makes it, empty, for this user only.
+    /// Creates an empty directory that only this user can access.
     package init() throws {
         let name = "martlet-test-\(UInt64.random(in: .min ... .max))"
         self.path = FileManager.default.temporaryDirectory.appending(path: name).path
@@ -19,53 +19,53 @@ package final class TemporaryDirectory: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: self.path) }
 
-    /// The path of a file in it.
+    /// The path of a file in the directory.
     package func path(of name: String) -> String { "\(self.path)/\(name)" }
 
-    /// The names in it, sorted.
+    /// The names in the directory, sorted.
     package func contents() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: self.path).sorted()
     }
 
-    /// All bytes of a file in it; `nil` where there is none.
+    /// All bytes of a file in the directory; `nil` if the file does not exist.
     package func bytes(of name: String) -> [UInt8]? {
         FileManager.default.contents(atPath: self.path(of: name)).map { Array($0) }
     }
 
-    /// Makes a file in it.
+    /// Writes a file in the directory.
     package func write(_ bytes: [UInt8], to name: String) throws {
         try Data(bytes).write(to: URL(filePath: self.path(of: name)))
     }
 
-    /// The permission bits of a file in it.
+    /// The permission bits of a file in the directory.
     package func mode(of name: String) throws -> Int {
         var status = stat()
         try #require(unsafe stat(self.path(of: name), &status) == 0)
         return Int(status.st_mode & 0o7777)
     }
 
-    /// Changes the permission bits of a file in it.
+    /// Changes the permission bits of a file in the directory.
     package func setMode(_ mode: Int, of name: String) throws {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: self.path(of: name))
     }
 
-    /// Renames a file in it.
+    /// Renames a file in the directory.
     package func move(_ name: String, to other: String) throws {
         try FileManager.default.moveItem(atPath: self.path(of: name), toPath: self.path(of: other))
     }
 
-    /// Deletes a file in it.
+    /// Deletes a file in the directory.
     package func remove(_ name: String) throws {
         try FileManager.default.removeItem(atPath: self.path(of: name))
     }
 
-    /// Makes a named pipe in it.
+    /// Creates a named pipe in the directory.
     package func makePipe(_ name: String) throws {
         try #require(unsafe mkfifo(self.path(of: name), 0o600) == 0)
     }
 }
 
-/// Lends a new directory, which is gone afterwards.
+/// Calls `body` with a new directory and removes the directory afterwards.
 package func inTemporaryDirectory(_ body: (_ path: String) throws -> Void) throws {
     let directory = try TemporaryDirectory()
     try body(directory.path)
@@ -85,17 +85,17 @@ package func write(_ content: Data, to path: String, mode: Int = 0o644) throws -
     return path
 }
 
-/// A named pipe that is full, and that nobody reads until the test does.
+/// A full named pipe. Nothing is read from it until the test calls ``read()``.
 package final class StuckPipe: Sendable {
-    /// What a program may be given as its output.
+    /// The path to pass to a program as its output.
     package let path: String
     private let descriptor: CInt
 
-    /// Makes the pipe in `directory`, and fills it with line feeds.
+    /// Creates the pipe in `directory` and fills it with line feeds.
     package init(_ name: String, in directory: TemporaryDirectory) throws {
         try directory.makePipe(name)
         self.path = directory.path(of: name)
-        // Opened for both, so that writers find a reader.
+        // Opened for reading and writing, so that writers find a reader.
         self.descriptor = unsafe open(self.path, O_RDWR | O_NONBLOCK)
         try #require(self.descriptor >= 0)
         for size in [4_096, 1] {
@@ -106,14 +106,14 @@ package final class StuckPipe: Sendable {
 
     deinit { close(self.descriptor) }
 
-    /// For a writer of this process: another descriptor of the pipe, whose writes wait. The caller closes it.
+    /// Opens another descriptor of the pipe for a writer in this process. Its writes block. The caller closes it.
     package func openForWriting() throws -> CInt {
         let descriptor = unsafe open(self.path, O_WRONLY)
         try #require(descriptor >= 0)
         return descriptor
     }
 
-    /// Takes what is in the pipe now; the filling is empty lines at the beginning.
+    /// Reads everything that is in the pipe now. The line feeds of ``init(_:in:)`` come first.
     package func read() -> String {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 << 10)

@@ -1,16 +1,16 @@
 package import Logging
 internal import Synchronization
 
-/// All that was logged through it, at every level.
+/// Records the log entries of its ``logger``, at every level.
 package final class HeardLog: Sendable {
     private let heard = Mutex<[(line: String, facts: Logger.Metadata)]>([])
 
     package init() {}
 
-    /// A line each: the level, the message, then the facts as `name=value` in the order of their names.
+    /// One line per log entry: the level, the message, then the metadata as `name=value`, sorted by name.
     package var lines: [String] { self.heard.withLock { $0.map { $0.line } } }
 
-    /// The facts of each line, as they were given.
+    /// The metadata of each log entry.
     package var facts: [Logger.Metadata] { self.heard.withLock { $0.map { $0.facts } } }
 
     package var text: String { self.lines.joined(separator: "\n") }

@@ -2,12 +2,12 @@ internal import CShims
 internal import Glibc
 internal import Synchronization
 
-/// A program that a test runs, with its output in files.
+/// A program that a test runs. Its output goes to files.
 ///
-/// Not Foundation's: that reads directory entries of `/proc/self/fd` past their end, and now and then takes the tests with
-/// it when many threads run.
+/// It does not use Foundation's `Process`, which reads directory entries of `/proc/self/fd` past their end and thereby
+/// sometimes crashes the tests when many threads run.
 package final class ChildProcess: Sendable {
-    /// The system would not run the program.
+    /// The operating system did not start the program.
     package struct SpawnFailure: Error {
         package let number: Int32
     }
@@ -16,8 +16,8 @@ package final class ChildProcess: Sendable {
     private let exitCode = Mutex<Int32?>(nil)
 
     /// - Parameters:
-    ///   - environment: `nil` is this process's own.
-    ///   - output: a path, which is made or emptied; likewise `errors`.
+    ///   - environment: `nil` passes this process's environment.
+    ///   - output: the path of a file, which is created or truncated. The same applies to `errors`.
     package init(
         _ executable: String,
         _ arguments: [String],
@@ -36,7 +36,7 @@ package final class ChildProcess: Sendable {
         unsafe posix_spawn_file_actions_addopen(&actions, 2, errors, writing, 0o600)
         unsafe martlet_spawn_in(&actions, directory)
 
-        // The thread that starts it may be one of those that signals are kept from.
+        // The thread that starts the program may have signals blocked, and the program would inherit that.
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
@@ -65,7 +65,7 @@ package final class ChildProcess: Sendable {
         waitpid(self.id, nil, 0)
     }
 
-    /// The exit code, or the number of the signal that ended it; `nil` while it runs.
+    /// The exit code, or the number of the signal that ended the process; `nil` while it runs.
     package var endedWith: Int32? {
         self.exitCode.withLock { exitCode in
             if exitCode == nil {
@@ -78,7 +78,7 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// Sends a signal, if it still runs.
+    /// Sends a signal if the process still runs.
     package func signal(_ number: Int32) {
         if self.endedWith == nil { kill(self.id, number) }
     }

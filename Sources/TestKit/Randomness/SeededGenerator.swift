@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 internal import Synchronization
 
-/// Random numbers that come the same in each run (SplitMix64).
+/// Random numbers that are the same in each run (SplitMix64).
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// - Parameter seed: the same seed brings the same numbers.
+    /// - Parameter seed: equal seeds yield equal numbers.
     package init(seed: UInt64) { self.state = seed }
 
     package mutating func next() -> UInt64 {
@@ -17,20 +17,20 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 }
 
-/// Draws from one seed for several who decide, in the order in which they ask.
+/// Random decisions for several users of one seed, drawn in the order of the calls.
 package final class Chance: Sendable {
     private let generator: Mutex<SeededGenerator>
     private let foul = Mutex(true)
 
     package init(seed: UInt64) { self.generator = Mutex(SeededGenerator(seed: seed)) }
 
-    /// Whether anything bad happens at all.
+    /// Whether faults happen at all.
     package var isFoul: Bool {
         get { self.foul.withLock { $0 } }
         set { self.foul.withLock { $0 = newValue } }
     }
 
-    /// From 0 up to, and without, 1.
+    /// A number from 0 up to 1, without 1.
     package var fraction: Double { self.generator.withLock { Double.random(in: 0..<1, using: &$0) } }
 
     package func happens(_ probability: Double) -> Bool { self.fraction < probability }
@@ -38,10 +38,10 @@ package final class Chance: Sendable {
     package func number(below bound: Int) -> Int { self.generator.withLock { Int.random(in: 0..<bound, using: &$0) } }
 }
 
-/// Which seeded schedules a simulation goes through.
+/// The seeded schedules that a simulation runs.
 package enum Schedules {
-    /// The seeds that `MARTLET_SCHEDULES` says, as `10000` or `17..<18`; else `few`, as many as every run of the tests has
-    /// time for.
+    /// The seeds from the environment variable `MARTLET_SCHEDULES`, such as `10000` or `17..<18`. Otherwise the first
+    /// `few` seeds: as many as every test run has time for.
     package static func seeds(or few: UInt64) -> Range<UInt64> {
         let words = (ProcessInfo.processInfo.environment["MARTLET_SCHEDULES"] ?? "").split(separator: "..<")
         let bounds = words.compactMap { UInt64($0) }

@@ -2,12 +2,12 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// One connection to a store in memory that fails as real stores do: it goes away with and without having done what was
-/// asked, stalls, answers reads from the past, writes late, and loses its last commits.
+/// One connection to an in-memory store that fails as real stores do. It becomes unreachable before or after
+/// performing a call, stalls, returns old states, writes late, and loses its last commits.
 ///
-/// Without a fault it keeps the contract of `TokenStore`. Several connections may share the records, each with faults of
-/// its own. Faults are chosen by rules (``fail(_:_:under:times:)``), the last first, and behind these by a function
-/// (``fail(by:)``), such as one that draws from a seed.
+/// Without a fault it satisfies the contract of `TokenStore`. Several connections may share the records, each with its
+/// own faults. Rules choose the faults (``fail(_:_:under:times:)``); the rule added last has precedence. If no rule
+/// matches, a function chooses (``fail(by:)``), for example one that draws from a seed.
 package final class FaultyTokenStore: TokenStore {
     private struct Rule: Sendable {
         let fault: Fault
@@ -31,10 +31,10 @@ package final class FaultyTokenStore: TokenStore {
         var calls: [Call] = []
         var stalled: [CheckedContinuation<Void, Never>] = []
         var failedWrites = 0
-        /// How many commits there were at this connection's own last one.
+        /// The number of commits at the time of this connection's own last commit.
         var ownLast = 0
 
-        /// By the last rule that is for the call.
+        /// The fault by the last rule that matches the call.
         mutating func fault(of call: Call) -> Fault {
             let found = self.rules.lastIndex { $0.operations.contains(call.operation) && $0.matches(call) }
             guard let index = found else { return self.choose?(call) ?? .none }
@@ -46,7 +46,7 @@ package final class FaultyTokenStore: TokenStore {
         }
     }
 
-    /// What all connections share.
+    /// The state that all connections share.
     private final class Shared: Sendable {
         struct LateWrite: Sendable {
             var calls: Int
@@ -69,11 +69,11 @@ package final class FaultyTokenStore: TokenStore {
     private let state = Mutex(State())
     private let hints: Bool
 
-    /// An empty store.
+    /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - guarantees: what it is declared to promise.
-    ///   - hints: whether it tells of changes at all.
+    ///   - guarantees: the guarantees that the store declares.
+    ///   - hints: whether the store announces changes.
     package init(_ guarantees: StoreGuarantees = StoreGuarantees(reach: .process), hints: Bool = true) {
         self.guarantees = guarantees
         self.shared = Shared()
@@ -86,14 +86,14 @@ package final class FaultyTokenStore: TokenStore {
         self.hints = other.hints
     }
 
-    /// Another connection to the same records, without faults.
+    /// Opens another connection to the same records, without faults.
     package func connect() -> FaultyTokenStore { FaultyTokenStore(sharing: self) }
 
     // MARK: - Faults of this connection
 
-    /// Each call of `operations` on something under `prefix` fails so from now on.
+    /// Makes each call of `operations` under `prefix` fail with `fault` from now on.
     ///
-    /// - Parameter times: how many calls do; `nil`: all.
+    /// - Parameter times: how many calls fail; `nil` for all.
     package func fail(
         _ fault: Fault,
         _ operations: Set<Operation> = Set(Operation.allCases),
@@ -103,7 +103,7 @@ package final class FaultyTokenStore: TokenStore {
         self.add(Rule(fault: fault, operations: operations, matches: { $0.isUnder(prefix) }, times: times))
     }
 
-    /// The same, on `key`; a listing that comes by it, too.
+    /// Makes each call of `operations` on `key` fail with `fault`, including listings whose prefix contains `key`.
     package func fail(
         _ fault: Fault,
         _ operations: Set<Operation> = Set(Operation.allCases),
@@ -124,10 +124,10 @@ package final class FaultyTokenStore: TokenStore {
         )
     }
 
-    /// Asks `choose` about each call that no rule is for.
+    /// Asks `choose` for the fault of each call that no rule matches.
     package func fail(by choose: @escaping @Sendable (Call) -> Fault) { self.state.withLock { $0.choose = choose } }
 
-    /// No call fails any more, and those that stall go on.
+    /// Removes all rules and the function of ``fail(by:)``, and continues the stalled calls.
     package func recover() {
         let stalled = self.state.withLock { state in
             defer { state.stalled = [] }
@@ -143,14 +143,14 @@ package final class FaultyTokenStore: TokenStore {
         self.add(Hook(isBefore: true, operation: .write, place: key.rawValue, skips: 0, body: body))
     }
 
-    /// Calls `body` once, when the next write at `key` stands, and before its writer hears of that.
+    /// Calls `body` once, after the next write at `key` is committed and before its writer receives the result.
     package func afterWrite(at key: RecordKey, _ body: @escaping @Sendable () async -> Void) {
         self.add(Hook(isBefore: false, operation: .write, place: key.rawValue, skips: 0, body: body))
     }
 
     /// Calls `body` once, before the first page of a listing.
     ///
-    /// - Parameter number: which listing of `prefix` it is, counted from now and from 1.
+    /// - Parameter number: the number of the listing of `prefix`, counted from 1 for the next one.
     package func before(
         listing number: Int,
         of prefix: RecordKey.Prefix,
@@ -163,35 +163,35 @@ package final class FaultyTokenStore: TokenStore {
 
     private func add(_ rule: Rule) { self.state.withLock { $0.rules.append(rule) } }
 
-    /// All calls of this connection, in order, whatever became of them.
+    /// All calls of this connection, in order, whatever their outcome.
     package var calls: [Call] { self.state.withLock { $0.calls } }
 
-    /// How many of an operation there were, at `key` or anywhere.
+    /// The number of calls of `operation`, at `key` or anywhere.
     package func count(of operation: Operation, at key: RecordKey? = nil) -> Int {
         self.calls.count { $0.operation == operation && key.map(\.rawValue) ?? $0.place == $0.place }
     }
 
-    /// How many writes and removals failed by a fault.
+    /// The number of writes and removals that failed because of a fault.
     package var failedWrites: Int { self.state.withLock { $0.failedWrites } }
 
-    /// Whether a call stalls now.
+    /// Whether a call is stalled now.
     package var isStalled: Bool { self.state.withLock { !$0.stalled.isEmpty } }
 
-    // MARK: - The records, whoever is connected
+    // MARK: - The records that all connections share
 
-    /// All records as they are. Set it to put back what was there, as a backup does.
+    /// All records and their commits. Set it to restore an earlier state, as from a backup.
     package var history: StoreHistory {
         get { self.shared.state.withLock { $0.history } }
         set { self.shared.state.withLock { $0.history = newValue } }
     }
 
-    /// Loses the last `count` commits, as a failover to a standby that had not got them.
+    /// Loses the last `count` commits, as in a failover to a standby that had not received them.
     package func lose(_ count: Int) { self.shared.state.withLock { $0.history.lose(count) } }
 
-    /// Makes a hole: the record there is gone, and what came after it stays.
+    /// Removes the record at `key` and keeps all later commits.
     package func erase(_ key: RecordKey) { self.shared.state.withLock { $0.history.erase(key) } }
 
-    /// All writes that are late land now, in their order; those whose version is not there any more don't.
+    /// Performs all late writes now, in their order. Writes whose expected version is no longer current are discarded.
     package func landLateWrites() {
         let landed = self.shared.state.withLock { state in
             let late = state.late
@@ -258,9 +258,9 @@ package final class FaultyTokenStore: TokenStore {
 
     // MARK: - A call
 
-    /// Lets the world go on by a call, and throws where it ends here.
+    /// Performs what is due before a call: hooks and late writes. Throws if the call ends here because of a fault.
     ///
-    /// - Returns: what is to become of it otherwise.
+    /// - Returns: the fault of the call otherwise.
     private func begin(_ call: Call, isContinued: Bool = false) async throws(StoreError) -> Fault {
         if !isContinued { await self.runHook(isBefore: true, call.operation, call.place) }
         let landed = self.shared.state.withLock { state in
@@ -294,7 +294,7 @@ package final class FaultyTokenStore: TokenStore {
     private func stall(_ call: Call) async {
         await withCheckedContinuation { continuation in
             let isOver = self.state.withLock { state in
-                // It may have recovered meanwhile.
+                // The store may have recovered in the meantime.
                 guard state.rules.contains(where: { $0.fault == .stalled && $0.matches(call) }) else { return true }
                 state.stalled.append(continuation)
                 return false
@@ -322,7 +322,7 @@ package final class FaultyTokenStore: TokenStore {
             }
             return (result, state.history.count)
         }
-        // Also a conflict tells what is there now.
+        // A conflict also tells the connection the current state.
         self.state.withLock { $0.ownLast = count }
         if fault == .unanswered, case .failure = result { throw Self.unanswered }
         do throws(StoreError) {

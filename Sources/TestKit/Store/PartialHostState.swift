@@ -1,7 +1,7 @@
 package import TokenModel
 package import TokenStorage
 
-/// As much of a host's state as a test gives it; the rest is as without any.
+/// A host state made of the parts that a test provides. The missing parts behave as ``NoHostState``.
 package struct PartialHostState: HostState {
     private let witness: any IncarnationWitness
     private let journal: any SuccessJournal

@@ -7,34 +7,34 @@ extension FaultyTokenStore {
     /// What happens to a call.
     package enum Fault: Equatable, Sendable {
         case none
-        /// `.unreachable`, and nothing was done.
+        /// The call throws `.unreachable` and is not performed.
         case away
-        /// `.unwritable`. Reads go on.
+        /// Writes throw `.unwritable`. Reads are performed.
         case full
-        /// `.unreachable`, and it was done.
+        /// The call throws `.unreachable`, but is performed.
         case unanswered
-        /// `.unreachable`, and a write lands when that many further calls were made, by whatever connection, or with
-        /// ``landLateWrites()``. It lands by compare-and-set still.
+        /// The call throws `.unreachable`. A write is performed after `calls` further calls of any connection, or by
+        /// ``landLateWrites()``, still with compare-and-set.
         case late(calls: Int)
-        /// A read is answered as it was so many commits ago, as by an old primary that nobody has told; but never as it was
-        /// before this connection's own last write. No effect on writes.
+        /// A read returns the state of `commits` commits ago, as from an old primary that does not know of a failover.
+        /// The state is never older than this connection's own last write. Writes are not affected.
         case stale(commits: Int)
-        /// The same, and it may be older than this connection's own writes: no store may do that.
+        /// As `stale`, but the state may be older than this connection's own writes. No store may do that.
         case forgetful(commits: Int)
-        /// It waits for ``recover()`` and goes on then.
+        /// The call waits for ``recover()`` and then continues.
         case stalled
-        /// A write is acknowledged and not done. No store may do that, but by losing a suffix.
+        /// A write is acknowledged but not performed. A store may do that only by losing a suffix of its commits.
         case forgotten
-        /// A bit of what is read is flipped.
+        /// One bit of the value read is flipped.
         case spoiled
     }
 
-    /// A call, before it is done.
+    /// A call, before it is performed.
     package struct Call: Sendable {
         package let operation: Operation
-        /// The key, or the prefix that is listed.
+        /// The key, or the listed prefix.
         package let place: String
-        /// Version that is written, where one is.
+        /// The written version, if the call writes one.
         package let version: Version?
 
         init(operation: Operation, place: String, version: Version?) {
@@ -51,7 +51,7 @@ extension FaultyTokenStore {
 }
 
 extension FaultyTokenStore.Fault {
-    /// Of what a read sees, in commits.
+    /// How many commits ago the state is that a read returns.
     var age: Int {
         switch self {
         case .stale(let commits), .forgetful(let commits): commits

@@ -1,12 +1,12 @@
 package import TokenModel
 package import TokenStorage
 
-/// The records of a store, and the order in which they came to be: so a test can see the store as it was some commits ago,
-/// and take the last commits away as a failover does.
+/// The records of a store and the order of its commits. With it a test can read the store as it was some commits ago,
+/// and remove the last commits as a failover does.
 package struct StoreHistory: Sendable {
     private struct Commit: Sendable {
         let key: RecordKey
-        /// What stood there until then.
+        /// The record at the key before the commit.
         let before: StoredRecord?
         let isRemoval: Bool
     }
@@ -16,10 +16,10 @@ package struct StoreHistory: Sendable {
 
     package init() {}
 
-    /// How many writes and removals have been committed and not lost.
+    /// The number of writes and removals that have been committed and not lost.
     package var count: Int { self.commits.count }
 
-    /// What was written and not lost, in that order; removals are left out.
+    /// The keys of the writes that are not lost, in the order of the commits. Removals are left out.
     package var written: [RecordKey] { self.commits.filter { !$0.isRemoval }.map(\.key) }
 
     /// The record at `key` as it was before the last `age` commits.
@@ -28,14 +28,15 @@ package struct StoreHistory: Sendable {
         return first.map(\.before) ?? self.records[key]
     }
 
-    /// All keys that have a record, or had one before the last `age` commits.
+    /// All keys that have a record now, or had one before the last `age` commits.
     package func keys(age: Int = 0) -> Set<RecordKey> {
         Set(self.records.keys).union(self.commits.suffix(age).map(\.key))
     }
 
-    /// Puts `record` at `key`, or removes what is there, if the version there is `expecting`.
+    /// Puts `record` at `key`, or removes the record there if `record` is nil. The current version must be
+    /// `expecting`.
     ///
-    /// - Throws: ``StoreError/Code/conflict`` where it is another.
+    /// - Throws: ``StoreError/Code/conflict`` if the current version differs.
     package mutating func commit(
         _ record: StoredRecord?,
         at key: RecordKey,
@@ -47,7 +48,7 @@ package struct StoreHistory: Sendable {
         self.records[key] = record
     }
 
-    /// Takes the last `count` commits back, whoever was told that they stand.
+    /// Undoes the last `count` commits, even if they were acknowledged.
     package mutating func lose(_ count: Int) {
         for _ in 0..<min(count, self.commits.count) {
             let commit = self.commits.removeLast()
@@ -55,6 +56,6 @@ package struct StoreHistory: Sendable {
         }
     }
 
-    /// Takes the record at `key` away, and leaves what came after it: a hole, such as no store may make.
+    /// Removes the record at `key` and keeps all later commits. No store may lose a record that way.
     package mutating func erase(_ key: RecordKey) { self.records[key] = nil }
 }

@@ -5,7 +5,7 @@ package import TokenStorage
 extension TokenStoreContract {
     private static let key = RecordKey.account("alice")
 
-    /// Several writers at once, and tasks that are cancelled.
+    /// Concurrent writers and cancelled tasks.
     static let concurrency: [Clause] = [
         Clause("64 tasks that count up one record lose none") { subject in
             try await withThrowingTaskGroup { group in
@@ -89,7 +89,7 @@ extension TokenStoreContract {
         },
     ]
 
-    /// Puts the next number behind the one that is there, again until no other writer comes between.
+    /// Writes the next number over the current one. Retries until no other writer intervenes.
     package static func countUp(_ key: RecordKey, in store: any TokenStore) async throws {
         var current = try await store.read(key)
         while true {

@@ -5,7 +5,7 @@ internal import TokenStorage
 extension TokenStoreContract {
     private static let value = SealedBytes(bytes: [1])
 
-    /// Hints of changes.
+    /// Hints about changes.
     static let hints: [Clause] = [
         Clause("a write is heard by all who listened before it, through any handle") { subject in
             let key = RecordKey.account("alice")

@@ -5,7 +5,7 @@ internal import TokenStorage
 extension TokenStoreContract {
     private static let value = SealedBytes(bytes: [1])
 
-    /// Records, their order, and pages of them.
+    /// Listings, their order, and their pages.
     static let listing: [Clause] = [
         Clause("an empty store lists nothing") { subject in
             let listed = try await subject.store.records(under: .all, after: nil, limit: 10)
@@ -94,7 +94,7 @@ extension TokenStoreContract {
         },
     ]
 
-    /// Writes many, as many at a time as a store may take together.
+    /// Writes many records, up to 256 at a time, which a store may group into one commit.
     private static func fill(_ keys: [RecordKey], in store: any TokenStore) async throws {
         for start in stride(from: 0, to: keys.count, by: 256) {
             try await withThrowingTaskGroup { group in

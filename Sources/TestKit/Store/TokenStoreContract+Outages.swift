@@ -5,7 +5,7 @@ internal import TokenModel
 package import TokenStorage
 
 extension TokenStoreContract {
-    /// Takes a store away from both ways to its records, and brings it back.
+    /// Makes a store unreachable through both handles, and restores it.
     package struct Outage: Sendable {
         let begin: @Sendable () async throws -> Void
         let end: @Sendable () async throws -> Void
@@ -19,15 +19,16 @@ extension TokenStoreContract {
         }
     }
 
-    /// An outage, as a driver's tests check it where they can make one: reads may go on, or be unreachable; writes are not
-    /// acknowledged; no call takes longer than it may; what was acknowledged is there afterwards.
+    /// Checks a store during an outage, for drivers whose tests can cause one. Reads may succeed or throw
+    /// `unreachable`. Writes are not acknowledged. No call takes longer than its limit. After the outage, all
+    /// acknowledged records are there.
     package static func checkOutage(_ subject: Subject, _ outage: Outage) async throws {
         let (there, gone) = (RecordKey.account("there"), RecordKey.account("gone"))
-        // Given records of before
+        // Given records written before the outage
         for key in [there, gone] { try await Self.countUp(key, in: subject.store) }
         try await outage.begin()
 
-        // When everything is asked of it
+        // When every operation is called
         await Self.expectInTime("a read") { () async throws(StoreError) in
             #expect(try await subject.store.read(there)?.version == .first)
         }
@@ -41,11 +42,11 @@ extension TokenStoreContract {
             try await subject.other.remove(gone, expecting: .first)
         }
 
-        // Then no write is acknowledged, and is called what it is: it may land later
+        // Then no write is acknowledged. It throws `unreachable`, because it may still land later
         #expect(write?.code == .unreachable)
         #expect(removal?.code == .unreachable)
         try await outage.end()
-        // and when it is back, what it had is there, or what was asked of it in the meantime
+        // and after the outage, each record is as before, or as written during the outage
         try await within("the store to be back") {
             while (try? await Self.countUp(.account("new"), in: subject.store)) == nil { await Task.yield() }
         }
@@ -55,10 +56,11 @@ extension TokenStoreContract {
         #expect(try await subject.other.read(there)?.version == found.version.next)
     }
 
-    /// Twice what a call may take: a busy machine is no fault of the store's.
+    /// Twice the limit for a call, because a busy machine is not the store's fault.
     private static let longestCall = Duration.seconds(4)
 
-    /// - Returns: what it threw, which is ``StoreError/Code/unreachable`` or a fault.
+    /// - Returns: the error of the call: nil, or ``StoreError/Code/unreachable``. Any other error is recorded as an
+    ///   issue.
     @discardableResult
     private static func expectInTime(
         _ what: String,
@@ -74,9 +76,8 @@ extension TokenStoreContract {
 
     // MARK: - kill -9
 
-    /// Writes one record again and again, and notes each version that was acknowledged in a file, which outlives the process
-    /// as any finished `write(2)` does; at some moment the process ends itself by `SIGKILL`. To be called in a process of its
-    /// own.
+    /// Writes one record again and again, and stores each acknowledged version in the file `notes`, which survives the
+    /// death of the process. After `delay` the process kills itself with `SIGKILL`. Call it in a separate process.
     package static func countUpUntilKilled(
         _ key: RecordKey,
         in store: any TokenStore,
@@ -96,7 +97,8 @@ extension TokenStoreContract {
         }
     }
 
-    /// What such a process wrote: all that was acknowledged, and at most the one write more that was under way.
+    /// Checks the record of a process killed in ``countUpUntilKilled(_:in:noting:after:)``: the record has every
+    /// acknowledged write, and at most one more that was in progress.
     package static func checkWhatWasKilled(
         _ key: RecordKey,
         in store: any TokenStore,

@@ -2,7 +2,7 @@ internal import Testing
 package import TokenModel
 package import TokenStorage
 
-/// What `TokenStore` asks of whoever implements it, as clauses that a driver's tests run one by one:
+/// The requirements of `TokenStore`, as clauses that a driver's tests run one by one:
 ///
 ///     @Test(arguments: TokenStoreContract.clauses)
 ///     func `it keeps the contract`(clause: TokenStoreContract.Clause) async throws {
@@ -11,9 +11,10 @@ package import TokenStorage
 package enum TokenStoreContract {
     /// An empty store of the driver under test.
     package struct Subject: Sendable {
-        /// One way to its records.
+        /// A handle to the records.
         package let store: any TokenStore
-        /// A second way to the same records, as another process has one; the same object where there is none.
+        /// A second handle to the same records, like that of another process. It is the same object if there is no
+        /// second one.
         package let other: any TokenStore
 
         package init(store: any TokenStore, other: any TokenStore) {
@@ -22,10 +23,10 @@ package enum TokenStoreContract {
         }
     }
 
-    /// One thing that must hold, named as a sentence.
+    /// One requirement, named as a sentence.
     package struct Clause: Sendable, CustomTestStringConvertible {
         package let testDescription: String
-        /// Records an issue, or throws, where the subject does not keep it. Each check wants a new, empty subject.
+        /// Records an issue or throws if the subject violates the requirement. Each check needs a new, empty subject.
         package let check: @Sendable (Subject) async throws -> Void
 
         init(_ sentence: String, _ check: @escaping @Sendable (Subject) async throws -> Void) {
@@ -34,12 +35,12 @@ package enum TokenStoreContract {
         }
     }
 
-    /// All of them.
+    /// All clauses.
     package static let clauses: [Clause] = Self.records + Self.listing + Self.concurrency + Self.hints
 }
 
 extension TokenStore {
-    /// Writes behind what was read: the version after `expecting`, or the first.
+    /// Writes the version after `expecting`, or the first version if `expecting` is nil.
     ///
     /// - Returns: the version written.
     package func write(
@@ -183,7 +184,7 @@ extension TokenStoreContract {
         },
     ]
 
-    /// Runs `body`, which must fail because `current` is there.
+    /// Runs `body`, which must fail with a conflict that carries `current`.
     static func expectConflict(
         with current: StoredRecord?,
         sourceLocation: SourceLocation = #_sourceLocation,

@@ -1,7 +1,7 @@
 internal import Synchronization
 package import TokenModel
 
-/// A clock that stands still until a test moves it, and a wall clock beside it that a test may also set wrong.
+/// A clock that stands still until a test advances it, and a wall clock that a test can also set wrong.
 package final class ManualClock: Clock {
     private struct Sleeper {
         let wake: BootInstant
@@ -19,7 +19,7 @@ package final class ManualClock: Clock {
     private let start: BootInstant
     private let wallAtStart: WallTime
 
-    /// Begins an hour after boot, on 2026-01-01.
+    /// Starts one hour after boot, on 2026-01-01.
     package init(
         at start: BootInstant = BootInstant(nanoseconds: 3_600_000_000_000),
         wall: WallTime = WallTime(millisecondsSince1970: 1_767_225_600_000)
@@ -32,17 +32,17 @@ package final class ManualClock: Clock {
     package var now: BootInstant { self.state.withLock { $0.now } }
     package var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// The wall clock goes along with the other, but for the jumps it was given.
+    /// The wall clock. It advances with the boot clock and adds the jumps of ``jumpWall(by:)``.
     package var wall: WallTime {
         self.state.withLock { self.wallAtStart.advanced(by: self.start.duration(to: $0.now) + $0.wallOffset) }
     }
 
-    /// Sets the wall clock forward, or back, without any time passing.
+    /// Sets the wall clock forward or back, without advancing the boot clock.
     package func jumpWall(by duration: Duration) {
         self.state.withLock { $0.wallOffset += duration }
     }
 
-    /// Lets time pass and wakes everybody whose time has come, the earliest first.
+    /// Advances the clock and wakes all sleepers whose deadline has passed, the earliest first.
     package func advance(by duration: Duration) {
         let woken = self.state.withLock { state in
             state.now = state.now.advanced(by: duration)
@@ -53,17 +53,18 @@ package final class ManualClock: Clock {
         for sleeper in woken { sleeper.continuation.resume() }
     }
 
-    /// Waits, in real time, until somebody sleeps who is to wake within `duration`; then lets just that much time pass.
+    /// Waits in real time until a task sleeps whose deadline is within `duration`. Then advances the clock exactly to
+    /// that deadline.
     ///
-    /// So a test moves a task from one of its sleeps to the next, without guessing when it gets there.
+    /// With it a test moves a task from one sleep to the next, without guessing when the task starts to sleep.
     package func advanceToSleeper(within duration: Duration) async throws {
         try await eventually("a sleeper to wake within \(duration)") { self.nextWake(within: duration) != nil }
         if let wake = self.nextWake(within: duration) { self.advance(by: self.now.duration(to: wake)) }
     }
 
-    /// Moves from sleeper to sleeper, as long as one is to wake within `duration`, until `condition` holds.
+    /// Advances from sleeper to sleeper whose deadline is within `duration`, until `condition` holds.
     ///
-    /// - Parameter limit: in real time.
+    /// - Parameter limit: the timeout in real time.
     package func advance(
         bySleepersWithin duration: Duration,
         until what: String,
@@ -77,7 +78,7 @@ package final class ManualClock: Clock {
         }
     }
 
-    /// When the first of those who sleep is to wake; `nil` where none is to within `duration`.
+    /// The earliest deadline of all sleepers; `nil` if there is none within `duration`.
     package func nextWake(within duration: Duration) -> BootInstant? {
         self.state.withLock { state in
             let horizon = state.now.advanced(by: duration)

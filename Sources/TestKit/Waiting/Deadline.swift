@@ -1,13 +1,13 @@
 internal import Testing
 
-/// What a test waited for and did not get in time.
+/// The error of a wait that timed out.
 package struct MissedDeadline: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// Runs `body`, and fails when it has not returned by then; `body` is cancelled at the end.
+/// Runs `body`, and throws ``MissedDeadline`` if it has not returned within `limit`. `body` is then cancelled.
 ///
-/// - Parameter limit: far beyond what a slow machine needs; only a broken test waits for it.
+/// - Parameter limit: far more than a slow machine needs, so that only a broken test reaches it.
 package func within<Value: Sendable>(
     _ what: String,
     limit: Duration = .seconds(60),

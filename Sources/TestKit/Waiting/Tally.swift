@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Counts, from any task.
+/// A counter for use from any task.
 package final class Tally: Sendable {
     private let number = Mutex(0)
 

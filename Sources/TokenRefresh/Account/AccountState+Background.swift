@@ -1,20 +1,21 @@
 package import TokenModel
 internal import TokenStorage
 
-/// Refreshes that nobody waits for.
+/// Background refreshes, which no caller waits for.
 extension AccountState {
-    /// A request has carried the access token of `tokenVersion`.
+    /// Records that a request has carried the access token of `tokenVersion`.
     ///
-    /// - Returns: whether that is news.
+    /// - Returns: whether this is the first such request of the current token set.
     package mutating func used(_ tokenVersion: TokenVersion) -> Bool {
         guard self.usedTokenVersion != tokenVersion, self.snapshot?.tokenVersion == tokenVersion else { return false }
         self.usedTokenVersion = tokenVersion
         return true
     }
 
-    /// When this account is to be refreshed in the background; `nil` where it is not, or a flight is under way.
+    /// When to refresh this account in the background; `nil` if it needs no background refresh or a flight is in
+    /// progress.
     ///
-    /// - Parameter random: draws evenly from 0 to 1, once for each token set.
+    /// - Parameter random: draws evenly from 0 to 1; called once for each token set.
     package mutating func appointment(
         _ timing: RefreshTiming,
         now: BootInstant,
@@ -38,15 +39,15 @@ extension AccountState {
         return [due, retry].compactMap { $0 }.min().map { max($0, self.restsUntil) }
     }
 
-    /// Whether the provider is to be asked by what a reload has put in place of the client's means that it refused.
+    /// Whether to ask a provider that refused the client again, since a reload has changed what the client sends.
     enum Retry: Sendable {
         case no, due
-        /// A flight has begun since.
+        /// A flight has begun since the reload.
         case underWay
     }
 
-    /// A flight has ended. One that could not ask is no try, nor one that left it to another process's, nor one that had begun
-    /// before the reload.
+    /// Updates the retry after a flight. A flight does not count as a retry if it could not ask the provider, left the
+    /// work to another process's claim, or began before the reload.
     mutating func endRetry(with outcome: FlightOutcome, now: BootInstant) {
         switch (self.retry, outcome.result) {
         case (_, .committed): self.retry = .no
@@ -60,7 +61,7 @@ extension AccountState {
         }
     }
 
-    /// Begins the flight that an appointment was made for; nobody waits for it yet.
+    /// Begins the background flight that is due. Nobody waits for it yet.
     package mutating func keepAppointment() -> RefreshRequest? {
         guard self.flight == nil, let tokenVersion = self.snapshot?.tokenVersion else { return nil }
         let refresh = RefreshRequest(ripe: tokenVersion)
@@ -68,7 +69,7 @@ extension AccountState {
         return refresh
     }
 
-    /// A flight has left the token set as it was: the record says how long to wait, or nobody does.
+    /// Sets the earliest moment of the next background refresh after a flight that left the token set unchanged.
     mutating func rest(after result: FlightOutcome.Result, wasErrand: Bool, now: BootInstant) {
         switch result {
         case .committed: return
@@ -77,7 +78,7 @@ extension AccountState {
         }
         let record = self.snapshot?.entry?.record
         var pause = Self.shortestRest
-        // A twentieth of the lifetime leaves a few tries within the margin.
+        // A twentieth of the lifetime allows a few tries within the margin.
         if self.usedTokenVersion != self.snapshot?.tokenVersion {
             let lifetime = record?.tokens?.refreshLifetime ?? Self.longestRestUnused * 20
             pause = max(pause, min(lifetime / 20, Self.longestRestUnused))
@@ -89,19 +90,20 @@ extension AccountState {
         self.restsUntil = now.advanced(by: pause)
     }
 
-    /// Often enough to follow another process's claim without a gap (``ClaimWatch/longestGap``).
+    /// Short enough to follow another process's claim without a gap (``ClaimWatch/longestGap``).
     private static var shortestRest: Duration { .seconds(1) }
     private static var longestRest: Duration { .seconds(30) }
-    /// A day's keeping alive is not at stake.
+    /// An unused token set is kept alive about once a day, so a longer rest does no harm.
     private static var longestRestUnused: Duration { .seconds(300) }
 }
 
-/// A backoff, or a wait that the provider asked for, that the store did not take: this process alone knows of it.
+/// A backoff, or a wait that the provider asked for, that could not be written to the store. Only this process knows
+/// it.
 extension AccountState {
-    /// Why nothing is sent yet; `nil` where nothing of this kind is in the way.
+    /// Why no request is sent yet; `nil` if no unwritten backoff is in force.
     ///
-    /// - Parameter version: of the record as it stands. Where that is another than was left there, somebody has written
-    ///   since, and the record says itself how long to wait.
+    /// - Parameter version: the version of the record as it stands now. If it differs from the version at the failure,
+    ///   another process has written since, and the record itself says how long to wait.
     package func unwrittenObstacle(in version: Version?, now: BootInstant) -> CredentialError? {
         guard let unwritten, unwritten.version == version, now < unwritten.until else { return nil }
         return unwritten.error.with(retryAfter: now.duration(to: unwritten.until))

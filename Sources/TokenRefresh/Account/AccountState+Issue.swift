@@ -1,9 +1,9 @@
 internal import TokenModel
 internal import TokenStorage
 
-/// What is wrong with an account while its access token may still be valid.
+/// Problems of an account whose access token may still be valid.
 extension AccountState {
-    /// Takes note that an upstream answered 401 to the token set that a wish names, where that is the current one.
+    /// Records that an upstream responded 401 to the token set that `request` names, if that is the current one.
     mutating func noteRefusal(in request: CredentialRequest, now: BootInstant) {
         guard case .credential(refused: let generation?) = request, let tokenVersion = self.snapshot?.tokenVersion,
             tokenVersion.generation == generation
@@ -11,18 +11,18 @@ extension AccountState {
         self.noteRefusal(of: tokenVersion, now: now)
     }
 
-    /// The same of a token set that is known.
+    /// Records that an upstream responded 401 to `tokenVersion`, if that is the current token set.
     mutating func noteRefusal(of tokenVersion: TokenVersion, now: BootInstant) {
         guard self.snapshot?.tokenVersion == tokenVersion, self.refusal?.of != tokenVersion else { return }
         self.refusal = (tokenVersion, now)
     }
 
-    /// Keeps since when no other token set is to be had, however often that is tried.
+    /// Records since when no other token set can be obtained. Further failed tries do not change that moment.
     mutating func noteIssue(at now: BootInstant) {
         self.issueSince = self.ownCause(at: now)?.since
     }
 
-    /// Whether the provider refused the client, or what it asks for the account, when it was asked last, or may have.
+    /// Whether the provider's last response refused, or may have refused, the client or its request for this account.
     func isClientRefused(at now: BootInstant) -> Bool {
         let record = self.snapshot?.entry?.record
         let isUnclear =
@@ -31,12 +31,12 @@ extension AccountState {
         return isUnclear || self.ownCause(at: now)?.kind == .clientRefused
     }
 
-    /// What is wrong, if anything.
+    /// The account's issue; `nil` if nothing is wrong.
     ///
-    /// A 401 alone is nothing: the refresh that it leads to may be under way, and an upstream that refuses what that brought
-    /// refuses everything.
+    /// A 401 alone is no issue. The refresh that it leads to may be in progress, and an upstream that refuses the new
+    /// token as well refuses everything.
     ///
-    /// - Parameter gate: the provider's.
+    /// - Parameter gate: the gate of the account's provider.
     func issue(_ gate: ProviderGate?, now: Moment) -> AccountIssue? {
         let causes = [self.ownCause(at: now.boot), IssueCause(gate, now: now.boot)].compactMap { $0 }
         guard let cause = causes.first(where: { $0.kind == .clientRefused }) ?? causes.first else { return nil }
@@ -52,7 +52,7 @@ extension AccountState {
         return AccountIssue(kind: cause.kind, reason: cause.reason, knownSince: now.wallTime(at: cause.since))
     }
 
-    /// Why this account has no other token set than the current one.
+    /// Why this account can't get another token set than the current one.
     private func ownCause(at now: BootInstant) -> IssueCause? {
         let since = self.issueSince ?? now
         let record = self.snapshot?.entry?.record
@@ -77,7 +77,7 @@ private struct IssueCause {
         self.since = since
     }
 
-    /// What the end of a flight says, where the account's state does not say it.
+    /// The cause that a flight's error gives; `nil` if the account's state already shows it.
     init?(_ error: CredentialError, since: BootInstant) {
         switch error.code {
         case .providerConfig where error.isNotProvider:
@@ -89,7 +89,7 @@ private struct IssueCause {
         }
     }
 
-    /// What a provider that is asked nothing just now means to an account that was not tried itself.
+    /// The cause that a held provider gives for an account that was not tried itself.
     init?(_ gate: ProviderGate?, now: BootInstant) {
         guard let gate else { return nil }
         let since = gate.heldSince ?? now
@@ -104,13 +104,13 @@ private struct IssueCause {
 }
 
 extension FlightOutcome {
-    /// Whether the error it ended with says something of the provider or the grant. What does not leaves what was known of
-    /// them as it is.
+    /// Whether the flight's error tells anything about the provider or the grant. An error that does not leaves the
+    /// known state of both unchanged.
     func tells(of error: CredentialError) -> Bool {
         switch error.code {
-        // Of the store the gateway's readiness tells.
+        // The gateway's readiness reports problems of the store.
         case .storeLost, .overloaded, .accountUnreadable: false
-        // Else it was the gateway that did not ask: its own bounds, a reload, another process's claim.
+        // Otherwise the gateway itself did not ask, because of its own limits, a reload or another process's claim.
         case .refreshFailed: error.restraint == nil && (self.uses > 0 || self.failure != nil)
         case .providerConfig, .reauthorizationRequired, .accountEmpty, .killed: true
         }
@@ -118,7 +118,7 @@ extension FlightOutcome {
 }
 
 extension FailureKind {
-    /// The provider knows what it refuses: the client, or what that asks for.
+    /// The provider explicitly refuses the client or the client's request.
     fileprivate var isOfClient: Bool {
         switch self {
         case .config, .accountConfig: true
@@ -128,7 +128,7 @@ extension FailureKind {
 }
 
 extension Moment {
-    /// What the wall clock would have shown at an earlier moment, had it never jumped.
+    /// What the wall clock would have shown at an earlier moment if it had never jumped.
     fileprivate func wallTime(at instant: BootInstant) -> WallTime {
         self.wall.advanced(by: .zero - max(instant.duration(to: self.boot), .zero))
     }

@@ -1,11 +1,11 @@
 package import TokenModel
 package import TokenStorage
 
-/// What a record that was read or written means to those who wait.
+/// The effects of a record that was read or written on the waiters.
 extension AccountState {
-    /// Takes a flight's outcome: every waiter is served by it, or waits for the one more flight that it asks for.
+    /// Takes a flight's outcome. Every waiter either gets a result or waits for the one further flight that it needs.
     ///
-    /// - Parameter obstacle: the error for whoever asks for another flight, where none may start any more.
+    /// - Parameter obstacle: the error for waiters that need another flight when no flight may start any more.
     package mutating func land(
         _ outcome: FlightOutcome,
         unless obstacle: CredentialError? = nil,
@@ -32,7 +32,7 @@ extension AccountState {
             self.failedAt = now
             if outcome.tells(of: error) { self.finding = error }
             if error.code == .accountUnreadable { self.unreadable = error }
-            // A refresh that was to settle a doubt about the stored times has failed.
+            // The refresh that was to resolve a doubt about the stored times has failed.
             if let freshness = self.snapshot?.freshness { self.snapshot?.freshness = freshness.believed }
         }
         self.keepUnwritten(of: outcome, now: now)
@@ -58,16 +58,17 @@ extension AccountState {
         return landing
     }
 
-    /// Takes a record that was read because it may have changed; serves whom it serves.
+    /// Takes a record that was read because it may have changed. Serves the waiters that its token satisfies.
     package mutating func observe(_ entry: AccountVault.Entry?, now: Moment) -> Landing {
         guard self.isNewer(entry) else { return Landing() }
         self.accept(RecordSnapshot(entry, after: self.snapshot, now: now))
         return self.serveUsable(now: now.boot)
     }
 
-    /// Takes a record that counts although it is older than the known one: the store has lost that.
+    /// Takes a record that is valid although it is older than the known one, since the store has lost the known one.
     ///
-    /// - Parameter known: what it was held against; nothing is taken where this desk knows of something else by now.
+    /// - Parameter known: the record that `entry` was compared with. Nothing changes if this process has learned of
+    ///   another record since.
     package mutating func fallBack(
         to entry: AccountVault.Entry?,
         from known: AccountVault.Entry,
@@ -79,9 +80,9 @@ extension AccountState {
         return self.serveUsable(now: now.boot)
     }
 
-    /// Takes a record that this process has just written itself.
+    /// Takes a record that this process has just written.
     ///
-    /// - Parameter isStored: `false` where the store does not have it yet, and the journal has.
+    /// - Parameter isStored: `false` if only the journal has the record so far, and not the store.
     package mutating func replace(
         _ entry: AccountVault.Entry,
         receipt: Freshness.Receipt,
@@ -93,16 +94,17 @@ extension AccountState {
         return self.serveUsable(now: now.boot)
     }
 
-    /// Takes note that the record does not open.
+    /// Records that the record can't be decrypted or parsed.
     ///
-    /// - Returns: whether that is new.
+    /// - Returns: whether this is new.
     package mutating func observeUnreadable(_ error: CredentialError) -> Bool {
         defer { self.unreadable = error }
         return self.unreadable == nil
     }
 
-    /// Reads overtake one another; an older version than the known one says nothing any more. Nor does a later version with
-    /// an older token set of the grant: the store has fallen back, and the refresh token in it was rotated away.
+    /// Whether `entry` is newer than the known record. Reads overtake one another, so an older version than the known
+    /// one is ignored. A later version with an older token set of the same grant is ignored too: the store has fallen
+    /// back, and the refresh token in that record has been rotated away.
     private func isNewer(_ entry: AccountVault.Entry?) -> Bool {
         guard let known = self.snapshot?.entry else { return true }
         guard let entry, entry.version >= known.version else { return false }
@@ -110,7 +112,7 @@ extension AccountState {
     }
 
     private mutating func accept(_ snapshot: RecordSnapshot, isStored: Bool = true) {
-        // Another token set, or one that was adopted: what failed before says nothing of it.
+        // The token set is another one, or was adopted for another client. Earlier failures say nothing about it.
         if self.snapshot?.tokenVersion != snapshot.tokenVersion
             || !Self.isOfOneClient(self.snapshot?.entry?.record, snapshot.entry?.record)
         {
@@ -123,17 +125,17 @@ extension AccountState {
             self.retry = .no
         }
         let known = self.snapshot
-        // Tokens that were put in place of others have no refreshes behind them.
+        // Tokens of a new grant have no refreshes behind them.
         if let tokenVersion = known?.tokenVersion, tokenVersion.grant != snapshot.tokenVersion?.grant {
             self.limit = RefreshLimit()
         }
         self.snapshot = snapshot
         self.revision += 1
-        // Known since it was first seen, however often it is read again.
+        // `since` is the revision at which the entry was first seen, however often it is read again.
         if isStored, self.stored == nil || self.stored?.entry != snapshot.entry {
             self.stored = (snapshot.entry, self.revision)
         }
-        // A flight that was under way when the backoff was ended has its own copy of before.
+        // A flight that was in progress when the backoff was ended still carries the earlier snapshot.
         self.snapshot?.endPause(like: known)
         self.unreadable = nil
         if let entry = snapshot.entry, let claim = entry.record.claim {
@@ -142,8 +144,8 @@ extension AccountState {
         self.noteIssue(at: snapshot.readAt)
     }
 
-    /// The store has acknowledged what the flight wrote: its claim, before the flight ends and tells of it. Reads from now on
-    /// must show it.
+    /// Records that the store has acknowledged a flight's write, such as its claim, before the flight ends and reports
+    /// it. From now on reads must show that write.
     package mutating func didWrite(_ entry: AccountVault.Entry) {
         guard self.stored?.entry.map({ $0.version < entry.version }) ?? true else { return }
         self.revision += 1
@@ -169,7 +171,7 @@ extension AccountState {
         return landing
     }
 
-    /// What a flight's end means to one who waited; `nil`: another flight must say.
+    /// The result of a flight for one waiter; `nil` if another flight must decide.
     private mutating func result(
         of waiting: Waiting,
         after result: FlightOutcome.Result,
@@ -177,7 +179,7 @@ extension AccountState {
         now: BootInstant
     ) -> Result<UpstreamCredential, CredentialError>? {
         if waiting.request == .refresh {
-            // Whether there is a valid token all the same is not what was asked.
+            // An operator asked for a refresh, so a still valid token is no success.
             if case .failed(let error) = result { return .failure(error) }
             if !wasForced, result == .settled { return nil }
         }
@@ -200,7 +202,7 @@ extension AccountState {
         return credential
     }
 
-    /// Tells the event loops' slots what has changed since they were last told.
+    /// The event that tells the event loops' credential caches what has changed since the last one.
     private mutating func announcement(now: BootInstant) -> CredentialEvent? {
         let credential: UpstreamCredential?
         if let snapshot, !snapshot.freshness.isDoubtful,

@@ -1,16 +1,17 @@
 package import TokenModel
 package import TokenStorage
 
-/// All that a process knows of one account and who waits for it: hands out credentials, and says when a flight is to start.
+/// Everything that a process knows about one account and its waiters. It hands out credentials and decides when a
+/// flight starts.
 ///
 ///     nothing known ──ask──▶ flying ──┬─▶ usable ──expired, refused──▶ flying …
-///                              ▲      └─▶ blocked ──after a rest, or asked to──▶ flying …
-///                              └─ the record changed under the flight, and somebody is not served by what is there
+///                              ▲      └─▶ blocked ──after a pause, or on request──▶ flying …
+///                              └─ the record changed during the flight, and a waiter is still not served
 ///
-/// A waiter that goes in comes out in exactly one place: ``ask(_:as:for:timeout:unless:now:)``,
-/// ``land(_:unless:now:)``, ``observe(_:now:)``, ``replace(_:receipt:now:)``,
-/// ``reload(binding:mints:asksOtherwise:now:)``, ``expire(now:)``, ``cancel(_:)`` or
-/// ``close()``. At most one flight is under way.
+/// Every waiter leaves in exactly one place: ``ask(_:as:for:timeout:unless:now:)``, ``land(_:unless:now:)``,
+/// ``observe(_:now:)``, ``fallBack(to:from:now:)``, ``replace(_:receipt:isStored:now:)``,
+/// ``reload(binding:mints:asksOtherwise:now:)``, ``learn(_:now:)``, ``apply(_:now:)``, ``expire(now:)``, ``cancel(_:)``
+/// or ``close()``. At most one flight is in progress.
 package struct AccountState<Waiter> {
     struct Waiting {
         let waiter: Waiter
@@ -19,31 +20,31 @@ package struct AccountState<Waiter> {
     }
 
     package let account: AccountID
-    /// Whom the configuration lets the tokens go to.
+    /// The provider, issuer and client that the configuration allows the tokens to be sent to.
     package private(set) var binding: AccountRecord.Binding
-    /// Whether the tokens are minted.
+    /// Whether the account's tokens are minted.
     package private(set) var mints: Bool
-    /// The kills that are known.
+    /// The known kills.
     package private(set) var epochs: KillEpochs
-    /// The record as last seen; `nil` before the first read.
+    /// The record as this process saw it last; `nil` before the first read.
     package internal(set) var snapshot: RecordSnapshot?
-    /// Set while the record does not open. Passes that were handed out before stay good.
+    /// Set while the record can't be decrypted or parsed. Credentials that were handed out before stay valid.
     package internal(set) var unreadable: CredentialError?
-    /// Why the last flight brought no tokens; `nil` after one that did.
+    /// Why the last flight brought no tokens; `nil` after a flight that brought some.
     package internal(set) var lastError: CredentialError?
-    /// The same of the last flight that found out something of the provider or the grant.
+    /// Like ``lastError``, but of the last flight that learned something about the provider or the grant.
     var finding: CredentialError?
-    /// Watches another process's claim over all reads, in flights and between them.
+    /// Watches another process's claim across all reads, in flights and between them.
     package internal(set) var watch = ClaimWatch()
-    /// Counts this account's refreshes.
+    /// Limits how often this account is refreshed.
     package var limit = RefreshLimit()
 
-    /// Counts the records that were taken in. Reads are put in order by it: a clock may show one time to several.
+    /// Counts the accepted records. It orders reads, since several of them may get the same clock reading.
     package internal(set) var revision: UInt64 = 0
-    /// What the store has said last that it has, and since which revision that is known; ``snapshot`` may be ahead of it, where
-    /// only the journal has that.
+    /// The entry that the store is last known to have had, and the revision since which this is known. ``snapshot`` may
+    /// be newer than this entry while only the journal has the newer one.
     var stored: (entry: AccountVault.Entry?, since: UInt64)?
-    /// The revision at which an older record counted last, since the store had fallen back.
+    /// The revision at which an older record was last accepted because the store had fallen back.
     var fellAt: UInt64 = 0
     var failedAt: BootInstant?
     var flight: RefreshRequest? {
@@ -53,30 +54,31 @@ package struct AccountState<Waiter> {
             if oldValue == nil, self.flight != nil { self.flightWrites = [] }
         }
     }
-    /// The versions that the last flight has written, or tried to: where another's write came before, it has read that.
+    /// The versions that the last flight wrote or tried to write. If another process wrote one of them first, the
+    /// flight has read that write.
     package var flightWrites: Set<Version> = []
-    /// Since when the flight waits for the provider's answer alone.
+    /// Since when the flight waits for nothing but the provider's response; `nil` if it does not.
     package var awaitsAnswerSince: BootInstant?
-    /// Of a client that the provider has refused, after a reload.
+    /// Whether a provider that refused the client is tried again after a reload.
     var retry = Retry.no
     var waiting: [WaiterID: Waiting] = [:]
-    /// A watch over deadlines is on; it may outlive those for whom it began.
+    /// Whether the watch over deadlines runs. It may outlive the waiters for which it began.
     var isWatched = false
-    /// What was told of there being no valid token and none to be had.
+    /// The kinds of outage events that operators have already got.
     var toldOutages: Set<RefreshEvent.Kind> = []
     var refusals = Refusals()
     var announced: UpstreamCredential?
-    /// The token set that a request has carried last.
+    /// The token set that the last request carried.
     var usedTokenVersion: TokenVersion?
-    /// The last token set that an upstream answered 401 to, and when that was new.
+    /// The last token set that an upstream responded 401 to, and when this process first learned of it.
     var refusal: (of: TokenVersion, at: BootInstant)?
-    /// Since when something keeps the next token set from coming; `nil` where nothing is known to.
+    /// Since when a known problem prevents the next token set; `nil` if there is none.
     var issueSince: BootInstant?
-    /// Drawn for one token set.
+    /// The jitter drawn for one token set.
     var jitter: (of: TokenVersion, value: Double)?
-    /// Why the last flight brought no tokens, in this version of the record, which does not say so.
+    /// Why the last flight brought no tokens, if this could not be written into that version of the record.
     var unwritten: (error: CredentialError, version: Version, until: BootInstant)?
-    /// No refresh in the background before this: the last one left the token set as it was.
+    /// The earliest moment of the next background refresh, after a refresh that left the token set unchanged.
     var restsUntil = BootInstant.distantPast
 
     package init(
@@ -91,13 +93,13 @@ package struct AccountState<Waiter> {
         self.mints = mints
     }
 
-    /// Goes by what the configuration says now. A flight under way goes on, and what it brings is judged by this.
+    /// Applies a new configuration. A flight in progress goes on, and its result is judged by the new configuration.
     ///
-    /// What was given up for a while is tried again, since the configuration may have been the reason.
+    /// Backoffs that the old configuration may have caused end.
     ///
-    /// - Parameter asksOtherwise: the provider is asked by something else, such as another secret or other scopes: where the
-    ///   client was refused, that is tried although nobody needs a token.
-    /// - Returns: whom that serves, and what the slots are to be told.
+    /// - Parameter asksOtherwise: whether requests to the provider change, for example by another secret or other
+    ///   scopes. If the provider refused the client, it is asked again although nobody needs a token.
+    /// - Returns: the waiters that can be served, and the event for the credential caches.
     package mutating func reload(
         binding: AccountRecord.Binding,
         mints: Bool,
@@ -115,16 +117,16 @@ package struct AccountState<Waiter> {
         return self.serveUsable(now: now)
     }
 
-    /// Goes by what is known by now of whom the configuration lets the tokens go to.
+    /// Applies a binding whose issuer has become known.
     package mutating func learn(_ binding: AccountRecord.Binding, now: BootInstant) -> Landing {
         guard self.binding != binding else { return Landing() }
         self.binding = binding
         return self.serveUsable(now: now)
     }
 
-    /// Goes by the kills that are known now. A flight under way goes on, and what it brings is judged by this.
+    /// Applies newly known kills. A flight in progress goes on, and its result is judged by these kills.
     ///
-    /// - Returns: who of those that wait is told of a kill, and what the slots are to be told.
+    /// - Returns: the waiters that are told of a kill, and the event for the credential caches.
     package mutating func apply(_ epochs: KillEpochs, now: BootInstant) -> Landing {
         self.epochs = epochs
         var landing = self.serveUsable(now: now)
@@ -137,32 +139,33 @@ package struct AccountState<Waiter> {
         return landing
     }
 
-    /// Whether the kill switch holds for the account.
+    /// Whether the kill switch is on for the account.
     package var isKilled: Bool {
         self.epochs.verdict(on: self.snapshot?.entry?.record, of: self.account, at: self.binding.provider) == .killed
     }
 
-    /// Whether a kill took the account's tokens and was lifted since, or a removal took them: others must be imported.
+    /// Whether the account's tokens were taken by a removal, or by a kill that has been lifted since. New tokens must
+    /// be imported.
     package var isEmptied: Bool {
         guard !self.mints, let record = self.snapshot?.entry?.record else { return false }
         let verdict = self.epochs.verdict(on: record, of: self.account, at: self.binding.provider)
         return verdict == .dead || verdict == .live && record.tokens == nil && !record.killed.isEmpty
     }
 
-    /// Whether it was a removal that took the account's last tokens, and no kill.
+    /// Whether a removal, and not a kill, took the account's last tokens.
     package var isRemoved: Bool {
         self.epochs.invalidation(on: self.snapshot?.entry?.record, of: self.account, at: self.binding.provider)
             .endWithRemoval
     }
 
-    /// Whether a flight is under way, or about to be.
+    /// Whether a flight is in progress or about to start.
     package var isFlying: Bool { self.flight != nil }
-    /// How many wait here.
+    /// The number of waiters.
     package var waiterCount: Int { self.waiting.count }
-    /// Whether a credential was announced and not withdrawn since.
+    /// Whether a credential was announced and has not been withdrawn since.
     package var hasAnnouncedCredential: Bool { self.announced != nil }
 
-    /// What can be said to `request` without waiting, if anything.
+    /// The result for `request` that needs no waiting; `nil` if there is none.
     package mutating func resolve(_ request: CredentialRequest, now: BootInstant) -> Result<
         UpstreamCredential, CredentialError
     >? {
@@ -184,9 +187,9 @@ package struct AccountState<Waiter> {
     /// Serves `waiter` at once, or keeps it until a flight ends.
     ///
     /// - Parameters:
-    ///   - timeout: how long callers wait for the provider. Who joins a token request that is under way waits for what is left
-    ///     of that, and for 2 s at least.
-    ///   - obstacle: the error for whoever would have to wait, where nobody may any more.
+    ///   - timeout: how long callers wait for the provider. A caller that joins a token request in progress waits for
+    ///     the rest of that time, and at least for 2 s.
+    ///   - obstacle: the error for a waiter that would have to wait when no waiter may be added.
     package mutating func ask(
         _ waiter: Waiter,
         as id: WaiterID,
@@ -208,36 +211,37 @@ package struct AccountState<Waiter> {
         return .waits(start: refresh, watch: watch)
     }
 
-    /// An upstream took this generation's token.
+    /// Records that an upstream accepted this generation's token.
     package mutating func accepted(_ generation: Generation) {
         guard let tokenVersion = self.snapshot?.tokenVersion, tokenVersion.generation == generation else { return }
         self.refusals.proves(tokenVersion)
     }
 
-    /// An upstream refused the token with which a request was sent again after a 401.
+    /// Records that an upstream refused the token with which a request was replayed after a 401.
     package mutating func refusedAgain(_ tokenVersion: TokenVersion, now: BootInstant) {
         self.noteRefusal(of: tokenVersion, now: now)
         self.refusals.refusedAgain(tokenVersion, now: now)
     }
 
-    /// When ``expire(now:)`` is due next; `nil` ends the watch over deadlines, since nobody waits.
+    /// The moment at which ``expire(now:)`` is due next. `nil` means that nobody waits, and ends the watch over
+    /// deadlines.
     package mutating func nextDeadlineOrUnwatched() -> BootInstant? {
         let next = self.waiting.values.map(\.deadline).min()
         self.isWatched = next != nil
         return next
     }
 
-    /// Lets go of those whose time is over.
+    /// Removes the waiters whose deadline has passed.
     package mutating func expire(now: BootInstant) -> [Served] {
         self.letGo(.waitedTooLong(self.account)) { $0.deadline <= now }
     }
 
-    /// Lets go of one that no longer waits; the flight goes on.
+    /// Removes a waiter that no longer waits. The flight goes on.
     package mutating func cancel(_ id: WaiterID) -> Waiter? {
         self.waiting.removeValue(forKey: id)?.waiter
     }
 
-    /// Lets go of all: no flight will land any more.
+    /// Removes all waiters, since no flight will end any more.
     package mutating func close() -> [Served] {
         self.flight = nil
         return self.letGo(.stopping(self.account)) { _ in true }
@@ -249,7 +253,7 @@ package struct AccountState<Waiter> {
         return over.map { Served(waiter: $0.value.waiter, result: .failure(error)) }
     }
 
-    /// What the record, as last seen, holds for `request`.
+    /// What the record, as last seen, offers for `request`.
     mutating func availability(for request: CredentialRequest, now: BootInstant) -> Availability {
         guard let snapshot else { return self.isKilled ? .blocked(.killed(self.account)) : .refreshable }
         return snapshot.availability(
@@ -274,20 +278,22 @@ package struct AccountState<Waiter> {
         }
     }
 
-    /// A record that says "no" is not read again within this time.
+    /// A record without a usable credential is not read again within this time.
     private static var restAfterRead: Duration { .seconds(1) }
-    /// Nor is a flight started that would end as the last one did: the store is away, the provider held.
+    /// After a failure no flight starts within this time. It would end like the last one: the store is unreachable, or
+    /// the provider is held.
     private static var restAfterFailure: Duration { .milliseconds(250) }
-    /// An answer that is late may come at any moment.
+    /// A late response may come at any moment.
     private static var leastWait: Duration { .seconds(2) }
 }
 
 extension AccountState {
-    /// What ``ask(_:as:for:timeout:unless:now:)`` leads to.
+    /// The result of ``ask(_:as:for:timeout:unless:now:)``.
     package enum Answer {
-        /// No waiting: here is the waiter back with its result.
+        /// No wait is needed: returns the waiter with its result.
         case now(Waiter, Result<UpstreamCredential, CredentialError>)
-        /// The waiter is kept. A flight is to start where a demand is given, and a watch over deadlines if none is on.
+        /// The waiter is kept. If `start` is set, the caller must start a flight; if `watch` is set, it must start a
+        /// watch over deadlines.
         case waits(start: RefreshRequest?, watch: Bool)
     }
 
@@ -297,13 +303,13 @@ extension AccountState {
         package let result: Result<UpstreamCredential, CredentialError>
     }
 
-    /// What follows from a flight's end, or from a changed record.
+    /// The effects of a flight's end or of a changed record.
     package struct Landing {
         /// Waiters that leave.
         package var served: [Served] = []
-        /// What the slots are to be told, if anything.
+        /// The event for the credential caches, if there is one.
         package var event: CredentialEvent?
-        /// Start another flight: the record changed under the last one.
+        /// The flight to start next, since the record changed during the last one.
         package var start: RefreshRequest?
     }
 }

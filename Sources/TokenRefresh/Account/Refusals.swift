@@ -1,9 +1,11 @@
 package import TokenModel
 
-/// Decides which 401s lead to a refresh: an upstream that says 401 to everything must not rotate a grant for ever.
+/// Decides which 401 responses lead to a refresh. An upstream that responds 401 to everything must not rotate a grant
+/// forever.
 ///
-/// A 401 refreshes the token set it was about. Where the first answer to what that brought, or to what another replica has
-/// put in its place, is a 401 again, no 401 refreshes this account for 60 s. A token set that some upstream took is *proven*: a later 401 means it has died.
+/// A 401 refreshes the token set that the request carried. If the first response to the new token set is a 401 again,
+/// no 401 refreshes this account for 60 s. The same holds for a token set that another replica has put in its place. A
+/// token set that some upstream accepted is *proven*: a later 401 means that it has died.
 package struct Refusals: Equatable, Sendable {
     private var brought: (tokenVersion: TokenVersion, at: BootInstant)?
     private var proven: TokenVersion?
@@ -11,13 +13,14 @@ package struct Refusals: Equatable, Sendable {
 
     package init() {}
 
-    /// How long refreshes by 401 rest, and how long a token set counts as just brought.
+    /// How long 401 responses lead to no refresh, and how long a token set counts as new.
     package static let quietTime = Duration.seconds(60)
 
-    /// Whether a 401 to `tokenVersion`, the current token set, is to refresh it. A "no" starts, or is within, the quiet time.
+    /// Whether a 401 to `tokenVersion`, the current token set, leads to a refresh. `false` means that the quiet time
+    /// starts or is in progress.
     package mutating func mayRefresh(_ tokenVersion: TokenVersion, now: BootInstant) -> Bool {
         guard now >= self.quietUntil else { return false }
-        // Where it is another than was brought, another replica has replaced that, perhaps for a 401 too.
+        // If `tokenVersion` is not `brought`, another replica has replaced the latter, perhaps because of a 401 too.
         if let brought, self.proven != brought.tokenVersion, self.proven != tokenVersion,
             brought.at.duration(to: now) < Self.quietTime
         {
@@ -26,20 +29,20 @@ package struct Refusals: Equatable, Sendable {
         return now >= self.quietUntil
     }
 
-    /// A request met a 401 with `tokenVersion`, which it had been given as the answer to a 401: refreshing is of no use. Another
-    /// replica may have put yet another token set in its place by now.
+    /// Records that a request got a 401 with `tokenVersion`, which it had received because of an earlier 401.
+    /// Refreshing does not help then. Another replica may have replaced this token set by now.
     package mutating func refusedAgain(_ tokenVersion: TokenVersion, now: BootInstant) {
         guard self.brought?.tokenVersion == tokenVersion, self.proven != tokenVersion else { return }
         self.quietUntil = now.advanced(by: Self.quietTime)
     }
 
-    /// `tokenVersion` was handed to somebody as the answer to a 401.
+    /// Records that a caller got `tokenVersion` because of a 401.
     package mutating func brings(_ tokenVersion: TokenVersion, now: BootInstant) {
         guard self.brought?.tokenVersion != tokenVersion else { return }
         self.brought = (tokenVersion, now)
     }
 
-    /// An upstream answered otherwise than 401 to `tokenVersion`.
+    /// Records that an upstream gave another response than 401 to `tokenVersion`.
     package mutating func proves(_ tokenVersion: TokenVersion) {
         self.proven = tokenVersion
     }

@@ -1,11 +1,11 @@
 package import TokenModel
 
-/// A claim's time as its holder counts it: from the moment the claim's write was *sent*, so that it ends for the holder
-/// no later than for anyone who has read it.
+/// The lifetime of a claim as its holder counts it. It starts when the claim's write was *sent*, so that the claim ends
+/// for the holder no later than for any process that has read it.
 package struct ClaimTerm: Equatable, Sendable {
     /// When the write was handed to the store.
     package let sentAt: BootInstant
-    /// The longest one token request lasts.
+    /// The longest duration of one token request.
     package let timeout: Duration
 
     package init(sentAt: BootInstant, timeout: Duration) {
@@ -13,12 +13,13 @@ package struct ClaimTerm: Equatable, Sendable {
         self.timeout = timeout
     }
 
-    /// How long a claim stands: one token request, and 4 s for the store on both sides of it.
+    /// How long a claim is valid: one token request, and 4 s for the store before and after it.
     package static func length(timeout: Duration) -> Duration { timeout + .seconds(4) }
 
-    /// From here on others may break the claim.
+    /// From this moment on other processes may break the claim.
     package var end: BootInstant { self.sentAt.advanced(by: Self.length(timeout: self.timeout)) }
 
-    /// After this moment the token request might not end within the claim, with 1 s to spare; the claim must be written anew.
+    /// The latest moment to send the token request, so that it ends 1 s before the claim does. After it the claim must
+    /// be renewed.
     package var sendBy: BootInstant { self.end.advanced(by: .zero - self.timeout - .seconds(1)) }
 }

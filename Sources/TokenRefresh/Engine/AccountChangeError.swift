@@ -1,26 +1,27 @@
 internal import TokenModel
 internal import TokenStorage
 
-/// Why an account's tokens could not be imported, adopted or forgotten. Equal when the codes are equal.
+/// The reason why an account's tokens could not be imported, adopted or forgotten. Two errors are equal if their codes
+/// are equal.
 package struct AccountChangeError: Error, Sendable {
-    /// What went wrong, for programs.
+    /// The reason, for programs.
     package enum Code: String, Sendable {
         /// The configuration has no such account.
         case notConfigured
-        /// The account's tokens are minted; there is nothing to import.
+        /// The account's tokens are minted, so there is nothing to import.
         case minted
-        /// The kill switch holds, or what is there was killed.
+        /// The kill switch is on, or the tokens were killed.
         case killed
-        /// A token is empty, has characters that no token has, or is the client's secret.
+        /// A token is empty, has characters that no token may have, or is the client's secret.
         case invalidTokens
-        /// The record that is there does not open; it is kept.
+        /// The stored record can't be decrypted or parsed. It is kept.
         case unreadable
-        /// The store is out of reach, can't be written, or others write faster than we do.
+        /// The store is unreachable or can't be written, or other writers were faster each time.
         case storeLost
     }
 
     package let code: Code
-    /// For the operator: what failed, on what, what would help.
+    /// For the operator: what failed, on which object, and what would help.
     package let message: String
 
     init(_ code: Code, _ message: String) {

@@ -3,24 +3,24 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// What the configuration says about one account, as far as refreshing goes.
+/// The part of one account's configuration that refreshes need.
 package struct AccountConfiguration: Sendable {
     package let account: AccountID
     package let provider: ProviderID
-    /// How its tokens come about.
+    /// How the account gets its tokens.
     package let grant: AccountGrant
-    /// Where its refresh token is redeemed, or its tokens are minted; shared by the provider's accounts.
+    /// Where the account's refresh token is redeemed or its tokens are minted. The provider's accounts share it.
     package let endpoint: any TokenEndpoint
-    /// Tells endpoints of one binding apart, such as before and after another client secret; `nil` where one binding is one
-    /// endpoint.
+    /// Distinguishes endpoints with the same binding, such as before and after a change of the client secret; `nil` if
+    /// a binding has only one endpoint.
     package let endpointID: ObjectIdentifier?
-    /// What to ask for; empty: what was granted before.
+    /// The scopes to request; empty to request those that were granted before.
     package let scopes: [String]
     /// The lifetime of an imported access token that came without one.
     package let defaultLifetime: Duration
-    /// When it is refreshed without anybody waiting.
+    /// When the account is refreshed in the background.
     package let timing: RefreshTiming
-    /// How fast the provider is asked; the same for all of its accounts.
+    /// The maximum rate of token requests to the provider; the same for all of its accounts.
     package let rate: RefreshRate
 
     package init(
@@ -45,44 +45,47 @@ package struct AccountConfiguration: Sendable {
         self.rate = rate
     }
 
-    /// How long callers wait for its refresh.
+    /// How long callers wait for the account's refresh.
     var timeout: Duration { self.endpoint.timeout }
 
-    /// Whether by `other` the same is sent to the same place, in the name of the same client.
+    /// Whether `other` leads to the same requests to the same endpoint for the same client.
     func asks(like other: AccountConfiguration) -> Bool {
         self.binding == other.binding && self.grant == other.grant && self.endpointID == other.endpointID
     }
 
-    /// Whom its tokens may go to, as far as that is known now.
+    /// The provider, issuer and client that the tokens may be sent to, as far as known now.
     package var binding: AccountRecord.Binding {
         let binding = self.endpoint.binding
         return AccountRecord.Binding(provider: self.provider, issuer: binding.issuer, clientID: binding.clientID)
     }
 }
 
-/// How an account's access tokens come about (RFC 6749 §1.3).
+/// How an account gets its access tokens (RFC 6749 §1.3).
 package enum AccountGrant: String, Equatable, Sendable {
-    /// From a stored refresh token; the first arrives by import.
+    /// From a stored refresh token. The first refresh token is imported.
     case refreshToken = "refresh_token"
-    /// In the client's own name, minted when one is needed (RFC 6749 §4.4). There is nothing to lose: such an account is
-    /// never empty and never kept alive, and a refusal is not final.
+    /// In the client's own name, minted on demand (RFC 6749 §4.4). Such an account has nothing to lose: it is never
+    /// empty and never kept alive, and a refusal is not final.
     case clientCredentials = "client_credentials"
-    /// By a sign-in with the owner's password (RFC 6749 §4.3), which may bring a refresh token to be redeemed from then on.
+    /// By a sign-in with the owner's password (RFC 6749 §4.3). The sign-in may bring a refresh token, which is redeemed
+    /// from then on.
     case password
-    /// Minted for an assertion of somebody the provider trusts (RFC 7523 §2.1).
+    /// Minted for an assertion from a party that the provider trusts (RFC 7523 §2.1).
     case jwtBearer = "jwt-bearer"
 
-    /// Whether tokens can be had without one that was stored.
+    /// Whether tokens can be obtained without a stored token.
     package var mints: Bool { self != .refreshToken }
 }
 
-/// How many may wait for a refresh, and how long.
+/// Limits on how many callers wait for a refresh, and for how long.
 package struct RefreshLimits: Sendable {
-    /// Over all accounts; past it a request is answered `overloaded`.
+    /// The maximum number of waiters over all accounts. Further requests get the error `overloaded`.
     package var waiters: Int
-    /// However long a provider's `timeout` is, past this a waiter is answered `refresh_failed`; the flight goes on.
+    /// The longest wait, however long a provider's `timeout` is. After it a waiter gets the error `refresh_failed`; the
+    /// flight goes on.
     package var longestWait: Duration
-    /// How often the records of accounts with a credential are read again, for a change whose hint was lost.
+    /// The interval at which the records of accounts with a credential are checked again, in case a change notification
+    /// was lost.
     package var rereadInterval: Duration
 
     package init(
@@ -95,17 +98,17 @@ package struct RefreshLimits: Sendable {
         self.rereadInterval = rereadInterval
     }
 
-    /// How long a caller waits for a refresh by `plan`.
+    /// How long a caller waits for a refresh of `plan`'s account.
     func wait(for plan: AccountConfiguration) -> Duration { min(plan.timeout, self.longestWait) }
 }
 
-/// A provider as an operator is shown it.
+/// A provider's status for operators.
 package struct ProviderStatus: Equatable, Sendable {
     package let provider: ProviderID
     package let state: ProviderAvailability.Word
-    /// When it is asked again; `nil` where nothing keeps requests from it, or one finds out now.
+    /// When the provider is asked again; `nil` if nothing keeps requests from it or a probe is in progress.
     package let retryAt: WallTime?
-    /// Whether a kill revokes anything there; `nil` while nobody knows.
+    /// Whether a kill revokes tokens at this provider; `nil` if this is unknown.
     package let revokes: Bool?
 
     package init(provider: ProviderID, state: ProviderAvailability.Word, retryAt: WallTime?, revokes: Bool? = nil) {
@@ -117,7 +120,7 @@ package struct ProviderStatus: Equatable, Sendable {
 }
 
 extension RefreshEngine {
-    /// The providers of the configuration that accounts are of.
+    /// The providers of all configured accounts.
     package var providerStatuses: [ProviderStatus] {
         let now = self.timepiece.now
         let endpoints = self.state.withLock { state in

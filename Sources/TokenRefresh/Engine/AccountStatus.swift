@@ -1,9 +1,9 @@
 package import TokenModel
 internal import TokenStorage
 
-/// An account as an operator is shown it; never a token.
+/// An account's status for operators. Never contains a token.
 package struct AccountStatus: Equatable, Sendable {
-    /// The first that holds.
+    /// The account's state. If several apply, the first one is reported.
     package enum State: String, Sendable, CaseIterable {
         case killed
         case unreadable
@@ -17,40 +17,41 @@ package struct AccountStatus: Equatable, Sendable {
 
     package let account: AccountID
     package let provider: ProviderID
-    /// `false` for a record whose account is not in the configuration any more.
+    /// `false` for a record whose account is no longer in the configuration.
     package let isConfigured: Bool
     package let state: State
-    /// When the access token ends, by the writer's wall clock.
+    /// When the access token expires, on the writer's wall clock.
     package let expiresAt: WallTime?
     package let generation: Generation
     /// When this generation was committed; `nil` for imported tokens.
     package let lastRefreshAt: WallTime?
-    /// One word, of the provider's or ours; `nil` after a success. Of a killed account it is what was wrong before the kill,
-    /// where no refresh was tried since.
+    /// The last error in one word from the provider or from Martlet; `nil` after a success. For a killed account it is
+    /// the error before the kill if no refresh was tried since.
     package internal(set) var lastError: String?
-    /// What callers would be told of the refresh that this is shown after; `nil` where it brought tokens, or there was none.
+    /// The error that callers would get from the refresh that precedes this status; `nil` if the refresh brought tokens
+    /// or there was none.
     package internal(set) var refreshError: CredentialError.Code?
-    /// Whether that refresh is waited for no longer, and goes on.
+    /// Whether the wait for that refresh is over while the refresh goes on.
     package internal(set) var isRefreshUnderWay = false
-    /// What is wrong beside what ``state`` says.
+    /// A problem that ``state`` does not show; `nil` if there is none.
     package let issue: AccountIssue?
-    /// What was granted, where the provider said.
+    /// The granted scopes, if the provider named them.
     package let scopes: [String]
 }
 
 extension AccountStatus {
-    /// The ``lastError`` of tokens that were made for another provider, token endpoint or client.
+    /// The ``lastError`` of tokens that were issued for another provider, token endpoint or client.
     package static let boundElsewhere = "bound_elsewhere"
-    /// The ``lastError`` of an account whose tokens were killed, after the revival: others must be imported.
+    /// The ``lastError`` of an account whose tokens were killed, after the revival. New tokens must be imported.
     package static let tokensKilled = "tokens_killed"
-    /// The ``lastError`` of an account whose tokens were removed by an operator: others must be imported.
+    /// The ``lastError`` of an account whose tokens were removed by an operator. New tokens must be imported.
     package static let tokensRemoved = "tokens_removed"
 
-    /// Reads the status off what a process knows.
+    /// Derives the status from what this process knows.
     ///
     /// - Parameters:
-    ///   - boot: this process's; a claim of its own without a flight is one that was left.
-    ///   - gate: the provider's.
+    ///   - incarnation: this process's incarnation. A claim of its own without a flight was left behind.
+    ///   - gate: the provider's gate.
     init<Waiter>(
         _ accountState: AccountState<Waiter>,
         incarnation: IncarnationID,
@@ -91,12 +92,13 @@ extension AccountStatus {
         } else {
             self.state = isUsable ? .valid : .expired
         }
-        // A minted token of another client is not used, and not waited for to end.
+        // A minted token of another client is not used, and its expiry is not awaited.
         let isAnothers = accountState.mints && match != .same
         self.expiresAt = record?.tokens.flatMap { $0.accessToken == nil || isAnothers ? nil : $0.expiresAt }
         self.generation = record?.generation ?? .none
         self.lastRefreshAt = record?.refreshedAt
-        // A refresh that the kill itself has ended says no more than the state, and not every killed account has had one.
+        // An error from a refresh that the kill itself ended says no more than the state, and not every killed account
+        // has had such a refresh.
         let failure = accountState.isKilled && accountState.lastError?.code == .killed ? nil : accountState.lastError
         self.lastError =
             accountState.isEmptied && self.state == .empty
@@ -105,7 +107,7 @@ extension AccountStatus {
                 ? Self.boundElsewhere : record?.failureRecord?.reason ?? failure?.word
         self.issue =
             switch self.state {
-            // Such tokens are another client's, and neither used nor refreshed.
+            // Such tokens belong to another client and are neither used nor refreshed.
             case .reauthorizationRequired where isBoundElsewhere: nil
             case .refreshing, .backingOff, .valid, .expired, .reauthorizationRequired:
                 isConfigured ? accountState.issue(gate, now: moment) : nil

@@ -1,7 +1,7 @@
 internal import Logging
 internal import TokenModel
 
-/// The keys of what this room says in logs.
+/// The log metadata keys of this module.
 enum LogField {
     static let account = "account.name"
     static let provider = "provider.name"

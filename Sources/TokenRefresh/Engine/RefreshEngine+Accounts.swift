@@ -5,20 +5,20 @@ internal import Synchronization
 package import TokenModel
 internal import TokenStorage
 
-/// What operators ask for and do.
+/// Operators' queries and commands.
 extension RefreshEngine {
-    /// An account as it stands in the store now, or was last seen where the store is away; `nil` where neither the
-    /// configuration nor the store knows it.
+    /// An account's current status in the store, or its last known status if the store is unreachable; `nil` if neither
+    /// the configuration nor the store knows the account.
     package func status(of account: AccountID) async -> AccountStatus? {
         if self.plan(of: account) != nil {
             await self.look(at: account)
-            // It may have been taken out of the configuration meanwhile.
+            // The account may have been removed from the configuration meanwhile.
             if let status = self.knownStatus(of: account) { return status }
         }
         return await self.statusOfUnconfigured(account)
     }
 
-    /// All accounts of the configuration, and those that only the store knows, by name.
+    /// All accounts of the configuration and those that only the store knows, sorted by name.
     package func statuses() async -> [AccountStatus] {
         var accounts = self.state.withLock { Set($0.plans.keys) }
         if let stored = try? await self.vault.accounts() { accounts.formUnion(stored) }
@@ -36,33 +36,34 @@ extension RefreshEngine {
         }
     }
 
-    /// So that many accounts cost neither many threads nor much time.
+    /// Limits concurrent reads, so that many accounts need neither many threads nor much time.
     static let mostReadsAtOnce = 16
 
-    /// The accounts of the configuration, by name. Nobody is asked.
+    /// The accounts of the configuration, sorted by name. Reads neither the store nor a provider.
     package var configuredAccounts: [AccountID] { self.state.withLock { $0.plans }.keys.sorted() }
 
-    /// Whether there is an account of that name here or in the store, or the store does not say.
+    /// Whether the configuration or the store knows an account of that name, or the store can't tell.
     package func mayKnow(_ account: AccountID) async -> Bool {
         if self.isConfigured(account) { return true }
         return if case .success(nil) = await self.read(account) { false } else { true }
     }
 
-    /// Whether there is a provider of that name here or in the store, or the store does not say.
+    /// Whether the configuration or the store knows a provider of that name, or the store can't tell.
     package func mayKnow(_ provider: ProviderID) async -> Bool {
         if self.providerStatuses.contains(where: { $0.provider == provider }) { return true }
         do throws(StoreError) { _ = try await self.vault.accounts() } catch { return true }
         if await self.statuses().contains(where: { $0.provider == provider }) { return true }
-        // An adopted account's tokens are killed by the name of the provider before, too; all records have just been read.
+        // A kill of an adopted account's previous provider kills its tokens too. All records have just been read.
         return self.state.withLock { state in
             state.accountStates.values.contains { $0.snapshot?.entry?.record.providers.contains(provider) == true }
         }
     }
 
-    /// Refreshes now, also a valid token and also during a backoff, but neither a dead grant nor more often than an
-    /// account may be. Comes back when that was tried, or after the longest wait.
+    /// Refreshes now, even if the token is valid or a backoff is in force. It does not refresh a dead grant, and it
+    /// respects the limit on refreshes of one account. Returns after the try, or after the longest wait.
     ///
-    /// - Returns: the account after it, with the error that came of it; `nil` for one that is not in the configuration.
+    /// - Returns: the account's status after the refresh, with the error of the refresh; `nil` if the account is not in
+    ///   the configuration.
     package func refreshNow(_ account: AccountID) async -> AccountStatus? {
         guard self.plan(of: account) != nil else { return nil }
         let result = await self.wait(for: account, .refresh)
@@ -71,19 +72,19 @@ extension RefreshEngine {
         status?.refreshError = error.code
         status?.isRefreshUnderWay = error.isUnderWay
         if status?.lastError == nil, status?.state == .valid || status?.state == .refreshing {
-            // Nothing has come of it, such as while the engine stops: that the old token is valid, or a refresh about to
-            // end, must not look like a success.
+            // The refresh has failed, for example because the engine is stopping. A still valid token, or a refresh
+            // that is about to end, must not look like a success.
             status?.lastError = error.word
         }
         return status
     }
 
-    /// Puts new tokens in place of whatever is there, under a new grant. The provider is not asked; the first use
-    /// does that where there is no access token. A flight for what was there drops its result.
+    /// Replaces the stored tokens by new ones under a new grant. The provider is not asked. If there is no access
+    /// token, the first use refreshes. A flight for the previous tokens drops its result.
     ///
     /// - Parameters:
-    ///   - expiresIn: `nil` is the account's default lifetime.
-    ///   - scopes: what was granted, where that is known; only shown.
+    ///   - expiresIn: the access token's lifetime; `nil` for the account's default lifetime.
+    ///   - scopes: the granted scopes, if known; only for display.
     package func importTokens(
         _ refreshToken: Secret,
         accessToken: Secret? = nil,
@@ -139,23 +140,25 @@ extension RefreshEngine {
                 observedEntry: epochs.lastEntry,
                 binding: plan.binding,
                 killed: old?.killed ?? [],
-                // Of the client, not of the grant.
+                // The proof belongs to the client, not to the grant.
                 acceptedProof: old?.acceptedProof
             )
         }
         self.take(rewrite.entry, of: account, receipt: .here(at: now.boot))
-        // Nobody has tokens of an account without a record and without an import in the log: the record alone tells.
+        // If the account had no record and the log has no import for it, no replica has tokens of it. The record alone
+        // is enough to inform them.
         if !isFirst || self.kills.lastImport(of: account) != nil { await self.tell(of: account, grant: grant) }
         try await self.checkForKill(of: rewrite.entry?.record, account)
         self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
     }
 
-    /// Takes tokens over that were made for another provider, token endpoint or client than the configuration names
-    /// now: the operator's word that they belong to it. Where they do already nothing is written.
+    /// Binds tokens that were issued for another provider, token endpoint or client to the configured one, because an
+    /// operator said that they belong to it. If they do already, nothing is written.
     ///
-    /// What is known of the refresh token's use goes along; other troubles were with the other client.
+    /// The record keeps the knowledge that the refresh token may be spent. It drops other failures, which concerned the
+    /// previous client.
     package func adopt(_ account: AccountID) async throws(AccountChangeError) {
-        // By what the issuer says now, where it says so in time.
+        // Uses what the issuer says now, if it responds in time.
         if let plan = self.plan(of: account) {
             plan.endpoint.doubt()
             await plan.endpoint.locate()
@@ -179,7 +182,7 @@ extension RefreshEngine {
         self.logger.notice("tokens were adopted", metadata: [LogField.account: "\(account)"])
     }
 
-    /// A kill may have come between the read of the log and the write: then what was written is dead.
+    /// A kill may have come between the read of the log and the write. The written tokens are dead then.
     private func checkForKill(of record: AccountRecord?, _ account: AccountID) async throws(AccountChangeError) {
         guard let record, let epochs = try? await self.kills.read() else { return }
         switch epochs.verdict(on: record, of: account, at: record.binding.provider) {
@@ -197,7 +200,7 @@ extension RefreshEngine {
         do throws(StoreError) { return try await self.kills.read() } catch { throw AccountChangeError(account, error) }
     }
 
-    /// The other replicas would also find out by themselves, but later.
+    /// Tells the other replicas of an import. Without this they would find out by themselves, but later.
     private func tell(of account: AccountID, grant: GrantID) async {
         do throws(StoreError) {
             try await self.kills.changed(account, grant: grant)
@@ -209,15 +212,15 @@ extension RefreshEngine {
         }
     }
 
-    /// Writes what `make` makes of the record that is there, anew until no other writer, and no other configuration, comes
-    /// between.
+    /// Writes the record that `make` derives from the stored one. It repeats this until no other writer and no reload
+    /// of the configuration comes between.
     ///
     /// - Parameters:
-    ///   - isDone: whether a record is the one that was to be written, by a write whose answer was lost; else known by its
-    ///     grant.
-    ///   - make: given what the configuration says at that moment.
-    /// - Returns: what stands in the store afterwards: what was written, or, where `make` wanted nothing, what was read;
-    ///   and which of the two.
+    ///   - isDone: whether a record is the one to write, from a write whose response was lost; without this closure the
+    ///     grant decides.
+    ///   - make: receives the stored entry and the current configuration; returns `nil` to write nothing.
+    /// - Returns: the entry in the store afterwards, and whether it was written. If `make` returns `nil`, it is the
+    ///   entry that was read.
     func rewrite(
         _ account: AccountID,
         isDone: ((AccountRecord, AccountConfiguration) -> Bool)? = nil,
@@ -241,7 +244,8 @@ extension RefreshEngine {
                 return (entry, true)
             }
             guard let record = try await make(entry, plan) else { return (entry, false) }
-            // The configuration was read again meanwhile: what was made is for another provider or client than now.
+            // The configuration was reloaded meanwhile. The new record is for another provider or client than the
+            // current one.
             if let current = self.plan(of: account), !plan.asks(like: current) { continue }
             unanswered = record
             switch await self.write(record, for: account, expecting: entry?.version) {
@@ -255,7 +259,7 @@ extension RefreshEngine {
 
     private static let mostRewrites = 8
 
-    /// - Parameter isStored: `false` where the journal has it, and the store does not yet.
+    /// - Parameter isStored: `false` if only the journal has the entry so far, and not the store.
     func take(
         _ entry: AccountVault.Entry?,
         of account: AccountID,
@@ -311,8 +315,8 @@ extension AccountChangeError {
     }
 
     /// - Parameters:
-    ///   - providers: those that the configuration names for the account.
-    ///   - record: what the kill is about, where there is something.
+    ///   - providers: the providers that the configuration names for the account.
+    ///   - record: the record that the kill covers, if there is one.
     fileprivate static func killed(
         _ account: AccountID,
         by epochs: KillEpochs,
@@ -322,12 +326,13 @@ extension AccountChangeError {
         let providers = providers.union(record?.providers ?? [])
         let scopes = [.all] + providers.sorted().map(KillScope.provider) + [.account(account)]
         let revivals = scopes.filter(epochs.isKilled).map { "martlet revive \($0.option) --reason TEXT" }
-        // What is dead by a kill that no longer holds needs no revival, but other tokens.
+        // Tokens that a lifted kill covers need no revival. Other tokens must be imported.
         let help = revivals.isEmpty ? "" : ": before tokens can come it takes \(revivals.joined(separator: " and "))"
         return AccountChangeError(.killed, "account \(account) is killed\(help); martlet kills shows the kill")
     }
 
-    /// Of which of an account's killed and removed tokens it is nothing is kept.
+    /// The error for an import of a killed or removed token. The record does not tell which of the two applies to this
+    /// token.
     fileprivate static func takenToken(
         _ account: AccountID,
         by invalidation: KillEpochs.Invalidation

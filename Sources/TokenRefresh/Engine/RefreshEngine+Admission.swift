@@ -4,15 +4,15 @@ internal import Synchronization
 package import TokenModel
 internal import TokenStorage
 
-/// What lets a flight send, and what its end says of the provider.
+/// How a flight gets permission to send, and what its result says about the provider.
 extension RefreshEngine {
-    /// How long a flight that waits for its moment goes without looking whether there is still a reason to.
+    /// How long a flight that waits for its turn sleeps before it checks whether there is still a reason to go on.
     private static let longestNap = Duration.milliseconds(500)
 
-    /// Waits for the moment at which this process may send to the provider for this account.
+    /// Waits until this process may send to the provider for this account.
     ///
-    /// - Parameter ticket: set when it may.
-    /// - Returns: why it may not.
+    /// - Parameter ticket: set if the process may send.
+    /// - Returns: why the process may not send; `nil` if it may.
     func admit(
         _ plan: AccountConfiguration,
         _ refresh: RefreshRequest,
@@ -36,7 +36,8 @@ extension RefreshEngine {
         }
     }
 
-    /// Why nothing is sent yet, where the record, as it was read, does not say so; an operator's wish goes before it.
+    /// Why no request is sent yet if a backoff could not be written to the record. A request by an operator overrides
+    /// this.
     func unwrittenObstacle(to plan: AccountConfiguration, _ refresh: RefreshRequest, _ entry: AccountVault.Entry?)
         -> CredentialError?
     {
@@ -81,7 +82,7 @@ extension RefreshEngine {
                 state.gates[plan.provider]?.giveBack()
                 return .failure(obstacle)
             }
-            // What the configuration names has a gate.
+            // Every provider in the configuration has a gate.
             guard
                 let entry = state.gates[plan.provider]?
                     .admit(plan.account, isForced: refresh.isForced, now: now)
@@ -101,7 +102,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Says what has changed between a provider and this process; that it refuses the client is told as an event.
+    /// Logs changes of a provider's availability. The refusal of the client is reported as an event instead.
     func log(_ changes: ProviderGate.Changes, of plan: AccountConfiguration) {
         let facts: Logger.Metadata = [LogField.account: "\(plan.account)", LogField.provider: "\(plan.provider)"]
         if changes.refusesClient == false {
@@ -116,7 +117,7 @@ extension RefreshEngine {
         }
     }
 
-    /// How each provider of the configuration stands with this process.
+    /// The availability of each configured provider in this process.
     package var providers: [ProviderID: ProviderAvailability] {
         self.state.withLock { state in
             let configured = Set(state.plans.values.map(\.provider))
@@ -124,7 +125,7 @@ extension RefreshEngine {
         }
     }
 
-    /// A gate for each provider of `plans`; those there are go on.
+    /// A gate for each provider of `plans`. Existing gates are kept.
     static func gates(
         _ plans: [AccountID: AccountConfiguration],
         after known: [ProviderID: ProviderGate] = [:],
@@ -143,8 +144,8 @@ extension RefreshEngine {
 }
 
 extension FlightOutcome {
-    /// With the provider's next probe as the time to try again, where it refuses the client and the error names none: what
-    /// holds the provider came of this very flight.
+    /// The outcome with the provider's next probe as the retry time, if the provider refuses the client and the error
+    /// has no retry time. This flight itself has caused the hold.
     func telling(_ retryAt: BootInstant?, now: BootInstant) -> FlightOutcome {
         guard case .failed(let error) = self.result, error.code == .providerConfig, error.retryAfter == nil, let retryAt
         else { return self }
@@ -153,14 +154,15 @@ extension FlightOutcome {
         return outcome
     }
 
-    /// What it says about whether the provider takes the client.
+    /// What the outcome says about whether the provider accepts the client.
     var clientLesson: ProviderHold.Lesson { self.lesson == .nothing && self.uses > 0 ? .silence : self.lesson }
 
-    /// What it says about whether the provider can be asked at all.
+    /// What the outcome says about whether the provider can be asked at all.
     var resume: ProviderBreaker.Lesson {
         if self.lesson != .nothing { return .responded }
         switch self.failure {
-        // Not the provider's doing: the store was too slow, the configuration changed, or the process ends.
+        // The provider did not cause these: the store was too slow, the configuration changed, or the process is
+        // stopping.
         case .notSent(.sendingTooLate)?, .notSent(.shutDown)?, .claimBroken?, nil: return .nothing
         case .notSent?, .ambiguous?, .throttled?: return .failed
         case .notProvider?: return .notProvider
@@ -170,7 +172,7 @@ extension FlightOutcome {
 }
 
 extension CredentialError {
-    /// What a provider's gate means to someone who wants a credential.
+    /// The error that callers get because a provider's gate refused a request.
     init(_ refusal: ProviderGate.Refusal, of provider: ProviderID) {
         switch refusal {
         case .refusesClient(let retryAfter):

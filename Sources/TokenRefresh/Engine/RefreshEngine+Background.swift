@@ -1,12 +1,12 @@
 internal import Synchronization
 package import TokenModel
 
-/// Refreshes that nobody waits for: one task, one agenda, all accounts.
+/// Background refreshes: one task and one agenda for all accounts.
 extension RefreshEngine {
-    /// How long a record that could not be read is left alone, at least; up to twice of it.
+    /// The minimum wait before a record is read again after a failed read; the maximum is twice this.
     private static let restAfterUnread = Duration.seconds(30)
 
-    /// Rests until the next appointment, or until one comes before it, and sees to what is due.
+    /// Sleeps until the next errand is due or an earlier one is scheduled, and starts the errands that are due.
     func keepAppointments() async {
         self.state.withLock { state in
             let now = self.timepiece.now.boot
@@ -23,9 +23,9 @@ extension RefreshEngine {
         }
     }
 
-    /// Starts what is due, as much of it as may be under way at once.
+    /// Starts the errands that are due, within the limits on errands in progress.
     ///
-    /// - Returns: when to come again; `nil`: when the bell rings.
+    /// - Returns: when to call this again; `nil` to wait until the bell rings.
     private func startErrands() -> BootInstant? {
         let (jobs, next) = self.state.withLock { state in
             let now = self.timepiece.now.boot
@@ -45,7 +45,8 @@ extension RefreshEngine {
         return next
     }
 
-    /// Begins no errand any more: the process is about to stop, and what it has asked a provider it must wait for.
+    /// Stops starting errands. The process is about to stop, and it would have to wait for the response to every
+    /// request.
     package func stopErrands() { self.state.withLock { $0.endsSoon = true } }
 
     private func errand(for plan: AccountConfiguration, now: BootInstant, _ state: inout State) -> Job? {
@@ -65,7 +66,7 @@ extension RefreshEngine {
         state.accountStates[plan.account]?.appointment(plan.timing, now: now, random: self.random)
     }
 
-    /// Moves an account in the schedule, after anything about it has changed.
+    /// Reschedules an account after anything about it has changed.
     func reschedule(_ account: AccountID, _ state: inout State) {
         guard let plan = state.plans[account] else { return }
         let due = self.appointment(of: plan, now: self.timepiece.now.boot, &state)
@@ -73,7 +74,7 @@ extension RefreshEngine {
         self.ringIfEarlier(&state)
     }
 
-    /// An errand has ended: another of the same provider may begin, if one had to wait for that.
+    /// Records that an errand has ended. Another one of the same provider may begin if it had to wait for that.
     func errandEnded(_ plan: AccountConfiguration, _ state: inout State) {
         state.agenda.end(plan.account, of: plan.provider)
         self.ringIfEarlier(&state)
@@ -85,7 +86,7 @@ extension RefreshEngine {
         self.bell.ring()
     }
 
-    /// Reads the record of an account that nobody has asked for yet: it may have to be kept alive.
+    /// Reads the record of an account that nobody has requested yet. It may have to be kept alive.
     func lookFirst(by plan: AccountConfiguration) async {
         let account = plan.account
         await self.look(at: account)
@@ -102,10 +103,10 @@ extension RefreshEngine {
     }
 }
 
-/// The same questions from those who know which token set a request carried, not only its number.
+/// Variants for callers that know the token set of a request and not only its generation.
 extension RefreshEngine {
-    /// The account's credential, after an upstream answered 401 to `refused`, which may be of a grant that was replaced since:
-    /// then what is there now is as good as unrefused. Else as ``credential(for:refused:)``.
+    /// The account's credential after an upstream responded 401 to `refused`. If `refused` belongs to a grant that was
+    /// replaced since, the current credential counts as not refused. Otherwise like ``credential(for:refused:)``.
     package func credential(for account: AccountID, after refused: TokenVersion) async throws(CredentialError)
         -> UpstreamCredential
     {
@@ -115,20 +116,21 @@ extension RefreshEngine {
         )
     }
 
-    /// As ``accepted(_:for:)``, for a token set of the account's current grant; one of an older grant says nothing.
+    /// Like ``accepted(_:for:)``, for a token set of the account's current grant. A token set of an older grant is
+    /// ignored.
     package func accepted(_ tokenVersion: TokenVersion, for account: AccountID) {
         if self.isCurrentGrant(tokenVersion, of: account) { self.accepted(tokenVersion.generation, for: account) }
     }
 
-    /// Tells that an upstream refused the token set with which a request was sent again after a 401: where it refuses
-    /// everything, refreshing is of no use.
+    /// Records that an upstream refused the token set with which a request was replayed after a 401. If an upstream
+    /// refuses everything, refreshing does not help.
     package func refusedAgain(_ tokenVersion: TokenVersion, for account: AccountID) {
         let now = self.timepiece.now.boot
         self.state.withLock { $0.accountStates[account]?.refusedAgain(tokenVersion, now: now) }
     }
 
-    /// Tells that a request has carried an access token: an account that is used is refreshed before its token ends.
-    /// Cheap; once per token set is enough.
+    /// Records that a request has carried an access token. An account in use is refreshed before its token expires.
+    /// This is cheap; one call per token set is enough.
     package func used(_ tokenVersion: TokenVersion, of account: AccountID) {
         self.state.withLock { state in
             if state.accountStates[account]?.used(tokenVersion) == true { self.reschedule(account, &state) }

@@ -1,13 +1,13 @@
 internal import Synchronization
 package import TokenModel
 
-/// What is counted of the accounts.
+/// Account counts for metrics.
 extension RefreshEngine {
-    /// How many of the configuration's accounts are in which state, and in which trouble, by provider. An account that
-    /// could not be read yet is in none.
+    /// How many configured accounts are in each state and have each issue, by provider. An account whose record could
+    /// not be read yet is not counted.
     ///
-    /// Records are read only where nothing else keeps what is known up to date, and no longer than for about a second,
-    /// or one call of a store that is away.
+    /// A record is read only if nothing else keeps the known one up to date. Reading takes no longer than about a
+    /// second, or one call to an unreachable store.
     package func accountCounts() async -> [ProviderID: AccountCounts] {
         let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
         var counts: [ProviderID: AccountCounts] = [:]
@@ -22,8 +22,8 @@ extension RefreshEngine {
         return counts
     }
 
-    /// Whether the record was never seen, or was seen a while ago and is not read again now and then, as it is while its
-    /// account has a credential.
+    /// Whether the record was never seen, or was seen long ago and is not reread periodically. Records are reread
+    /// periodically while their account has a credential.
     private func knowsLittle(of account: AccountID, now: BootInstant) -> Bool {
         self.state.withLock { state in
             guard let accountState = state.accountStates[account], !accountState.hasAnnouncedCredential else {
@@ -42,10 +42,11 @@ extension RefreshEngine {
     }
 }
 
-/// How many accounts of a provider are how.
+/// The numbers of a provider's accounts by state and by issue.
 package struct AccountCounts: Equatable, Sendable {
-    /// Each has one. All states are there, also with 0.
+    /// The number of accounts in each state. Every account has one state. All states are present, even with 0.
     package internal(set) var states = Dictionary(uniqueKeysWithValues: AccountStatus.State.allCases.map { ($0, 0) })
-    /// Few have one, beside their state. All kinds are there, also with 0.
+    /// The number of accounts with each kind of issue, which few accounts have beside their state. All kinds are
+    /// present, even with 0.
     package internal(set) var issues = Dictionary(uniqueKeysWithValues: AccountIssue.Kind.allCases.map { ($0, 0) })
 }

@@ -3,9 +3,9 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
-/// What operators hear of, once each.
+/// Events for operators, each reported once.
 extension RefreshEngine {
-    /// What a flight's end is worth telling.
+    /// The events that a flight's end causes.
     func events(
         of plan: AccountConfiguration,
         _ outcome: FlightOutcome,
@@ -35,14 +35,14 @@ extension RefreshEngine {
                 tell(.providerConfig, of: plan.account, reason)
             }
         case (.providerConfig, _) where error.isNotProvider:
-            // All of a provider's accounts meet it: the first is told.
+            // All of the provider's accounts have this problem. Only the first is reported.
             if state.accountStates[plan.account]?.beginOutage(.providerConfig, now: now.boot) == true,
                 state.gates[plan.provider]?.tellsNotProvider() == true
             {
                 tell(.providerConfig, of: plan.account, reason ?? AccountIssue.notProvider)
             }
         case (.refreshFailed, .refused?) where !plan.grant.mints:
-            // Counted in the record, by whichever replica: the first of a row is told.
+            // The record counts the refusals of all replicas. Only the first of a series is reported.
             if outcome.snapshot?.entry?.record.failureRecord?.tries == 1 {
                 tell(.refusedWithoutReason, of: plan.account, reason)
             }
@@ -59,7 +59,7 @@ extension RefreshEngine {
         return events
     }
 
-    /// Writes each into the log, and hands it on.
+    /// Logs each event and passes it to ``onEvent``.
     func tell(_ events: [RefreshEvent]) {
         for event in events {
             var facts: Logger.Metadata = [
@@ -99,24 +99,24 @@ extension RefreshEngine {
 }
 
 extension AccountState {
-    /// Takes note that there is no valid token and none could be had.
+    /// Records that there is no valid token and none could be obtained.
     ///
-    /// - Returns: whether that is new: since the last token set, or the last reload.
+    /// - Returns: whether this is new since the last token set or the last reload.
     mutating func beginOutage(_ kind: RefreshEvent.Kind, now: BootInstant) -> Bool {
-        // A token that an upstream has refused is none, however long it was to live.
+        // A token that an upstream has refused is not valid, whatever its lifetime.
         let isRefused = self.refusal != nil && self.refusal?.of == self.snapshot?.tokenVersion
         let isUsable = self.snapshot?.freshness.isUsable(at: now) == true && !isRefused
         return !isUsable && self.toldOutages.insert(kind).inserted
     }
 }
 
-/// Hands events on in the order they were posted, one at a time.
+/// Delivers events in the order in which they were posted, one at a time.
 ///
-/// Whoever calls ``deliver()`` comes back only when all that was posted before has been received, by whomever: so a credential
-/// that is given as an answer has been announced before.
+/// ``deliver()`` returns only when all events posted before have been received, whichever thread delivers them. So a
+/// credential is announced before a caller gets it.
 final class EventRelay: Sendable {
     private let queue = Mutex<[CredentialEvent]>([])
-    /// Held while events are received. The receiver must not come back here: it hands over and returns.
+    /// Held while events are received. The receiver must not call this object; it passes the event on and returns.
     private let delivery = Mutex(())
     private let receive: @Sendable (CredentialEvent) -> Void
 
@@ -124,12 +124,13 @@ final class EventRelay: Sendable {
         self.receive = receive
     }
 
-    /// Puts an event behind those posted before. Call it in the same critical section as the change it tells of.
+    /// Appends an event to those posted before. Call this in the same critical section as the change that the event
+    /// reports.
     func post(_ event: CredentialEvent) {
         self.queue.withLock { $0.append(event) }
     }
 
-    /// Delivers what was posted. Call it outside of any lock of the engine's.
+    /// Delivers the posted events. Call this without holding any lock of the engine.
     func deliver() {
         self.delivery.withLock { _ in
             while let events = self.take() {

@@ -5,11 +5,11 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
-/// Performs what a flight decides.
+/// Performs the actions that a flight decides on.
 extension RefreshEngine {
     func fly(_ plan: AccountConfiguration, _ refresh: RefreshRequest) async {
         let account = plan.account
-        // In one order for the whole flight, whatever other flights learn meanwhile.
+        // The order stays the same for the whole flight, whatever other flights learn meanwhile.
         let proofs = plan.endpoint.proofs
         let flightPlan = FlightParameters(
             account: account,
@@ -50,7 +50,8 @@ extension RefreshEngine {
                 action = flight.didRead(result, isHolderDead: isHolderDead, now: self.timepiece.now)
             case .admit:
                 let binding = await self.learnIssuer(by: plan)
-                // By what is known before, since whoever is admitted counts; by a read of the log after.
+                // Checked first with the known kills, since an admission counts against the limits. The log is read
+                // after the admission.
                 var epochs = self.state.withLock { $0.epochs }
                 var refusal = Self.refusal(of: flight.snapshot?.entry?.record, of: plan, by: epochs)
                 if refusal == nil {
@@ -70,17 +71,18 @@ extension RefreshEngine {
                     await self.takeAwayIfPossible(old, of: account)
                 }
                 let sentAt = self.timepiece.now.boot
-                // Before, since the store's hint of it may come before its answer.
+                // Inserted before the write, since the store's change notification may come before its response.
                 let version = self.vault.version(behind: expecting)
                 self.state.withLock { _ = $0.accountStates[account]?.flightWrites.insert(version) }
                 let result = await self.write(record, for: account, as: version, expecting: expecting)
                 self.state.withLock { state in
                     switch result {
                     case .success:
-                        // A store that falls back loses this too, and nobody else may know of the claim to put it back.
+                        // A store that falls back may lose this claim too. No other process may know of the claim to
+                        // put it back.
                         let entry = AccountVault.Entry(record: record, version: version)
                         state.accountStates[account]?.didWrite(entry)
-                    // Another's may come to have that number.
+                    // Another process's write may get that number later.
                     case .failure: state.accountStates[account]?.flightWrites.remove(version)
                     }
                 }
@@ -90,7 +92,7 @@ extension RefreshEngine {
                 }
                 action = flight.didWrite(result, sentAt: sentAt, now: self.timepiece.now)
             case .redeem(let refreshToken, let sendBy):
-                // There is one where a token is to be sent.
+                // A flight that sends a token always has an issuer.
                 let issuer = flight.issuer ?? plan.binding.issuer
                 let endpoint = proofs[flight.proof].sending(onlyTo: issuer)
                 let spent = flight.snapshot?.tokenVersion
@@ -150,7 +152,7 @@ extension RefreshEngine {
         return .success(verdict)
     }
 
-    /// - Parameter version: as which it is written; else one behind `expecting`.
+    /// - Parameter version: the version to write; if `nil`, the one that follows `expecting`.
     func write(
         _ record: AccountRecord,
         for account: AccountID,
@@ -166,7 +168,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Says that the store takes no record: at once, and again each minute while a flight goes on trying.
+    /// Logs that the store does not accept a record: at once, and again each minute while a flight keeps trying.
     private func log(
         _ result: Result<Version, StoreError>,
         of account: AccountID,
@@ -191,8 +193,8 @@ extension RefreshEngine {
         let moment = self.timepiece.now
         let now = moment.boot
         let (landing, start, changes, events, isSpoiled, isOver) = self.state.withLock { state in
-            // What an endpoint of before answered says nothing of the one that is asked now; a kill says nothing
-            // against an answer. Either way a probe's place is given back.
+            // A response from an endpoint of the previous configuration says nothing about the current one. A kill does
+            // not invalidate a response. In both cases a probe's place is given back.
             let counts = state.asks(like: plan)
             let changes =
                 state.gates[plan.provider]?
@@ -235,8 +237,8 @@ extension RefreshEngine {
         if isOver { self.newJobs.finish() }
     }
 
-    /// - Parameter hasTried: the provider was to be asked. A flight that found an account empty, dead or backing off has
-    ///   nothing to say that was not said before, and any caller can begin one after the other.
+    /// - Parameter hasTried: whether the flight was admitted to ask the provider. A flight that found an account empty,
+    ///   dead or backing off has no news, and any caller can start such flights one after the other.
     private func log(_ plan: AccountConfiguration, _ outcome: FlightOutcome, hasTried: Bool) {
         var facts: Logger.Metadata = [
             LogField.account: "\(plan.account)",
@@ -270,7 +272,7 @@ extension RefreshEngine {
 }
 
 extension TokenVerdict {
-    /// Whether the provider answered, and not only failed to.
+    /// Whether the verdict comes from a response of the provider.
     fileprivate var isAnswer: Bool {
         switch self {
         case .notSent, .ambiguous: false

@@ -5,25 +5,27 @@ internal import Synchronization
 package import TokenModel
 internal import TokenStorage
 
-/// An account's tokens are taken away by an operator's word.
+/// Removal of an account's tokens on an operator's request.
 extension RefreshEngine {
-    /// Has the provider revoke the account's tokens (RFC 7009), and forgets them, whatever the provider did. Also of an
-    /// account that is not in the configuration any more, of which there is a record.
+    /// Has the provider revoke the account's tokens (RFC 7009) and forgets them, whatever the provider did. This also
+    /// works for a stored account that is no longer in the configuration.
     ///
-    /// An entry of the kill log comes first: every token that was issued by then is dead for all replicas, and what is left of
-    /// them, such as those of a refresh under way, is taken away and revoked like killed tokens.
+    /// First an entry is written to the kill log. It makes every token that was issued until then dead for all
+    /// replicas. Remaining tokens, such as those from a refresh in progress, are taken away and revoked like killed
+    /// tokens.
     ///
-    /// - Returns: what became of each token; and, where that was revoked or refused, those taken away before, such as by a
-    ///   removal that broke off, that are not revoked yet.
+    /// - Returns: the result for each token. If the tokens were revoked or refused, it also contains tokens taken away
+    ///   earlier (for example by an interrupted removal) that are not revoked yet.
     package func forget(_ account: AccountID) async throws(AccountChangeError) -> [ForgottenToken] {
         let configured = self.plan(of: account)
         let before = await self.read(account)
-        // Also where the account is taken out of the configuration from now on: a removal that has begun goes through.
+        // This also holds if the account is removed from the configuration from now on: a removal that has begun is
+        // finished.
         let standIn = configured == nil ? try self.standIn(for: account, by: before) : nil
         guard let plan = configured ?? standIn else { throw .notConfigured(account) }
         let epochs = try await self.tellOfRemoval(of: account)
         defer { self.kills.storedDead() }
-        // A refresh may have been committed before the entry; a sweep may have emptied the record behind it.
+        // A refresh may have been committed before the log entry, and a sweep may have emptied the record after it.
         let entry: AccountVault.Entry?
         do throws(StoreError) {
             entry = try await self.read(account).get()
@@ -40,27 +42,29 @@ extension RefreshEngine {
         if let doomed = isDead == true ? entry?.record : known, let tokens = doomed.tokens {
             outcomes = await self.revoke(tokens, of: doomed, plan)
             settled = [tokens.refreshToken, tokens.accessToken].compactMap { $0 }
-            // They may live on: the provider is asked again for a day, also when it is back in the configuration.
+            // The tokens may still be alive. The provider is asked again for a day, and also when it is back in the
+            // configuration.
             if outcomes.contains(where: \.isUnreachable) { try await self.writeDown(doomed, of: account) }
             if isDead == true, let entry { await self.empty(entry, of: account, by: epochs, plan) }
             self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
-            // What could not be revoked now is among those that wait, and is named once.
+            // The tokens that could not be revoked now are among the waiting ones, and each is named once only.
             guard !outcomes.contains(where: \.isUnreachable) else { return outcomes }
         }
-        // Of an account that nothing was ever taken from nothing waits: to look for that takes reading all that does.
+        // No revocation waits for an account that never lost tokens. Finding that out from the store means reading all
+        // waiting revocations.
         guard entry != nil, known.map({ !$0.killed.isEmpty }) ?? true else { return outcomes }
         do throws(AccountChangeError) {
-            // A sweep may have written down, and be about to ask of, what was revoked here.
+            // A sweep may have recorded the tokens that were revoked here, and may be about to revoke them too.
             return outcomes + (try await self.unrevoked(of: account, besides: settled))
         } catch {
-            // What was removed just now is removed, whatever else can't be known.
+            // The removal just now is done, even if the other tokens are unknown.
             guard outcomes.isEmpty else { return outcomes }
             throw error
         }
     }
 
-    /// Writes an empty record in place of dead tokens that were taken to their provider. Where another writes meanwhile, or
-    /// the store is away, the sweep finds them.
+    /// Replaces dead tokens, which were sent to their provider for revocation, by an empty record. If another process
+    /// writes meanwhile or the store is unreachable, the sweep finds the tokens.
     private func empty(
         _ entry: AccountVault.Entry,
         of account: AccountID,
@@ -83,10 +87,10 @@ extension RefreshEngine {
         self.take(AccountVault.Entry(record: record, version: version), of: account, receipt: .stored)
     }
 
-    /// The account's tokens that were taken away, by whatever, and are not revoked yet, as ``forget(_:)`` names them. To look
-    /// for them takes reading all that wait.
+    /// The account's tokens that were taken away for any reason and are not revoked yet, in the form of ``forget(_:)``.
+    /// This reads all waiting revocations.
     ///
-    /// - Parameter settled: tokens that are left out.
+    /// - Parameter settled: tokens to leave out.
     package func unrevoked(
         of account: AccountID,
         besides settled: [Secret] = []
@@ -98,9 +102,9 @@ extension RefreshEngine {
         }
     }
 
-    /// First for all replicas: each stops using the tokens that are there by now when it hears of this.
+    /// Makes the tokens dead for all replicas. Each replica stops using them when it reads the log entry.
     ///
-    /// - Returns: by what they are dead.
+    /// - Returns: the kills that make the tokens dead.
     private func tellOfRemoval(of account: AccountID) async throws(AccountChangeError) -> KillEpochs {
         do throws(StoreError) {
             try await self.kills.changed(account, grant: nil)
@@ -110,7 +114,8 @@ extension RefreshEngine {
         return try await self.epochs(for: account)
     }
 
-    /// To go by where the configuration says nothing of the account; `nil` where the store does not, either.
+    /// A substitute for the configuration of an account that is not configured; `nil` if the store does not know the
+    /// account either.
     private func standIn(
         for account: AccountID,
         by read: Result<AccountVault.Entry?, StoreError>
@@ -128,13 +133,14 @@ extension RefreshEngine {
         }
     }
 
-    /// Goes by another account of the same client, where there is one, else by the provider without any.
+    /// The endpoint that revokes tokens with this binding. It comes from another account of the same client if there is
+    /// one, otherwise from a provider without accounts.
     private func revoker(of binding: AccountRecord.Binding) -> any TokenEndpoint {
         let alike = self.state.withLock { $0.plans.values.first { binding.match($0.binding) == .same } }
         return alike?.endpoint.sending(onlyTo: binding.issuer) ?? self.endpoint(binding) ?? GoneTokenEndpoint(binding)
     }
 
-    /// Where that fails the tokens stay in the account's record, and are dead there.
+    /// Records the tokens for a later revocation. If that fails, they stay in the account's record and are dead there.
     private func writeDown(_ record: AccountRecord, of account: AccountID) async throws(AccountChangeError) {
         do throws(StoreError) {
             try await self.kills.takeAway(record, of: account)
@@ -146,7 +152,7 @@ extension RefreshEngine {
     private func revoke(_ tokens: TokenSet, of record: AccountRecord, _ plan: AccountConfiguration) async
         -> [ForgottenToken]
     {
-        // What was made for another than the configuration names now goes to that one, and to nobody else.
+        // Tokens that were issued for another client or issuer than the configured one are sent there and nowhere else.
         let isPlans = record.binding.match(plan.binding) == .same
         let endpoint =
             isPlans ? plan.endpoint.sending(onlyTo: record.binding.issuer) : self.revoker(of: record.binding)
@@ -173,13 +179,13 @@ extension ForgottenToken {
     }
 }
 
-/// What became of a token that is not kept any more.
+/// The result for a token that is no longer kept.
 package struct ForgottenToken: Equatable, Sendable {
     package let kind: RevocableToken
     package let verdict: RevocationVerdict
-    /// When it ends by itself, where that is known.
+    /// When the token expires by itself, if known.
     package let endsAt: WallTime?
-    /// When its provider is asked again, where that is known.
+    /// When its provider is asked again, if known.
     package let nextTryAt: WallTime?
 
     package init(kind: RevocableToken, verdict: RevocationVerdict, endsAt: WallTime?, nextTryAt: WallTime? = nil) {
@@ -190,7 +196,7 @@ package struct ForgottenToken: Equatable, Sendable {
     }
 }
 
-/// Stands for a provider, or a client, that the configuration does not have any more: nothing is sent there.
+/// The endpoint of a provider or client that the configuration does not have any more. It sends nothing.
 struct GoneTokenEndpoint: TokenEndpoint {
     let binding: EndpointBinding
     let timeout = Duration.zero

@@ -2,15 +2,16 @@ internal import Logging
 internal import Synchronization
 internal import TokenModel
 
-/// Going by another configuration.
+/// How the engine applies another configuration.
 extension RefreshEngine {
-    /// Takes these plans in place of those there were.
+    /// Replaces the account configurations.
     ///
-    /// A flight whose request has gone ends by the plan that it began with, and commits: no grant is lost. One that has sent
-    /// nothing yet does not any more where its account is gone, or is asked for elsewhere. An account that is gone gives
-    /// no more passes and starts no more flights; those who wait for one are served by it, and what is stored of it stays.
-    /// A provider that is held, or an account, is tried at once: the configuration may have been the reason. Where a client
-    /// was refused that has another secret now, say, that is found out although nobody needs a token.
+    /// A flight whose request has been sent ends with the configuration that it began with, and commits, so no grant is
+    /// lost. A flight that has sent nothing yet stops if its account is gone or is now refreshed with other requests. A
+    /// removed account hands out no more credentials and starts no more flights. A flight in progress still serves its
+    /// waiters, and its stored record stays. Held providers and accounts are tried again at once, since the old
+    /// configuration may have caused the failures. If the provider refused the client and the client now has another
+    /// secret, for example, it is tried although nobody needs a token.
     package func reload(_ plans: [AccountConfiguration], waiters: Int) {
         let now = self.timepiece.now.boot
         let (served, relieved) = self.state.withLock { state in
@@ -65,7 +66,7 @@ extension RefreshEngine {
         return landing.served
     }
 
-    /// Gives up the desk of an account that is no longer in the configuration, when no flight of its is under way.
+    /// Drops the state of an account that is no longer in the configuration, unless a flight of it is in progress.
     func retireIfGone(_ account: AccountID, _ state: inout State) {
         guard state.plans[account] == nil, state.accountStates[account]?.isFlying == false else { return }
         state.accountStates[account] = nil
@@ -74,7 +75,7 @@ extension RefreshEngine {
 }
 
 extension AccountState {
-    /// The desk of an account that is new here.
+    /// Creates the state of an account that is new to this process.
     init(_ plan: AccountConfiguration, _ epochs: KillEpochs = KillEpochs()) {
         self.init(
             account: plan.account,

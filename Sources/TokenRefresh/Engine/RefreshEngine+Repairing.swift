@@ -3,21 +3,21 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// A store that has fallen back: it holds less than it has acknowledged, since a backup was put back under the running
-/// gateway, or a failover has lost its last writes.
+/// Repairs a store that has fallen back: it holds less than it has acknowledged, because a backup was restored under
+/// the running gateway or a failover lost the last writes.
 ///
-/// The refresh token of an older generation was rotated away: spending it would end the grant at the provider. So whoever
-/// knows the newer record puts it back before anything goes by the older one. The others are given time for that: after a
-/// fall was noticed no claim is written for 3 s.
+/// The refresh token of an older generation has been rotated away, and spending it would end the grant at the provider.
+/// So a process that knows the newer record puts it back before anything uses the older one. The other processes get
+/// time for that: after a fallback was noticed, no claim is written for 3 s.
 ///
-/// A process that knows nothing of what was lost can't notice.
+/// A process that knows none of the lost records can't notice the fallback.
 extension RefreshEngine {
-    /// How long no claim is written after a fall: the other replicas notice within one poll of the store.
+    /// How long no claim is written after a fallback. The other replicas notice it within one poll of the store.
     private static let restAfterFall = Duration.seconds(3)
-    /// Other replicas repair the same record at the same time.
+    /// The maximum number of tries. Other replicas may repair the same record at the same time.
     private static let mostRepairs = 8
 
-    /// An account's record as it stands in the store; where the store has lost it, once it was put back.
+    /// An account's current record in the store. If the store has lost it, this puts it back first.
     func read(_ account: AccountID) async -> Result<AccountVault.Entry?, StoreError> {
         var lastError = StoreError(.unreachable, "the store falls back again and again")
         for _ in 0..<Self.mostRepairs {
@@ -45,8 +45,9 @@ extension RefreshEngine {
         return .failure(lastError)
     }
 
-    /// Writes a record whole, with its own observed epoch and claim, as a version that no process has seen. What it is written over may
-    /// know of killed tokens and of a binding that it does not.
+    /// Writes the known record back, with its own observed epoch and claim, under a version that no process has seen.
+    /// The record that it overwrites may contain killed tokens and a binding that the known record lacks; these are
+    /// kept.
     private func putBack(
         _ known: AccountVault.Entry,
         over entry: AccountVault.Entry?,
@@ -57,7 +58,7 @@ extension RefreshEngine {
         if let entry { record.keepHistory(of: entry.record) }
         try await self.vault.write(record, for: account, as: version, expecting: entry?.version)
         let repaired = AccountVault.Entry(record: record, version: version)
-        // Where the desk is ahead of the store, a flight is about to write what it knows.
+        // If this process knows more than the store had, a flight is about to write that.
         if self.state.withLock({ $0.accountStates[account]?.snapshot?.entry }) == known {
             self.take(repaired, of: account, receipt: .stored)
         }
@@ -73,7 +74,7 @@ extension RefreshEngine {
         return repaired
     }
 
-    /// Goes by what the store has, although this process knows of a later version.
+    /// Accepts the store's record although this process knows a later version.
     private func yield(to entry: AccountVault.Entry?, after known: AccountVault.Entry, _ account: AccountID) {
         let now = self.timepiece.now
         self.serve(account) { $0.fallBack(to: entry, from: known, now: now) }
@@ -83,7 +84,7 @@ extension RefreshEngine {
         )
     }
 
-    /// Holds up claims for a while, and has all accounts looked at that this process knows.
+    /// Delays claims for a while, and has all known accounts read again.
     private func restAfterFall() {
         let now = self.timepiece.now.boot
         let isFirst = self.state.withLock { state in
@@ -93,7 +94,7 @@ extension RefreshEngine {
         if isFirst { self.newJobs.yield(.lookAtAll) }
     }
 
-    /// Reads each record that this process knows.
+    /// Reads the record of each account that this process knows.
     func lookAtAll() async {
         let known = self.state.withLock { $0.accountStates.values.filter { $0.snapshot != nil }.map(\.account) }
         await withTaskGroup { readers in
@@ -107,7 +108,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Waits until claims may be written, or the process stops.
+    /// Waits until claims may be written or the process is stopping.
     func waitOutFall() async {
         while true {
             let now = self.timepiece.now.boot
@@ -119,34 +120,36 @@ extension RefreshEngine {
 }
 
 extension AccountState {
-    /// Whether a refresh token of that token set is known to be rotated away: another replica may have put back, since it was
-    /// claimed, what the store had lost.
+    /// Whether the refresh token of that token set is known to be rotated away. Since it was claimed, another replica
+    /// may have put back a record that the store had lost.
     package func knowsLater(than tokenVersion: TokenVersion) -> Bool {
         guard let known = self.snapshot?.tokenVersion else { return false }
         return known.grant == tokenVersion.grant && known.generation > tokenVersion.generation
     }
 
-    /// How a record that was read stands to the known one.
+    /// The relation of a record that was read to the known one.
     package enum Comparison: Equatable {
-        /// As new, or newer.
+        /// The record is as new as the known one, or newer.
         case current
-        /// Older, although the store had the known one when it was asked.
+        /// The record is older, although the store already had the known one when it was asked.
         case older(AccountVault.Entry)
-        /// Perhaps read before the store had the known one, or before it fell back: nothing goes by it.
+        /// The record was perhaps read before the store had the known one, or before the store fell back. It is
+        /// ignored.
         case overtaken
     }
 
-    /// Compares a read with what the store is known to have had. Within a grant generations only grow, and versions do for
-    /// ever.
+    /// Compares a read with the entry that the store is known to have had. Generations only grow within a grant, and
+    /// versions always grow.
     ///
-    /// - Parameter readAt: ``revision`` when the read was sent: what was acknowledged before that, it must show.
+    /// - Parameter readAt: ``revision`` when the read was sent. The read must show everything that was acknowledged
+    ///   before.
     package func compare(_ entry: AccountVault.Entry?, readAt: UInt64) -> Comparison {
         guard let stored, let known = stored.entry else { return readAt < self.fellAt ? .overtaken : .current }
         if let entry {
             let isOlder = entry.record.grant == known.record.grant && entry.record.generation < known.record.generation
             let isAnother = entry.version == known.version && entry.record != known.record
             guard isOlder || isAnother || entry.version < known.version else {
-                // A record newer than what the store has fallen back to may be the one that it has lost.
+                // A record newer than the one that the store has fallen back to may be the one that it has lost.
                 return readAt < self.fellAt ? .overtaken : .current
             }
         }
@@ -155,22 +158,22 @@ extension AccountState {
 }
 
 extension AccountVault.Entry {
-    /// Above what others may have written meanwhile, unseen by this process; drawn, as two processes that put back different
-    /// records must not do so under one version.
+    /// The distance to the new version. It exceeds the number of versions that others may have written unseen by this
+    /// process. It is random, since two processes that put back different records must not use the same version.
     private static let gaps: ClosedRange<UInt64> = 1 << 28...1 << 29
 
-    /// Whether the store has lost this record, and it is to be put back over what is there. Where the store has another
-    /// grant that one counts, unless the kill log, as this process has read it before the store fell back, says that this
-    /// one has replaced it.
+    /// Whether the store has lost this record and it must be put back over `found`. If the store has another grant,
+    /// that one wins, unless the kill log, as this process read it before the fallback, says that this record's grant
+    /// replaced it.
     ///
-    /// - Parameter lastImport: the grant that the kill log knows as the account's last import.
+    /// - Parameter lastImport: the grant of the account's last import in the kill log.
     package func isLost(in found: AccountVault.Entry?, lastImport: GrantID?) -> Bool {
         guard let found = found?.record else { return true }
         guard found.grant == self.record.grant else { return lastImport == self.record.grant }
-        // Another import came after this record: whoever knows what that has brought puts it back.
+        // Another import came after this record. A process that knows its result puts that back.
         guard lastImport == nil || lastImport == self.record.grant else { return false }
         if found.generation < self.record.generation { return true }
-        // Somebody may still wait for an answer under that claim.
+        // Another process may still wait for a response under that claim.
         return found.generation == self.record.generation && found.claim == nil && self.record.claim != nil
     }
 
@@ -182,17 +185,17 @@ extension AccountVault.Entry {
     }
 }
 
-/// Flights that began by a configuration of before, or before a kill or a stop.
+/// Flights that began before a reload, a kill or a stop.
 extension RefreshEngine {
-    /// Why nothing more may be sent by `plan`, of whose account the configuration says something else by now, or that was
-    /// killed, or since this process stops and does not begin to wait for an answer any more; else `nil`.
+    /// Why nothing more may be sent for `plan`; `nil` if sending is allowed. The reasons are a changed configuration of
+    /// its account, a kill, or a stop of this process, which then begins no new wait for a response.
     func obsolescence(of plan: AccountConfiguration) -> CredentialError? {
         self.state.withLock { $0.obsolescence(of: plan) }
     }
 
-    /// The last word before a secret leaves; never waits for longer than another looks something up.
+    /// The last check before a secret is sent. It never waits longer than for another short lookup.
     ///
-    /// - Parameter spent: the token set whose refresh token it is; `nil` for a mint.
+    /// - Parameter spent: the token set whose refresh token is sent; `nil` for a mint.
     func mayStillSend(by sendBy: BootInstant, for plan: AccountConfiguration, spending spent: TokenVersion? = nil)
         -> Bool
     {
@@ -216,7 +219,7 @@ extension RefreshEngine.State {
         return plan.asks(like: current) ? nil : .reconfigured(plan.account)
     }
 
-    /// Whether the configuration still asks as `plan` does. A kill changes nothing in that.
+    /// Whether the current configuration leads to the same requests as `plan`. Kills do not matter here.
     func asks(like plan: AccountConfiguration) -> Bool {
         self.plans[plan.account].map { plan.asks(like: $0) } ?? false
     }

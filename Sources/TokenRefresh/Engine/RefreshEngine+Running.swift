@@ -3,13 +3,13 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenStorage
 
-/// What goes on for as long as the process does.
+/// Tasks that run as long as the process does.
 extension RefreshEngine {
-    /// Carries the flights, and follows what other processes write. Call it once.
+    /// Runs the flights and follows the writes of other processes. Call it once.
     ///
-    /// It comes back after ``stop()``, when the last flight has ended; a flight whose tokens can't be stored goes on
-    /// trying. Cancelling the task ends that too: an exchange with a provider is still waited for, and its tokens are
-    /// written if the store takes them at the first try.
+    /// It returns after ``stop()`` when the last flight has ended. A flight whose tokens can't be stored keeps trying.
+    /// Cancelling the task ends that too. Even then an exchange with a provider is awaited, and its tokens are written
+    /// if the store accepts them at the first try.
     package func run() async {
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
@@ -30,7 +30,7 @@ extension RefreshEngine {
     private func perform(_ job: Job) async {
         switch job {
         case .fly(let plan, let refresh):
-            // Neither an exchange nor a store's write ends by cancellation; only the flight's pauses do.
+            // Cancellation ends only the pauses of a flight, and neither an exchange nor a write to the store.
             await self.fly(plan, refresh)
         case .look(let plan):
             await self.lookFirst(by: plan)
@@ -49,7 +49,8 @@ extension RefreshEngine {
         }
     }
 
-    /// Whether what is known of the account's record is just this write, or the last flight's own. Most hints are of these.
+    /// Whether the known record is this very write, or the last flight wrote it. Most change notifications are about
+    /// such writes.
     private func knows(_ version: Version, of account: AccountID) -> Bool {
         self.state.withLock { state in
             guard let accountState = state.accountStates[account] else { return false }
@@ -64,8 +65,8 @@ extension RefreshEngine {
         }
     }
 
-    /// Looks at each record that has a credential here and is another write than the known one. The store is asked once a second
-    /// at most, however many accounts there are.
+    /// Reads each record again whose account has a credential here and whose version differs from the known one. The
+    /// store is asked at most once a second, however many accounts there are.
     private func rereadChanged() async {
         var unseen = Set(
             self.state.withLock { $0.accountStates.values.filter(\.hasAnnouncedCredential).map(\.account) }
@@ -87,7 +88,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Ends when nobody waits; the next who does starts it anew.
+    /// Returns when nobody waits. The next waiter starts it again.
     private func watchDeadlines(of account: AccountID) async {
         while !Task.isCancelled,
             let next = self.state.withLock({ $0.accountStates[account]?.nextDeadlineOrUnwatched() })
@@ -103,7 +104,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Reads a record that may have changed, and passes on what is in it.
+    /// Reads a record that may have changed, and applies its content.
     func look(at account: AccountID) async {
         guard self.plan(of: account) != nil else { return }
         self.goByKnownIssuer(of: account)
@@ -119,12 +120,12 @@ extension RefreshEngine {
             guard isNew == true else { return }
             self.logUnreadable(account)
         case .failure:
-            // A hint only: whoever needs the record reads it again.
+            // This was a hint only. A flight that needs the record reads it again.
             return
         }
     }
 
-    /// Has the desk take in what is known now, and lets go of whom that serves.
+    /// Applies a change to the account's state and serves the waiters that it satisfies.
     func serve(_ account: AccountID, _ change: (inout Account) -> Account.Landing) {
         let served = self.state.withLock { state in
             guard var accountState = state.accountStates[account] else { return [Account.Served]() }
@@ -139,12 +140,12 @@ extension RefreshEngine {
         self.settle(served)
     }
 
-    /// Said once, by whoever finds out first.
+    /// Logged once, when this process first finds out.
     func logUnreadable(_ account: AccountID) {
         self.logger.error("a record does not open and is kept", metadata: [LogField.account: "\(account)"])
     }
 
-    /// Nobody flies any more: whoever still waits is told so.
+    /// No flight runs any more. All remaining waiters get an error.
     private func close() {
         let served = self.state.withLock { state in
             state.stopping = .now

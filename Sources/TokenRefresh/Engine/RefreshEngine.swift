@@ -4,58 +4,59 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// Hands out passes and keeps the tokens behind them fresh, correctly with several processes on one store.
+/// Hands out credentials and keeps their tokens fresh, correctly with several processes on one store.
 ///
-/// One flight at a time refreshes an account here, whoever waits for it; a claim in the store keeps the other processes
-/// from spending the same refresh token. A flight belongs to ``run()``: no caller's cancellation touches it. What is
-/// decided, and when, stands in ``AccountState`` (who waits), ``Flight`` (one refresh), ``Freshness`` (until when) and
-/// ``RefreshTiming`` (when nobody waits).
+/// In this process one flight at a time refreshes an account, however many callers wait for it. A claim in the store
+/// keeps other processes from spending the same refresh token. A flight belongs to ``run()``, so a caller's
+/// cancellation does not affect it. The decisions are made in ``AccountState`` (waiters), ``Flight`` (one refresh),
+/// ``Freshness`` (how long a token is usable) and ``RefreshTiming`` (background refreshes).
 ///
-/// ``run()`` must run for a caller to be served; it ends after ``stop()``, when all flights have.
+/// Callers are served only while ``run()`` runs. It returns after ``stop()`` when all flights have ended.
 package final class RefreshEngine: Sendable {
     typealias Waiter = CheckedContinuation<Result<UpstreamCredential, CredentialError>, Never>
     typealias Account = AccountState<Waiter>
 
     enum Job: Sendable {
-        /// By the plan of the moment at which it was decided, whatever the configuration says by then.
+        /// Run a flight with the configuration at the time of the decision, even if it has changed since.
         case fly(AccountConfiguration, RefreshRequest)
-        /// Read a record that this process knows nothing of yet.
+        /// Read a record that this process has not read yet.
         case look(AccountConfiguration)
-        /// Read all records that it knows: the store has fallen back.
+        /// Read all records that this process knows, since the store has fallen back.
         case lookAtAll
         case watchDeadlines(AccountID)
     }
 
     struct State {
-        /// What the configuration says now.
+        /// The current configuration.
         var plans: [AccountID: AccountConfiguration]
-        /// One for each plan, and for each account that was taken out while a flight of its was under way.
+        /// One for each plan, and for each account that was removed from the configuration while a flight of it was in
+        /// progress.
         var accountStates: [AccountID: Account]
         var limits: RefreshLimits
-        /// The kills that are known.
+        /// The known kills.
         var epochs = KillEpochs()
         /// One for each provider of the plans.
         var gates: [ProviderID: ProviderGate]
         var lastWaiter: UInt64 = 0
         var waiters = 0
-        /// Begun, or about to be.
+        /// Flights that have begun or are about to.
         var flights = 0
         var stopping = Stopping.no
-        /// No errand begins any more.
+        /// Whether no errand begins any more.
         var endsSoon = false
-        /// No claim is written before this: the store has fallen back.
+        /// The earliest moment of the next claim, after the store has fallen back.
         var claimsRestUntil = BootInstant.distantPast
-        /// How many records were put back.
+        /// The number of records that were put back.
         var repairs: UInt64 = 0
         var agenda = Agenda()
-        /// What the scheduler rests for; `distantFuture` for nothing.
+        /// The moment until which the scheduler sleeps; `distantFuture` if it waits for the bell only.
         var alarm = BootInstant.distantFuture
     }
 
     let vault: AccountVault
     let kills: any KillReader
     let incarnation: IncarnationID
-    /// Knows which other incarnations on this host have ended, and keeps successes that the store does not take.
+    /// Knows which other incarnations on this host have ended, and keeps tokens that the store does not accept.
     let host: any HostState
     let timepiece: Timepiece
     let logger: Logger
@@ -70,15 +71,16 @@ package final class RefreshEngine: Sendable {
     let bell = Bell()
 
     /// - Parameters:
-    ///   - plans: one for each account; a later one of the same account wins.
-    ///   - kills: asked before a refresh token is spent, and after new tokens are stored.
-    ///   - boot: of this process, and of no other engine on the same store.
-    ///   - host: what outlives the process here.
+    ///   - plans: one for each account. If an account occurs twice, the later one wins.
+    ///   - kills: read before a refresh token is spent and after new tokens are stored.
+    ///   - incarnation: the incarnation of this process. No other engine on the same store may use it.
+    ///   - host: the state on this host that outlives the process.
     ///   - random: draws evenly from 0 to 1, for the jitter of backoffs and schedules.
-    ///   - endpoint: where tokens made for somebody are revoked whom no account names any more; `nil` where the configuration
-    ///     knows no such provider either.
-    ///   - onEvent: told of what operators should hear of. It hands over and returns.
-    ///   - onPass: told of every new or withdrawn pass, in order. It hands over and returns, and does not call the engine.
+    ///   - endpoint: returns the endpoint that revokes tokens with a binding that no account names any more; `nil` if
+    ///     the configuration does not know the provider either.
+    ///   - onEvent: receives the events for operators. It must pass them on and return.
+    ///   - onCredential: receives every new or withdrawn credential, in order. It must pass it on and return, and must
+    ///     not call the engine.
     package init(
         plans: [AccountConfiguration],
         vault: AccountVault,
@@ -115,41 +117,42 @@ package final class RefreshEngine: Sendable {
         Dictionary(plans.map { ($0.account, $0) }) { _, later in later }
     }
 
-    /// What the configuration says of an account now; `nil` where it says nothing.
+    /// The current configuration of an account; `nil` if it has none.
     func plan(of account: AccountID) -> AccountConfiguration? { self.state.withLock { $0.plans[account] } }
 
     var limits: RefreshLimits { self.state.withLock { $0.limits } }
 
-    /// The account's credential: at once while a valid one is known, else when a flight has brought one.
+    /// The account's credential: at once if a valid one is known, otherwise after a flight has brought one.
     ///
-    /// - Parameter refused: The generation that an upstream answered 401 to. If the current one is another, that comes
-    ///   back. Else it is refreshed, at most once per generation; but where a 401 brought this very generation and it
-    ///   was refused at first use, no 401 refreshes the account for 60 s, and *the credential of the same generation comes
-    ///   back*: pass the 401 on then.
-    /// - Throws: What the one who asks is to be answered; after a failed refresh its own error, to those whose token
-    ///   was refused and to those who have no valid one.
+    /// - Parameter refused: the generation that an upstream responded 401 to. If the current generation is another one,
+    ///   its credential is returned. Otherwise it is refreshed, at most once per generation. If a 401 led to this very
+    ///   generation and an upstream refused it at first use, no 401 refreshes the account for 60 s, and *the credential
+    ///   of the same generation is returned*. Pass the 401 on in that case.
+    /// - Throws: the error for the caller. After a failed refresh, callers whose token was refused or who have no valid
+    ///   token get the error of that refresh.
     package func credential(for account: AccountID, refused: Generation? = nil) async throws(CredentialError)
         -> UpstreamCredential
     {
         try await self.wait(for: account, .credential(refused: refused)).get()
     }
 
-    /// Tells that an upstream answered otherwise than 401 to a token of `generation`: from then on a 401 to it is
-    /// taken for its end, not for an upstream that refuses everything. Cheap; once per generation is enough.
+    /// Records that an upstream gave another response than 401 to a token of `generation`. From then on a 401 means
+    /// that this token has died, and not that the upstream refuses everything. This is cheap; one call per generation
+    /// is enough.
     package func accepted(_ generation: Generation, for account: AccountID) {
         self.state.withLock { $0.accountStates[account]?.accepted(generation) }
     }
 
-    /// How many wait for a refresh now, over all accounts.
+    /// The number of callers that wait for a refresh now, over all accounts.
     package var waiterCount: Int { self.state.withLock { $0.waiters } }
 
-    /// How many refreshes are under way.
+    /// The number of refreshes in progress.
     package var flightCount: Int { self.state.withLock { $0.flights } }
 
-    /// How many records the store had lost and were put back.
+    /// The number of records that the store had lost and that were put back.
     package var repairCount: UInt64 { self.state.withLock { $0.repairs } }
 
-    /// Stops after the flights under way. From now on no flight starts; valid passes are still given.
+    /// Stops after the flights in progress. From now on no flight starts; valid credentials are still handed out.
     package func stop() {
         self.stop(.graceful)
     }
@@ -162,7 +165,8 @@ package final class RefreshEngine: Sendable {
         if isIdle { self.newJobs.finish() }
     }
 
-    /// Waits until `request` is answered: by what is known, by a flight, by the deadline, or by the caller's going.
+    /// Waits until `request` has a result: from known state, from a flight, from the deadline or from the caller's
+    /// cancellation.
     func wait(for account: AccountID, _ request: CredentialRequest) async -> Result<UpstreamCredential, CredentialError>
     {
         let now = self.timepiece.now.boot
@@ -193,7 +197,8 @@ package final class RefreshEngine: Sendable {
     private func enter(_ waiter: Waiter, as id: WaiterID, for request: CredentialRequest, of account: AccountID) {
         let now = self.timepiece.now.boot
         let (answer, plan): (Account.Answer, AccountConfiguration?) = self.state.withLock { state in
-            // The task is marked before its handler runs: whichever comes first here, the waiter is found.
+            // The task is marked as cancelled before its handler runs. So the waiter is found, whichever of the two
+            // comes first here.
             if Task.isCancelled { return (.now(waiter, .failure(.waitCancelled(account, isUnderWay: false))), nil) }
             guard let plan = state.plans[account] else {
                 return (.now(waiter, .failure(.notConfigured(account))), nil)
@@ -230,7 +235,7 @@ package final class RefreshEngine: Sendable {
         }
     }
 
-    /// Tells the slots, then lets the waiters go.
+    /// Updates the credential caches, then resumes the waiters.
     func settle(_ served: [Account.Served]) {
         self.relay.deliver()
         for served in served { served.waiter.resume(returning: served.result) }

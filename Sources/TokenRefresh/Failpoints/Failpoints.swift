@@ -2,13 +2,13 @@
     internal import Glibc
     internal import Synchronization
 
-    /// Carries out, in this process, what the environment variable `MARTLET_FAILPOINTS` says of the steps of its flights
-    /// (see ``FailpointConfiguration``). Debug builds have it, release builds not one byte of it: the tests run debug builds anyway, and
-    /// a third kind of build would have to be made and kept for it.
+    /// Performs the actions that the environment variable `MARTLET_FAILPOINTS` sets for the steps of this process's
+    /// flights (see ``FailpointConfiguration``). Only debug builds contain this code. The tests run debug builds
+    /// anyway, and a third kind of build would be extra work.
     struct Failpoints {
         private var after: FlightStep?
 
-        /// A plan can't be copied once it stands in a mutex, so it lives in an object.
+        /// A `Mutex` can't be copied, so an object holds it.
         private final class Shared: Sendable {
             let plan: Mutex<FailpointConfiguration>
 
@@ -24,7 +24,7 @@
             }
         }()
 
-        /// A flight is about to do what it has decided: the moment after its last step, and before the next.
+        /// Runs the failpoints between a flight's last action and its next one.
         mutating func reach(_ action: FlightAction, of flight: borrowing Flight) async {
             guard Self.shared != nil else { return }
             if let after = self.after { await Self.pass(after) }
@@ -33,7 +33,8 @@
             if let before = steps?.before { await Self.pass(before) }
         }
 
-        /// The refresh token is about to go. A pause here blocks the event loop, as a slow machine would.
+        /// Runs the failpoint just before the refresh token is sent. A pause here blocks the event loop, as a slow
+        /// machine would.
         static func sending() {
             guard let duration = Self.perform(at: .sending) else { return }
             usleep(UInt32(min(duration / .microseconds(1), 4e9)))
@@ -50,14 +51,15 @@
             case nil: return nil
             case .pause(let duration)?: return duration
             case .kill?: kill(getpid(), SIGKILL)
-            // To this thread: of a signal to the process another may take notice first, while this one goes on.
+            // Raises the signal on this thread. If it went to the process, another thread might handle it first while
+            // this one goes on.
             case .stop?: raise(SIGSTOP)
             }
             return nil
         }
     }
 #else
-    /// Nothing: only debug builds can be told to fail.
+    /// Does nothing. Failpoints exist in debug builds only.
     struct Failpoints {
         @inline(__always)
         mutating func reach(_ action: FlightAction, of flight: borrowing Flight) async {}
@@ -68,8 +70,8 @@
 #endif
 
 #if DEBUG
-    /// A moment of a flight at which a process can be told to die, to stand still or to tarry. The names are those of
-    /// ``FailpointConfiguration``.
+    /// A step of a flight at which a process can be told to die, to stop or to pause. ``FailpointConfiguration`` uses
+    /// the raw values.
     package enum FlightStep: String, CaseIterable, Sendable {
         case beforeRead = "before_read"
         case afterRead = "after_read"
@@ -80,12 +82,12 @@
         case afterRenewal = "after_renewal"
         /// There is no connection to the provider yet.
         case beforeExchange = "before_exchange"
-        /// The connection stands and the head is written; the refresh token goes next.
+        /// The connection is open and the request head is written. The refresh token is sent next.
         case sending
-        /// The provider's answer is known to this process alone, and so are the tokens in it.
+        /// Only this process knows the provider's response and the tokens in it.
         case afterExchange = "after_exchange"
         case beforeCommit = "before_commit"
-        /// The tokens are durable, or the store took nothing.
+        /// The tokens are durable, or the store rejected them.
         case afterCommit = "after_commit"
         case beforeWriteBack = "before_write_back"
         case afterWriteBack = "after_write_back"
@@ -94,7 +96,7 @@
     }
 
     extension Flight {
-        /// The moments before and after what was asked for last.
+        /// The steps before and after `action`; `nil` if it has none.
         func steps(around action: FlightAction) -> (before: FlightStep, after: FlightStep)? {
             switch (action, self.state) {
             case (.read, _): (.beforeRead, .afterRead)
@@ -111,24 +113,26 @@
 #endif
 
 #if DEBUG
-    /// Says what is to happen at which step of a flight, for tests of what the end of a process leaves behind.
+    /// Defines what happens at which step of a flight. Tests use it to check the state that a process leaves behind
+    /// when it dies.
     ///
-    /// The text is a list joined by `;`, each item `STEP=ACTION`, with `@N` for the Nth time only that the step is reached,
-    /// or `%P` for a chance from 0 to 1 each time; `seed=N` decides the chances:
+    /// The text is a list of items separated by `;`. Each item has the form `STEP=ACTION`. `@N` limits it to the Nth
+    /// time that the step is reached, and `%P` gives it a probability from 0 to 1 each time. `seed=N` seeds the random
+    /// numbers:
     ///
     ///     after_claim=kill@2;before_commit=pause:3s%0.5;sending=stop;seed=7
     package struct FailpointConfiguration: Sendable {
-        /// What a process does to itself.
+        /// What the process does at a failpoint.
         package enum Action: Equatable, Sendable {
             /// Ends at once, as by `kill -9`.
             case kill
-            /// Stands still until somebody sends SIGCONT.
+            /// Stops until it receives SIGCONT.
             case stop
-            /// Goes on after a while.
+            /// Goes on after the duration.
             case pause(Duration)
         }
 
-        /// An item that can't be read, as it was written.
+        /// An item that can't be parsed, as it was written.
         package struct Mistake: Error, Equatable {
             package let item: String
 
@@ -146,7 +150,8 @@
         private var reached: [FlightStep: Int] = [:]
         private var state: UInt64 = 1
 
-        /// - Throws: ``Mistake``: a failpoint that silently does nothing would make a test pass for the wrong reason.
+        /// - Throws: ``Mistake`` for an item that can't be parsed. A failpoint that silently does nothing would make a
+        ///   test pass for the wrong reason.
         package init(_ text: String) throws(Mistake) {
             for item in text.split(separator: ";") {
                 if item.hasPrefix("seed="), let seed = UInt64(item.dropFirst(5)) {
@@ -159,9 +164,9 @@
             }
         }
 
-        /// The flight of some account is at `step`.
+        /// Records that a flight of some account is at `step`.
         ///
-        /// - Returns: the first action that is due there.
+        /// - Returns: the first action that is due at this step; `nil` if there is none.
         package mutating func reach(_ step: FlightStep) -> Action? {
             self.reached[step, default: 0] += 1
             for failpoint in self.failpoints where failpoint.step == step {
@@ -172,7 +177,7 @@
             return nil
         }
 
-        /// Evenly from 0 to 1, by SplitMix64.
+        /// Draws evenly from 0 to 1, with SplitMix64.
         private mutating func draw() -> Double {
             self.state &+= 0x9E37_79B9_7F4A_7C15
             var bits = self.state

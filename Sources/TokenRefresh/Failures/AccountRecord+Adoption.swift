@@ -1,9 +1,10 @@
 package import TokenStorage
 
 extension AccountRecord {
-    /// Binds the tokens to another provider, token endpoint or client, by an operator's word.
+    /// Binds the tokens to another provider, token endpoint or client, because an operator said so.
     ///
-    /// What is known of the refresh token's use goes along; other troubles were with the client before.
+    /// The record keeps the knowledge that the refresh token may be spent. It drops other failures, which concerned the
+    /// previous client.
     package mutating func adopt(_ binding: Binding) {
         self.bind(to: binding)
         if self.failureRecord?.spent == .maybe {

@@ -2,7 +2,7 @@ package import TokenModel
 package import TokenStorage
 
 extension CredentialError {
-    /// What a record's trouble means to someone who wants a credential.
+    /// The error that callers get because of a record's failure.
     package init(_ failureRecord: AccountRecord.FailureRecord, of account: AccountID, retryAfter: Duration?) {
         let reason = failureRecord.reason
         switch FailureKind(of: failureRecord) {
@@ -53,7 +53,7 @@ extension CredentialError {
         }
     }
 
-    /// What an operator is shown of it, in one word.
+    /// The error in one word, for operators.
     var word: String {
         self.restraint?.rawValue ?? (self.isNotProvider ? AccountIssue.notProvider : self.code.rawValue)
     }
@@ -62,7 +62,7 @@ extension CredentialError {
         CredentialError(.accountEmpty, "account \(account) has no tokens; martlet accounts import \(account)")
     }
 
-    /// Of tokens that a kill took, which was lifted since, or a removal.
+    /// The error for an account whose tokens were taken by a removal, or by a kill that has been lifted since.
     static func emptied(_ account: AccountID, by invalidation: KillEpochs.Invalidation) -> CredentialError {
         let what = invalidation.endWithRemoval ? "removed" : "killed, and stay dead"
         return CredentialError(
@@ -204,7 +204,7 @@ extension CredentialError {
         )
     }
 
-    /// - Parameter isUnderWay: whether it waited by then.
+    /// - Parameter isUnderWay: whether the caller already waited for the refresh.
     static func waitCancelled(_ account: AccountID, isUnderWay: Bool) -> CredentialError {
         CredentialError(
             .refreshFailed,

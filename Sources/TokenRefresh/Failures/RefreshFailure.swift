@@ -1,11 +1,12 @@
 package import OAuth
 package import TokenStorage
 
-/// How a flight ended without tokens, and what that leaves in the record for the next one, in whichever replica.
+/// Why a flight ended without tokens. It determines the failure record that the next flight reads, in whichever
+/// replica.
 package enum RefreshFailure: Equatable, Sendable {
     case notSent(VerdictReason)
     case ambiguous(VerdictReason)
-    /// A replica ended, or lost the store, between its claim and its answer.
+    /// A replica ended, or lost the store, between its claim and the provider's response.
     case claimBroken
     case throttled(retryAfter: Duration)
     case config(VerdictReason)
@@ -14,15 +15,15 @@ package enum RefreshFailure: Equatable, Sendable {
     case notProvider(VerdictReason)
     case dead(VerdictReason)
 
-    /// The record's trouble after this failure.
+    /// The failure record after this failure.
     ///
-    /// Flights are counted in a row of one kind: an outage that lasted an hour must not turn the first refusal after
-    /// it into the third.
+    /// Consecutive failures are counted per kind. Otherwise an outage of an hour would turn the first refusal after it
+    /// into the third.
     ///
     /// - Parameters:
-    ///   - previous: what the record says so far about this generation.
-    ///   - spent: what is known by now about the refresh token.
-    ///   - mints: whether no refresh token is at stake: then no refusal is final.
+    ///   - previous: the failure that the record holds so far for this generation.
+    ///   - spent: what is known so far about the use of the refresh token.
+    ///   - mints: whether the account mints its tokens. No refresh token is at stake then, so no refusal is final.
     ///   - jitter: drawn evenly from 0 to 1.
     package func failureRecord(
         after previous: AccountRecord.FailureRecord?,
@@ -31,7 +32,7 @@ package enum RefreshFailure: Equatable, Sendable {
         jitter: Double
     ) -> AccountRecord.FailureRecord {
         let counts = previous.map { FailureKind(of: $0).counting == self.kind.counting } ?? false
-        // Held where a stored number, however absurd, can't overflow.
+        // Limited, so that an absurd stored number can't overflow.
         let tries = min(max(counts ? previous?.tries ?? 0 : 0, 0), 1_000_000) + 1
         var failureRecord = AccountRecord.FailureRecord(
             tries: tries,
@@ -47,17 +48,19 @@ package enum RefreshFailure: Equatable, Sendable {
         case .throttled(let retryAfter):
             failureRecord.retryIn = retryAfter
         case .config:
-            // The provider as a whole is held, in each process; its first success must not leave this account behind.
+            // Each process holds the provider as a whole. The provider's first success must not leave this account in a
+            // backoff.
             failureRecord.retryIn = .zero
         case .accountConfig:
             failureRecord.retryIn = Self.doubled(.seconds(30), tries: tries, atMost: .seconds(300))
         case .refused where mints, .dead where mints:
             failureRecord.retryIn = Self.doubled(.seconds(5), tries: tries, atMost: .seconds(300))
         case .refused:
-            // The refresh token may be dead, and the client may be wrong: only a person can tell.
+            // Either the refresh token is dead or the client is wrong. Only a person can tell.
             failureRecord.retryIn = .seconds(3_600)
         case .notProvider:
-            // Soon for what passes by itself, such as a proxy that starts; then seldom enough for a firewall.
+            // The first retry is early because a proxy may just be starting. Later ones are rare enough not to annoy a
+            // firewall.
             failureRecord.retryIn = Self.doubled(.seconds(1), tries: tries, atMost: .seconds(120))
         case .dead:
             failureRecord.dead = true
@@ -97,9 +100,9 @@ package enum RefreshFailure: Equatable, Sendable {
     }
 }
 
-/// What a record's trouble is about: the first word of its reason (`not_sent.connect_failed`).
+/// The kind of a record's failure: the first word of its reason (`not_sent.connect_failed`).
 ///
-/// The reason is what a record keeps and an operator is shown; its first word is what the engine goes by.
+/// The record stores the whole reason, and operators see it. The engine looks at the first word only.
 package enum FailureKind: String, Sendable {
     case notSent = "not_sent"
     case ambiguous
@@ -111,16 +114,16 @@ package enum FailureKind: String, Sendable {
     /// The reason is the provider's own word, and the record's `dead` is set.
     case dead
 
-    /// Reads a record's trouble. A reason that begins with no word of ours counts as ambiguous, the most careful kind.
+    /// Reads the kind from a record's failure. An unknown first word counts as ambiguous, the most careful kind.
     package init(of failureRecord: AccountRecord.FailureRecord) {
         let word = failureRecord.reason.prefix { $0 != "." }
         self = FailureKind(rawValue: String(word)) ?? (failureRecord.dead ? .dead : .ambiguous)
     }
 
-    /// Kinds of one group share a count of tries: a failing provider shows itself now in one way, now in another.
+    /// A group of kinds that share a count of tries. A failing provider may fail in different ways one after the other.
     package enum Counting: Sendable { case outage, clientRefused, accountRefused, refused, dead }
 
-    /// The group whose tries this kind counts among.
+    /// The group of this kind.
     package var counting: Counting {
         switch self {
         case .notSent, .ambiguous, .throttled, .notProvider: .outage
@@ -133,12 +136,12 @@ package enum FailureKind: String, Sendable {
 }
 
 extension AccountRecord.FailureRecord {
-    /// Whether somebody must sign in again. Earlier versions set `dead` also after three answers without a reason, which a
-    /// proxy may have given: those are no end.
+    /// Whether a person must sign in again. Earlier versions set `dead` also after three responses without a reason. A
+    /// proxy may have sent those, so they do not end the grant.
     package var endsGrant: Bool { self.dead && FailureKind(of: self) != .refused }
 
-    /// How the reason ends from the moment that a process was lost while it spent the refresh token, for as long as that is
-    /// in doubt: what the provider says later may be by that.
+    /// The suffix of the reason after a process was lost while it spent the refresh token. It stays as long as the use
+    /// of the token is in doubt, since a later response from the provider may be a consequence of that use.
     static let lostProcess = ".claim_broken"
 
     var isAfterLostProcess: Bool { self.reason.hasSuffix(Self.lostProcess) }

@@ -1,7 +1,7 @@
 package import TokenModel
 package import TokenStorage
 
-/// From the record to a claim that has time for an exchange.
+/// The steps from the record to a claim that leaves enough time for an exchange.
 extension Flight {
     mutating func evaluate(_ result: Result<AccountVault.Entry?, StoreError>, now: Moment) -> FlightAction {
         let entry: AccountVault.Entry?
@@ -11,7 +11,7 @@ extension Flight {
         case .failure(let error) where error.code == .unreadable:
             return self.end(.failed(.unreadable(self.plan.account, error)))
         case .failure(let error):
-            // A claim of ours may stand: then it is worth a few more reads to use it.
+            // Our claim may be in the store. Using it is worth a few more reads.
             guard self.term != nil, self.countStoreFailure() else {
                 return self.end(.failed(.storeLost(self.plan.account, error)))
             }
@@ -25,7 +25,7 @@ extension Flight {
         return self.decide(now: now)
     }
 
-    /// Goes by a record without a claim of ours.
+    /// Chooses the next step for a record without a claim of ours.
     mutating func decide(now: Moment) -> FlightAction {
         guard let snapshot = self.snapshot else { return self.poison() }
         switch snapshot.availability(
@@ -43,30 +43,32 @@ extension Flight {
         guard let entry = snapshot.entry, let claim = entry.record.claim else {
             return self.claimOrAsk(snapshot.entry, breaking: false, now: now)
         }
-        // One flight per account and process: a claim of this incarnation that isn't ours belongs to a flight that has ended. What
-        // an incarnation that has ended was to get comes back to nobody, and the provider's grace for that may last for seconds.
+        // A process has one flight per account, so a claim of this incarnation that isn't ours belongs to a flight that
+        // has ended. If an incarnation has ended, nobody receives the response to its request, and the provider's grace
+        // period for that may last only seconds.
         let isAbandoned = claim.incarnation == self.plan.incarnation || claim.incarnation == self.deadHolder
         let isLapsed = self.watch.saw(claim, in: entry.version, at: now.boot) || isAbandoned
         let mayBreak = isAbandoned || snapshot.mayBreakClaim(for: self.refresh, at: now.boot)
-        // While nobody waits and the token is good, another's claim is no affair of ours but to keep an eye on.
+        // While nobody waits and the token is valid, another process's claim only needs watching.
         if self.refresh.ripe == snapshot.tokenVersion, !mayBreak { return self.end(.settled) }
         guard isLapsed else { return self.pauseForClaim(now: now) }
         guard mayBreak else {
             return self.end(.failed(.claimedElsewhere(self.plan.account)))
         }
         guard self.plan.mints != nil || entry.record.failureRecord?.spent != .maybe else {
-            // The broken claim was the one more use: the next comes after a backoff.
+            // The broken claim belonged to the one repeated use. The next use comes after a backoff.
             self.basis = self.newBasis(of: entry)
             return self.writeBack(.claimBroken, now: now)
         }
         return self.claimOrAsk(entry, breaking: true, now: now)
     }
 
-    /// This process may send to the provider now (`nil`), or why not.
+    /// Takes the admission decision: `nil` if this process may send to the provider now, otherwise the reason why not.
     ///
     /// - Parameters:
-    ///   - epochs: the kill log, as read after the record: what comes of this flight is stamped with it.
-    ///   - binding: whom the tokens may go to, as far as that is known by now; `nil`: as before.
+    ///   - epochs: the kill log, read after the record. The result of this flight stores its last epoch.
+    ///   - binding: the provider, issuer and client that the tokens may be sent to, as far as known now; `nil` if
+    ///     unchanged.
     package mutating func didAdmit(
         _ refusal: CredentialError?,
         under epochs: KillEpochs = KillEpochs(),
@@ -96,7 +98,8 @@ extension Flight {
         case .failure(let error):
             switch error.code {
             case .conflict:
-                // Perhaps with a write of our own whose answer was lost; then the claim may stand since then.
+                // The conflicting write may be our own whose response was lost. Our claim may then be in the store
+                // already.
                 return self.read(for: .evaluate)
             case .unreachable:
                 self.term = self.term ?? ClaimTerm(sentAt: sentAt, timeout: self.plan.answerTimeout)
@@ -110,7 +113,7 @@ extension Flight {
         }
     }
 
-    /// Writes the claim, or writes it anew.
+    /// Writes or renews the claim.
     mutating func claim() -> FlightAction {
         guard let basis = self.basis else { return self.poison() }
         var record = basis.learned
@@ -124,12 +127,12 @@ extension Flight {
     }
 
     private func holdsClaim(_ entry: AccountVault.Entry) -> Bool {
-        // Where the tokens were adopted for another client, what stands is no longer the record that was claimed.
+        // If an operator adopted the tokens for another client, the record is no longer the one that we claimed.
         entry.record.claim?.id == self.plan.claim && self.basis?.record.tokenVersion == entry.record.tokenVersion
             && self.basis?.record.binding == entry.record.binding
     }
 
-    /// The claim stands, by a write whose answer was lost, or before the one second try.
+    /// Our claim is in the store, either from a write whose response was lost or from before the one repeated try.
     private mutating func holdOn(now: Moment) -> FlightAction {
         self.mustRenew ? self.claim() : self.redeemOrRenew(now: now)
     }
@@ -181,9 +184,9 @@ extension Flight {
         let spent = record.failureRecord?.spent ?? .no
         var unclaimed = record
         unclaimed.claim = nil
-        // From before the refresh token is sent it is bound to where that goes.
+        // The token is bound to its destination before it is sent.
         unclaimed.binding.issuer = record.binding.issuer.settled(by: self.plan.binding.issuer)
-        // What this flight has learned of the same refresh token still holds.
+        // What this flight has learned about the same refresh token still holds.
         let isSame = self.basis?.record.tokenVersion == record.tokenVersion
         return Basis(
             record: unclaimed,
@@ -193,11 +196,11 @@ extension Flight {
         )
     }
 
-    /// What is there already goes on, if it is ours; else a grant begins.
+    /// The existing grant continues if it is alive and ours. Otherwise a new grant begins.
     private func newBasis(ofMint stored: AccountRecord?, _ grant: GrantID) -> Basis {
         let isLive =
             stored.map { self.epochs.verdict(on: $0, of: self.plan.account, at: self.plan.binding.provider) } == .live
-        // What is written over and was killed is known again.
+        // Killed tokens that get overwritten stay known as killed.
         var killed = stored
         if !isLive { killed?.rememberKilled() }
         var record = AccountRecord(
@@ -217,7 +220,7 @@ extension Flight {
         let isSame = self.basis?.record.tokenVersion == record.tokenVersion
         var refreshToken = self.plan.signsIn ? record.tokens?.refreshToken : nil
         if let basis = self.basis, isSame, basis.refreshToken == nil, refreshToken != nil {
-            // It was found dead in this flight, and what says so could not be written yet.
+            // This flight found the refresh token dead and could not write that yet.
             record.tokens?.refreshToken = nil
             refreshToken = nil
         }

@@ -2,7 +2,7 @@ internal import OAuth
 package import TokenModel
 internal import TokenStorage
 
-/// From tokens in hand to tokens that are durable.
+/// The steps from received tokens to durable ones.
 extension Flight {
     mutating func commit(_ grant: TokenGrant, basis: Basis, now: Moment) -> FlightAction {
         var record = basis.record
@@ -12,7 +12,7 @@ extension Flight {
             basis.refreshToken != nil
             ? basis.record.tokens.map { Self.tokens(of: grant, after: $0, now: now) }
             : Self.minted(grant, after: basis.record.tokens, signsIn: self.plan.signsIn, now: now)
-        // Nothing that was made at another provider is left in a mint.
+        // A minted set contains no token from another provider.
         if record.tokens?.refreshToken == nil { record.formerProviders = [] }
         record.claim = nil
         record.failureRecord = nil
@@ -21,8 +21,8 @@ extension Flight {
         return self.commit(Success(issued: .tokens(grant), record: record, receivedAt: now.boot))
     }
 
-    /// Commits a refresh token that came without an access token: the old one may be dead by now. An access token that
-    /// is still good stays beside it.
+    /// Commits a refresh token that came without an access token. The old refresh token may be dead by now. An access
+    /// token that is still valid stays beside the new refresh token.
     mutating func commit(
         _ token: RotatedToken,
         because reason: VerdictReason,
@@ -35,7 +35,7 @@ extension Flight {
         var record = basis.record
         record.generation = record.generation.next
         record.observedEpoch(by: self.epochs)
-        // Both lifetimes count from one receipt: that of an access token which stays.
+        // Both lifetimes count from one receipt. If the old access token stays, that is its receipt.
         let age = isKept ? basis.record.tokens.map { max($0.receivedAt.duration(to: now.wall), .zero) } : nil
         record.tokens = basis.record.tokens.map { Self.tokens(of: token, after: $0, keptFor: age, now: now) }
         record.claim = nil
@@ -71,7 +71,7 @@ extension Flight {
         case .success(let version):
             return self.stands(success, version, now: now)
         case .failure(let error) where error.code == .invalid:
-            // No store will ever take these tokens, and what isn't durable is not used.
+            // No store will ever accept these tokens, and tokens that aren't durable are not used.
             self.basis?.spent = self.plan.mints == nil ? .maybe : .no
             guard let basis = self.basis else { return self.poison() }
             var record = basis.record
@@ -100,7 +100,7 @@ extension Flight {
     ) -> FlightAction {
         guard case .success(let entry) = result else { return self.commitLater(success, now: now) }
         guard let entry else {
-            // Records are never removed: the store has lost it.
+            // Records are never removed, so the store has lost this one.
             self.version = nil
             return self.commit(success)
         }
@@ -108,12 +108,12 @@ extension Flight {
         let isSuperseded =
             entry.record.grant != success.record.grant || entry.record.generation >= success.record.generation
         guard isSuperseded else {
-            // Resealed, claimed by another, even declared dead: all less than tokens in hand. Also adopted for another
-            // client: these tokens came under the old binding, and whether they belong to the other an operator has
-            // to say of them anew.
+            // The record was sealed anew, claimed by another process or even declared dead. The new tokens outweigh all
+            // of that. The record may also have been adopted for another client. Our tokens were issued under the old
+            // binding, and an operator must decide anew whether they belong to the other client.
             self.version = entry.version
             var success = success
-            // A kill may have taken the old tokens out meanwhile, and another binding is remembered.
+            // A kill may have removed the old tokens meanwhile, and another binding is remembered.
             success.record.keepHistory(of: entry.record)
             return self.commit(success)
         }
@@ -137,27 +137,29 @@ extension Flight {
         return .journal(success.record, isPrecaution: false)
     }
 
-    /// The journal holds the new tokens, or can't be written: then they are as safe as before.
+    /// Continues after the journal was written, or could not be written. In the latter case the tokens are no less safe
+    /// than before.
     package mutating func didJournal(_ isKept: Bool, now: Moment) -> FlightAction {
         guard case .journalling(var success) = self.state else { return self.poison() }
         success.isJournalled = isKept
-        // Then the store was not asked yet.
+        // The store has not been asked yet in this case.
         if self.plan.journalsFirst { return self.commit(success) }
         return self.serve(success, now: now)
     }
 
-    /// Serves those who wait from the journal, once; the store is asked again later.
+    /// Serves the waiters from the journal, once. The store is tried again later.
     private mutating func serve(_ success: Success, now: Moment) -> FlightAction {
         guard success.isJournalled == true, !success.isPassed, case .tokens = success.issued else {
             return self.commitAfterPause(success, now: now)
         }
         self.state = .passing(success)
-        // As the commit will leave it, unless another writer comes between; that one's version is no lower.
+        // The entry as the commit will write it, unless another writer comes between. That writer's version is at least
+        // as high.
         let entry = AccountVault.Entry(record: success.record, version: self.version?.next ?? .first)
         return .pass(entry, receivedAt: success.receivedAt)
     }
 
-    /// Those who waited have been served.
+    /// Continues after the waiters have been served.
     package mutating func didPass(now: Moment) -> FlightAction {
         guard case .passing(var success) = self.state else { return self.poison() }
         success.isPassed = true
@@ -167,7 +169,7 @@ extension Flight {
     private mutating func commitAfterPause(_ success: Success, now: Moment) -> FlightAction {
         var success = success
         success.attempts += 1
-        // Within 500 ms of the store's return.
+        // The commit follows within 500 ms after the store is back.
         let pause = min(Duration.milliseconds(50) * (1 << min(success.attempts - 1, 3)), .milliseconds(400))
         return self.pause(pause, for: .commit(success), now: now)
     }
@@ -187,8 +189,8 @@ extension Flight {
         }
     }
 
-    /// A refresh token that is there from before, by another configuration, stays. One that comes along is of use only to
-    /// an account that signs in (RFC 6749 §4.4.3).
+    /// The token set of a mint. A refresh token from an earlier configuration stays. A refresh token in the response is
+    /// used only if the account signs in (RFC 6749 §4.4.3).
     private static func minted(
         _ grant: TokenGrant,
         after old: TokenSet?,
@@ -205,7 +207,7 @@ extension Flight {
         )
     }
 
-    /// - Parameter age: of the old access token where it stays.
+    /// - Parameter age: the age of the old access token if it stays; otherwise `nil`.
     private static func tokens(
         of token: RotatedToken,
         after old: TokenSet,

@@ -2,15 +2,16 @@ internal import OAuth
 package import TokenModel
 package import TokenStorage
 
-/// What is tried at once where the provider did not take what it was shown: another proof of the client, or a sign-in in
-/// place of a refresh token. A request that was refused has spent nothing.
+/// Immediate second tries after a refusal: with another proof of the client, or with a sign-in in place of a refresh
+/// token. A refused request has spent nothing.
 extension Flight {
-    /// Shows the client's next proof; `nil` where the answer is not about the proof, or none is left.
+    /// Tries the client's next proof; `nil` if the refusal is not about the proof or no proof is left.
     mutating func proveAgain(after verdict: TokenVerdict) -> FlightAction? {
         switch verdict {
         case .config:
             break
-        // At some providers a wrong secret looks like any other refusal; where the grant is named it is none.
+        // At some providers the response to a wrong secret looks like any other refusal. A response that names the
+        // grant is not about the secret.
         case .refused(let reason) where !reason.saysGrantIsDead:
             self.refusal = self.refusal ?? reason
         case .success, .rotated, .dead, .accountConfig, .throttled, .notSent, .ambiguous, .conflict, .refused,
@@ -21,12 +22,12 @@ extension Flight {
         return self.claimForAnother()
     }
 
-    /// Signs in, once, where the provider does not take the refresh token that an earlier sign-in brought; `nil` where it
-    /// does, where none was shown, and where the account can't sign in.
+    /// Signs in once if the provider refuses the refresh token from an earlier sign-in; `nil` if it accepts that token,
+    /// if none was sent, or if the account can't sign in.
     mutating func signIn(after verdict: TokenVerdict) -> FlightAction? {
         guard self.plan.signsIn, let basis = self.basis, basis.refreshToken != nil else { return nil }
         switch verdict {
-        // One that came without an access token is of less use than a sign-in, too.
+        // `.rotated` brings a refresh token without an access token, and a sign-in is more useful than that.
         case .dead, .rotated:
             self.lesson = .accepted
         case .refused:
@@ -41,7 +42,7 @@ extension Flight {
         return self.claimForAnother()
     }
 
-    /// Writes the claim anew, as before every second exchange, so that it has time for a whole one.
+    /// Renews the claim, as before every repeated exchange, so that it leaves time for a whole one.
     private mutating func claimForAnother() -> FlightAction {
         self.mustRenew = true
         return self.claim()
@@ -49,7 +50,7 @@ extension Flight {
 }
 
 extension Flight.Basis {
-    /// Without the refresh token, in the record too: the next flight need not find out again.
+    /// The basis without the refresh token. The record drops it too, so that the next flight need not find out again.
     fileprivate var signingIn: Flight.Basis {
         var record = self.record
         record.tokens?.refreshToken = nil
@@ -58,18 +59,19 @@ extension Flight.Basis {
     }
 }
 
-/// Which of the client's proofs a flight shows first, and which then: the one that was taken last, as far as this process or
-/// the account's record knows, then the others as they are configured.
+/// The order in which a flight tries the client's proofs (for example two client secrets). The proof that was accepted
+/// last comes first, as far as this process or the account's record knows. The others follow in the order of the
+/// configuration.
 ///
-/// Some servers spend a refresh token on a request with a wrong secret, so that the first try must be the right one, also in
-/// a process that has just begun.
+/// Some servers spend a refresh token on a request with a wrong secret. So the first try must be the right one, even in
+/// a process that has just started.
 package struct ProofOrder: Equatable, Sendable {
-    /// By number, in the order of the process; `nil` for what is no secret. Never empty.
+    /// The digests of the proofs by their numbers in this process; `nil` for a proof that is not a secret. Never empty.
     private let digests: [TokenDigest?]
-    /// When the first of them was taken from this process last; `nil`: not yet.
+    /// When the provider last accepted the first proof from this process; `nil` if it has not yet.
     private let acceptedAt: WallTime?
     private var first = 0
-    /// How many were tried before the current one.
+    /// The number of proofs tried before the current one.
     private var turn = 0
 
     package init(digests: [TokenDigest?] = [nil], acceptedAt: WallTime? = nil) {
@@ -77,13 +79,14 @@ package struct ProofOrder: Equatable, Sendable {
         self.acceptedAt = acceptedAt
     }
 
-    /// The number of the one to show now.
+    /// The number of the proof to try now.
     package var current: Int { self.turn == 0 ? self.first : self.turn <= self.first ? self.turn - 1 : self.turn }
 
-    /// What is kept of it in a record; `nil` for what is no secret, and where there is no choice.
+    /// The digest that a record stores for the current proof; `nil` if it is not a secret, or there is only one proof.
     var digest: TokenDigest? { self.digests.count > 1 ? self.digests[self.current] : nil }
 
-    /// Begins with what the record says was taken, unless this process knows better, or has begun already.
+    /// Begins with the proof that the record names as accepted, unless this process knows a later result or has tried
+    /// one already.
     mutating func prefer(_ record: AccountRecord) {
         guard self.turn == 0, let accepted = record.acceptedProof,
             let first = self.digests.firstIndex(of: accepted)
@@ -92,15 +95,15 @@ package struct ProofOrder: Equatable, Sendable {
         self.first = first
     }
 
-    /// Goes on to the next.
+    /// Moves to the next proof.
     ///
-    /// - Returns: whether there is one.
+    /// - Returns: whether there is a next proof.
     mutating func advance() -> Bool {
         guard self.turn + 1 < self.digests.count else { return false }
         self.turn += 1
         return true
     }
 
-    /// Begins anew, for another question.
+    /// Begins anew, for another kind of request.
     mutating func restart() { self.turn = 0 }
 }

@@ -2,9 +2,10 @@ package import OAuth
 package import TokenModel
 internal import TokenStorage
 
-/// From the provider's answer to what is to be written.
+/// The steps from the provider's response to the record to write.
 extension Flight {
-    /// The provider answered, did not, or was not reached; `now` is when that was known.
+    /// Takes the result of the exchange: a response, no response, or no connection. `now` is the time at which the
+    /// result was known.
     package mutating func didRedeem(_ verdict: TokenVerdict, now: Moment) -> FlightAction {
         guard case .redeeming = self.state, var basis = self.basis else { return self.poison() }
         if case .notSent = verdict {} else { self.uses += 1 }
@@ -21,7 +22,7 @@ extension Flight {
             self.lesson = .accepted
             return self.read(for: .declareDead(reason))
         case .config where self.refusal != nil:
-            // With another proof it was not the client that was refused.
+            // Another proof got a different refusal, so the provider did not refuse the client.
             return self.writeBack(.refused(self.refusal ?? .noKnownReason), now: now)
         case .config(let reason):
             self.lesson = .refused
@@ -60,7 +61,7 @@ extension Flight {
         }
     }
 
-    /// Writes into the record that there are no tokens, why, and when to try again; the claim goes.
+    /// Writes into the record that there are no tokens, the reason, and when to retry. The claim is removed.
     mutating func writeBack(_ failure: RefreshFailure, now: Moment) -> FlightAction {
         guard let basis = self.basis else { return self.poison() }
         self.failure = failure
@@ -77,14 +78,15 @@ extension Flight {
         return self.writeBack(WriteBack(record: record, error: error))
     }
 
-    /// Takes the claim back unused: the store is too slow to leave time for an exchange.
+    /// Removes the unused claim. The store is too slow to leave time for an exchange.
     mutating func giveUpClaim() -> FlightAction {
         guard let basis = self.basis else { return self.poison() }
         return self.writeBack(WriteBack(record: basis.learned, error: .storeTooSlow(self.plan.account)))
     }
 
-    /// The write of a claim, the redeeming or the mint that was decided last is not begun: there is a reason against it by
-    /// now. What went before stays in the record, and a claim that stands is taken back.
+    /// Cancels the last action (the write of a claim, the redeeming or the mint) before it begins, since there is a
+    /// reason against it by now. Results of earlier actions stay in the record, and a claim that is in the store is
+    /// removed.
     package mutating func didWithdraw(_ reason: CredentialError) -> FlightAction {
         switch self.state {
         case .claiming, .redeeming: break
@@ -137,19 +139,20 @@ extension Flight {
             return self.end(.failed(writeBack.error))
         }
         var writeBack = writeBack
-        // Adopted for another client meanwhile, by an operator: that stands, and our failure was with the client before.
+        // An operator has adopted the tokens for another client meanwhile. That stands; our failure concerned the
+        // previous client.
         if entry.record.binding.match(writeBack.record.binding) != .same {
             writeBack.record.adopt(entry.record.binding)
         }
         if entry.record.tokens == nil, writeBack.record.tokens != nil {
-            // A kill has taken them out: they stay out, and what was to be said was of them.
+            // A kill has removed the tokens. They stay removed, and our failure concerned those tokens.
             writeBack.record = entry.record
             writeBack.record.claim = nil
         }
         return self.writeBack(writeBack)
     }
 
-    /// Whether the record is dead by this flight's own failure, and was not when the flight began to use it.
+    /// Whether this flight's own failure makes the record dead, and it was not dead when the flight began to use it.
     private func declaresDead(_ writeBack: WriteBack) -> Bool {
         writeBack.record.failureRecord?.endsGrant == true && self.basis?.record.failureRecord?.endsGrant != true
     }
@@ -161,12 +164,12 @@ extension Flight {
         return self.pause(Self.storeRetry, for: .writeBack(writeBack), now: now)
     }
 
-    /// The claim stays and lapses; whoever breaks it takes the refresh token for perhaps spent.
+    /// The claim stays and lapses. A process that breaks it must treat the refresh token as possibly spent.
     private mutating func endUnwritten(_ writeBack: WriteBack) -> FlightAction {
         self.end(.failed(writeBack.error), unwritten: self.failure == nil ? nil : writeBack.error)
     }
 
-    /// The provider says the grant is dead; the store may know better.
+    /// Reads the record after the provider said that the grant is dead, since the store may have newer tokens.
     mutating func declareDead(
         _ reason: VerdictReason,
         after result: Result<AccountVault.Entry?, StoreError>,
@@ -188,8 +191,8 @@ extension Flight {
             record.binding == self.basis?.record.binding, record.tokens != nil,
             record.claim == nil || record.claim?.id == self.plan.claim
         else {
-            // Superseded, adopted for another client, killed, or another replica is about to find out with the same
-            // refresh token.
+            // The record was superseded, adopted for another client or killed, or another replica is about to find out
+            // with the same refresh token.
             return self.decide(now: now)
         }
         return self.writeBack(.dead(reason), now: now)

@@ -2,46 +2,48 @@ internal import OAuth
 package import TokenModel
 package import TokenStorage
 
-/// Decides the steps of one flight: from a record without a usable token to new tokens that are durable, or to a
-/// record that says why not.
+/// Decides the steps of one flight: from a record without a usable token to durable new tokens, or to a record with the
+/// reason for having none.
 ///
-///     read ──▶ judge ──good, or nothing helps──▶ end
-///               │ ▲ └──another's claim──▶ pause ──▶ read …            (until it goes, or has lapsed)
+///     read ──▶ judge ──usable, or blocked──▶ end
+///               │ ▲ └──another's claim──▶ pause ──▶ read …            (until it is gone or has lapsed)
 ///               ▼ │conflict
-///              claim ◀─────────────────────────┐ time short, the one second try, another proof of the client,
-///               ▼                              │ or a sign-in for a dead refresh token
+///              claim ◀─────────────────────────┐ too little time, the one repeated try, another proof of the client,
+///               ▼                              │ or a sign-in after a dead refresh token
 ///             redeem ──no tokens──▶ write back, claim gone ──▶ end
 ///               │  └────dead──▶ read ──still ours──▶ write back ──▶ end
 ///               ▼ success         └──another generation──▶ judge
 ///             commit ──▶ end
-///               │ ▲ conflict, or store away: journal, pass, pause, read
+///               │ ▲ conflict, or store unreachable: journal, pass, pause, read
 ///               ▼ │
-///             same grant, generation not past ours ──▶ commit over it; else drop the tokens ──▶ end
+///             same grant, older generation than ours ──▶ commit over it; else drop the tokens ──▶ end
 ///
-/// What it keeps to:
-/// - One spends a refresh token only under a claim of its own that has time for a whole exchange.
-/// - One mints under a claim too, so that replicas share what was minted; a mint spends nothing.
-/// - A success is never thrown away, nor a new refresh token that came without an access token: it is kept in hand, and
-///   written until it stands or the record belongs to other tokens. From the first failed write on the journal on this
-///   host's disk holds it too, where that can be written, and carries it over the end of the process; those who wait are
-///   served from then on. On a store that several hosts reach the journal holds it before the first write. A
-///   mint loses nothing and is not journalled.
-/// - After `spent: maybe` the refresh token is used once more in all: at once by whoever learned it first, or by whoever
-///   broke the claim; afterwards once per backoff, which all replicas read from the record.
-/// - Every event leads to exactly one action, and every action but ``FlightAction/end(_:)`` to exactly one event.
+/// Rules:
+/// - A flight spends a refresh token only under its own claim with enough time left for a whole exchange.
+/// - A flight mints under a claim too, so that replicas share the minted token. A mint spends nothing.
+/// - A success is never discarded, and neither is a new refresh token that came without an access token. The flight
+///   keeps it in memory and writes it until it is stored or the record belongs to other tokens. From the first failed
+///   write on, the journal on this host's disk holds it too if the journal can be written. The journal preserves it
+///   across the end of the process, and the waiters are served from then on. If several hosts reach the store, the
+///   journal holds it before the first write. A mint loses nothing and is not journalled.
+/// - After `spent: maybe` the refresh token is used once more in all: at once, by the process that learned it first or
+///   that broke the claim. Afterwards it is used once per backoff, which all replicas read from the record.
+/// - Every event leads to exactly one action, and every action except ``FlightAction/end(_:)`` leads to exactly one
+///   event.
 ///
-/// The shell performs; no clock, store or provider is touched here.
+/// The caller (``RefreshEngine``) performs the actions. This type touches no clock, store or provider.
 package struct Flight: ~Copyable {
     enum State {
         case ready
         case reading(Purpose)
-        /// Asking leave to send; the claim is to replace another that has lapsed, or whose incarnation has ended.
+        /// Asks for permission to send. `breaking` means that the claim will replace one that has lapsed or whose
+        /// incarnation has ended.
         case admitting(breaking: Bool)
         case claiming(AccountRecord)
         case redeeming
         case committing(Success)
         case journalling(Success)
-        /// The journal holds the tokens, and they are being given to those who wait.
+        /// The journal holds the tokens, and the waiters are being served with them.
         case passing(Success)
         case writingBack(WriteBack)
         case pausing(Purpose)
@@ -51,50 +53,52 @@ package struct Flight: ~Copyable {
     /// Why the record is read.
     enum Purpose {
         case evaluate
-        /// A dead grant is declared only after this.
+        /// The record is always read before a grant is declared dead.
         case declareDead(VerdictReason)
         case commit(Success)
         case writeBack(WriteBack)
     }
 
-    /// Tokens in hand, and the record that makes them durable.
+    /// Received tokens and the record that makes them durable.
     struct Success {
         let issued: Issued
         var record: AccountRecord
-        /// The receipt that the record's lifetimes count from, on our own clock.
+        /// The receipt from which the record's lifetimes count, on our own clock.
         let receivedAt: BootInstant
         var attempts = 0
-        /// Whether the journal has it; `nil` while it was not asked to.
+        /// Whether the journal has the tokens; `nil` before the journal was asked to keep them.
         var isJournalled: Bool?
-        /// Those who wait were served from the journal.
+        /// Whether the waiters were served from the journal.
         var isPassed = false
     }
 
     /// What the provider has issued.
     enum Issued {
         case tokens(TokenGrant)
-        /// No access token came with it. A kept one has its end still; those who wait get the error.
+        /// A refresh token that came without an access token. A kept access token still has its expiry; the waiters get
+        /// the error.
         case refreshTokenAlone(Secret, kept: Freshness, CredentialError)
     }
 
-    /// A record that says why there are no tokens.
+    /// A record with the reason for having no tokens.
     struct WriteBack {
         var record: AccountRecord
         let error: CredentialError
         var attempts = 0
     }
 
-    /// What is to be spent: the record as it was before the claim.
+    /// The record before the claim, and the refresh token to spend.
     struct Basis {
         var record: AccountRecord
-        /// `nil` where tokens are minted.
+        /// `nil` if the token is minted.
         let refreshToken: Secret?
-        /// Spent for certain or maybe, as far as this flight knows.
+        /// Whether the refresh token may be spent, as far as this flight knows.
         var spent: AccountRecord.FailureRecord.Spent
-        /// The one second use at once is gone.
+        /// Whether the one immediate second use has been taken.
         var isLastUse: Bool
 
-        /// The record, unclaimed, with what would be lost if this process ended before it can say more.
+        /// The record without a claim, with the knowledge that would be lost if this process ended before it writes
+        /// more.
         var learned: AccountRecord {
             guard self.spent == .maybe else { return self.record }
             var record = self.record
@@ -110,37 +114,37 @@ package struct Flight: ~Copyable {
     var refresh: RefreshRequest
     var state = State.ready
     var snapshot: RecordSnapshot?
-    /// What the account had when the flight began: a forced refresh is done once something else stands there.
+    /// The account's token set when the flight began. A forced refresh is done once another one is stored.
     var firstTokenVersion: TokenVersion?
     var watch: ClaimWatch
-    /// Holds the claim that was read last, and is known to have ended.
+    /// The holder of the claim that was read last, if that incarnation is known to have ended.
     var deadHolder: IncarnationID?
     var basis: Basis?
     /// The version that the next write expects.
     var version: Version?
-    /// Our claim's time; from the earliest write that may stand.
+    /// The term of our claim, counted from the earliest write that may have succeeded.
     var term: ClaimTerm?
     var isAdmitted = false
-    /// The kills as they were read before the claim.
+    /// The kills as read before the claim.
     var epochs: KillEpochs
     var mustRenew = false
     var renewals = 0
     var lateStarts = 0
     var storeFailures = 0
     var uses = 0
-    /// Which of the client's proofs the next exchange shows, by its number.
+    /// The number of the client's proof that the next exchange uses.
     package var proof: Int { self.proofs.current }
     var proofs: ProofOrder
-    /// What the provider said to the first proof that it refused without saying that it refuses the client.
+    /// The provider's reason when it first refused a proof without saying that it refuses the client.
     var refusal: VerdictReason?
     var lesson = ProviderHold.Lesson.nothing
     var failure: RefreshFailure?
-    /// Since when only the provider's answer, to us or to the holder of another claim, can bring tokens.
+    /// Since when only the provider's response can bring tokens, either to us or to the holder of another claim.
     package internal(set) var awaitsAnswerSince: BootInstant?
 
     /// - Parameters:
-    ///   - sight: what the process knew of the record before.
-    ///   - watch: what it knew of another's claim.
+    ///   - snapshot: what the process already knew of the record.
+    ///   - watch: what the process already knew of another process's claim.
     package init(_ plan: FlightParameters, snapshot: RecordSnapshot?, watch: ClaimWatch = ClaimWatch()) {
         self.plan = plan
         self.proofs = plan.proofs
@@ -151,28 +155,29 @@ package struct Flight: ~Copyable {
         self.firstTokenVersion = snapshot?.tokenVersion
     }
 
-    /// How often a record with another's claim is read while callers wait for it.
+    /// The interval for reading a record with another process's claim while callers wait for it.
     package static let pollInterval = Duration.milliseconds(250)
-    /// The same afterwards; under ``ClaimWatch/longestGap``.
+    /// The same interval afterwards. It is below ``ClaimWatch/longestGap``.
     package static let latePollInterval = Duration.seconds(1)
     static let storeRetry = Duration.milliseconds(200)
     static let mostStoreFailures = 5
     static let mostRenewals = 3
     static let mostLateStarts = 2
 
-    /// Who issued the refresh token that is to be sent.
+    /// The issuer of the refresh token to send.
     package var issuer: TokenIssuer? { self.basis?.record.binding.issuer }
 
-    /// The first action; call it once.
+    /// Returns the first action. Call it once.
     package mutating func begin() -> FlightAction {
         guard case .ready = self.state else { return self.poison() }
         self.state = .reading(.evaluate)
         return .read
     }
 
-    /// The record was read, or could not be.
+    /// Takes the result of reading the record.
     ///
-    /// - Parameter isHolderDead: whether the incarnation of the claim in it has ended for certain, its journal seen to.
+    /// - Parameter isHolderDead: whether the holder of the record's claim has certainly ended and its journal has been
+    ///   processed.
     package mutating func didRead(
         _ result: Result<AccountVault.Entry?, StoreError>,
         isHolderDead: Bool = false,
@@ -188,9 +193,9 @@ package struct Flight: ~Copyable {
         }
     }
 
-    /// A claim, new tokens or a failure was written, or could not be.
+    /// Takes the result of writing a claim, new tokens or a failure.
     ///
-    /// - Parameter sentAt: when the write was handed to the store; a claim's time runs from there.
+    /// - Parameter sentAt: when the write was handed to the store. A claim's term starts there.
     package mutating func didWrite(
         _ result: Result<Version, StoreError>,
         sentAt: BootInstant,
@@ -204,15 +209,15 @@ package struct Flight: ~Copyable {
         }
     }
 
-    /// The wait is over, or was cut short since the process goes away.
+    /// Continues after a pause, which ends early if the process is stopping.
     package mutating func didPause(_ stopping: Stopping) -> FlightAction {
         guard case .pausing(let purpose) = self.state else { return self.poison() }
         switch purpose {
-        // A claim that may stand is looked after first.
+        // If our claim may be in the store, the flight removes or uses it first.
         case .evaluate where stopping == .now || stopping > .no && self.term == nil:
             return self.end(.failed(.stopping(self.plan.account)))
         case .commit(let success) where stopping > .no && success.isJournalled == true:
-            // Whoever takes the journal over commits it; that begins when this process has ended.
+            // The process that takes over the journal commits the tokens. It does so after this process has ended.
             return self.end(.failed(.stopping(self.plan.account)), leavingJournal: true)
         case .commit(let success) where stopping == .now:
             return self.end(.failed(.stopping(self.plan.account)), dropping: success)
@@ -223,7 +228,7 @@ package struct Flight: ~Copyable {
         }
     }
 
-    /// Takes note of the record as it stands in the store.
+    /// Takes over the record as it is in the store now.
     mutating func see(_ entry: AccountVault.Entry?, receipt: Freshness.Receipt = .stored, now: Moment) {
         self.snapshot = RecordSnapshot(entry, after: self.snapshot, receipt: receipt, now: now)
         self.version = entry?.version
@@ -265,7 +270,7 @@ package struct Flight: ~Copyable {
         return .end(outcome)
     }
 
-    /// An event that can't come in this state is our own bug: the flight ends, the process goes on.
+    /// This event can't occur in this state, so Martlet has a bug. The flight ends; the process goes on.
     mutating func poison() -> FlightAction {
         assertionFailure("a flight was told of something it had not asked for")
         return self.end(

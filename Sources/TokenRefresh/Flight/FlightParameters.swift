@@ -2,31 +2,32 @@ package import OAuth
 package import TokenModel
 package import TokenStorage
 
-/// What a flight is given to go by.
+/// The parameters of one flight.
 package struct FlightParameters: Sendable {
     package let account: AccountID
-    /// Whom the configuration lets the tokens go to, as far as it is known.
+    /// The provider, issuer and client that the configuration allows the tokens to be sent to, as far as known.
     package internal(set) var binding: AccountRecord.Binding
-    /// Where the tokens are minted: the grant that a first mint begins, drawn for this flight. `nil` where a refresh token
-    /// is redeemed.
+    /// If the tokens are minted, the grant that a first mint begins, drawn for this flight; `nil` if a refresh token is
+    /// redeemed.
     package let mints: GrantID?
-    /// Whether a mint is a sign-in that may bring a refresh token, to be redeemed from then on: one more sign-in stands for
-    /// a dead one.
+    /// Whether a mint is a sign-in that may bring a refresh token. Later flights redeem that token; if it is dead, the
+    /// flight signs in once more.
     package let signsIn: Bool
-    /// What the client may prove itself by.
+    /// The proofs by which the client can authenticate.
     package let proofs: ProofOrder
     /// How long callers wait for the provider.
     package let timeout: Duration
-    /// The longest a token request lasts: until then its answer may come, and nobody sends the refresh token again.
+    /// The longest duration of a token request. A response may come until then, and no process sends the refresh token
+    /// again before.
     package let answerTimeout: Duration
-    /// Whether new tokens are to be in the journal before the store is asked to take them: several hosts reach it, so that it
-    /// may lose what it has acknowledged, and be away for long.
+    /// Whether the journal must hold new tokens before they are written to the store. That is so if several hosts reach
+    /// the store, since such a store may lose acknowledged writes and be unreachable for a long time.
     package let journalsFirst: Bool
     package let incarnation: IncarnationID
     /// Drawn for this flight.
     package let claim: ClaimID
     package let refresh: RefreshRequest
-    /// The kills that are known when it begins.
+    /// The kills that are known when the flight begins.
     package let epochs: KillEpochs
     /// Drawn for this flight, evenly from 0 to 1.
     package let jitter: Double
@@ -62,40 +63,43 @@ package struct FlightParameters: Sendable {
     }
 }
 
-/// What a flight leaves behind.
+/// The result of a flight.
 package struct FlightOutcome: Equatable, Sendable {
-    /// How it ended.
+    /// How the flight ended.
     package enum Result: Equatable, Sendable {
         /// New tokens are durable in the store.
         case committed
-        /// The store holds what was asked for, or another grant: look at ``FlightOutcome/snapshot``.
+        /// The store already holds what was requested, or another grant; see ``FlightOutcome/snapshot``.
         case settled
         case failed(CredentialError)
     }
 
-    /// What those who wait are to be told.
+    /// The result for the waiters.
     package internal(set) var result: Result
-    /// The record as last read or written; `nil` if it never could be.
+    /// The record as last read or written; `nil` if it could never be read.
     package let snapshot: RecordSnapshot?
-    /// What the provider's answers said about Martlet's own client; nothing where they did not, or there were none.
+    /// What the provider's responses said about Martlet's own client; `nothing` if they said nothing or there were
+    /// none.
     package var lesson = ProviderHold.Lesson.nothing
-    /// The last reason for no tokens, for the log.
+    /// The last reason for having no tokens.
     package var failure: RefreshFailure?
-    /// Why there are no tokens, where the store did not take that: it stands in no record, and the claim stays.
+    /// Why there are no tokens, if the store did not accept that reason. No record contains it, and the claim stays.
     package var unwritten: CredentialError?
-    /// Set by the one flight that wrote into the record that its grant is dead.
+    /// Whether this flight wrote into the record that the grant is dead. Only one flight does so.
     package var declaredDead = false
-    /// Tokens the provider issued and the store has no place for any more: another grant or generation stands there.
+    /// Tokens that the provider issued and that can't be stored any more, since the record has another grant or
+    /// generation.
     package var dropped: TokenGrant?
-    /// The same of a refresh token that came alone.
+    /// The same for a refresh token that came without an access token.
     package var droppedRefreshToken: Secret?
-    /// What would have been stored with either.
+    /// The record that would have been stored with the dropped tokens.
     package var droppedRecord: AccountRecord?
-    /// Tokens that stand in the journal and not in the store: whoever takes this incarnation's journal over commits them.
+    /// Whether the journal holds tokens that the store does not have. The process that takes over this incarnation's
+    /// journal commits them.
     package var leavesJournal = false
-    /// What is known of another process's claim.
+    /// What is known about another process's claim.
     package var watch = ClaimWatch()
-    /// Times that the refresh token went, or may have gone, to the provider.
+    /// How many requests reached, or may have reached, the provider.
     package var uses = 0
 
     package init(_ result: Result, snapshot: RecordSnapshot?) {
@@ -104,35 +108,36 @@ package struct FlightOutcome: Equatable, Sendable {
     }
 }
 
-/// What the shell has to do next for a flight; each is answered by the event of the same name.
+/// The next action that the caller performs for a flight. The caller reports its result by the method named with each
+/// case.
 package enum FlightAction: Equatable, Sendable {
-    /// Read the account's record, and find out whether the incarnation that holds a claim in it is known dead →
+    /// Read the account's record, and find out whether the incarnation that holds a claim in it is known to be dead →
     /// ``Flight/didRead(_:isHolderDead:now:)``.
     case read
-    /// Ask whether this process may send to the provider now → ``Flight/didAdmit(_:now:)``.
+    /// Ask whether this process may send to the provider now → ``Flight/didAdmit(_:under:boundTo:now:)``.
     case admit
     /// Write the record by compare-and-set → ``Flight/didWrite(_:sentAt:now:)``.
     case write(AccountRecord, expecting: Version?)
-    /// Redeem the refresh token, unless its first byte can't leave by `sendBy` → ``Flight/didRedeem(_:now:)``.
+    /// Redeem the refresh token, unless its first byte can't be sent by `sendBy` → ``Flight/didRedeem(_:now:)``.
     case redeem(Secret, sendBy: BootInstant)
-    /// Have an access token minted, unless the request can't leave by `sendBy` → ``Flight/didRedeem(_:now:)``.
+    /// Mint an access token, unless the request can't be sent by `sendBy` → ``Flight/didRedeem(_:now:)``.
     case mint(sendBy: BootInstant)
-    /// Keep new tokens in the journal, since the store does not take them, or before it is asked to →
-    /// ``Flight/didJournal(_:now:)``.
+    /// Keep new tokens in the journal, because the store does not accept them or, with `isPrecaution`, before the store
+    /// is asked → ``Flight/didJournal(_:now:)``.
     case journal(AccountRecord, isPrecaution: Bool)
-    /// Serve those who wait from new tokens that the journal holds, before the store does → ``Flight/didPass(now:)``.
+    /// Serve the waiters with new tokens that the journal holds, before the store does → ``Flight/didPass(now:)``.
     case pass(AccountVault.Entry, receivedAt: BootInstant)
     /// Wait → ``Flight/didPause(_:)``.
     case pause(until: BootInstant)
-    /// Nothing more: the flight is over.
+    /// The flight is over. No action follows.
     case end(FlightOutcome)
 }
 
-/// Whether the process is going away.
+/// Whether the process is stopping.
 package enum Stopping: Comparable, Sendable {
     case no
-    /// Flights that hold a claim or a success end first.
+    /// Flights that hold a claim or a success finish first.
     case graceful
-    /// The time for that is over.
+    /// The time for a graceful stop is over.
     case now
 }

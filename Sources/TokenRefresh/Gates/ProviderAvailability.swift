@@ -1,19 +1,19 @@
 package import TokenModel
 
-/// How a provider stands with this process.
+/// Whether this process can send requests to a provider.
 package enum ProviderAvailability: Equatable, Sendable {
-    /// Nothing keeps requests from it.
+    /// Nothing keeps requests from the provider.
     case answering
-    /// It refuses the client, and is asked again at that moment; `nil`: it is being asked now.
+    /// The provider refuses the client and is asked again at `retryAt`; `nil` while a probe is in progress.
     case refusesClient(retryAt: BootInstant?)
-    /// It failed five times in a row, and is asked again at that moment.
+    /// The provider failed five times in a row and is asked again at `retryAt`; `nil` while a probe is in progress.
     case failing(retryAt: BootInstant?)
-    /// The same, and what answered last was something else in its place.
+    /// Like ``failing(retryAt:)``, but the last response came from another server in the provider's place.
     case notProvider(retryAt: BootInstant?)
 }
 
 extension ProviderAvailability {
-    /// The same in one word, as operators are shown it.
+    /// The availability in one word, for operators.
     package enum Word: String, Sendable {
         case answering
         case refusesClient = "refuses_client"
@@ -30,7 +30,7 @@ extension ProviderAvailability {
         }
     }
 
-    /// When it is asked again, where it is not asked now.
+    /// When the provider is asked again; `nil` if nothing keeps requests from it or a probe is in progress.
     package var retryAt: BootInstant? {
         switch self {
         case .answering: nil

@@ -1,44 +1,45 @@
 package import TokenModel
 
-/// Leaves a provider alone that fails whoever asks: after five failures in a row nothing is sent for 10 s, and then one
-/// request, of another account than last time, finds out. A longer rest could outlast tokens that were good for a while
-/// yet when the provider came back.
+/// A circuit breaker for a provider that fails for every account. After five failures in a row it sends nothing for
+/// 10 s. Then one request probes the provider; it belongs to another account than the one that failed last. A longer
+/// pause could last until tokens expire that were still valid when the provider came back.
 ///
 ///     closed ──five failures in a row──▶ open ──10 s, one admitted──▶ probing
 ///       ▲                                 ▲ ▲                           │
 ///       │                                 │ └─────────failed────────────┤
-///       │                                 └──no exchange, due at once───┤
-///       └──────────────an answer, by whomever────────────────────────────┘
+///       │                                 └──no exchange, retry at once─┤
+///       └──────────────a response, for any account──────────────────────┘
 ///
-/// A failure is a flight that got no answer that counts: nothing could be sent, the answer was lost, something else answered
-/// in the provider's place, or the provider said "later". The five are of at least two accounts: one account's trouble is not the others', and where there is but one,
-/// its own backoff, which all replicas share and which is never longer than 30 s unless the provider asks for that, says
-/// when it is tried again. A longer rest could let the provider's grace for a lost answer pass.
+/// A failure is a flight without a usable response: nothing could be sent, the response was lost, another server
+/// responded in the provider's place, or the provider asked us to retry later. The five failures belong to at least two
+/// accounts, since a problem of one account says nothing about the others. If the provider has only one account, that
+/// account's own backoff decides when to retry. All replicas share this backoff, and it is never longer than 30 s
+/// unless the provider asks for more. A longer pause could outlast the provider's grace period for a lost response.
 package struct ProviderBreaker: Equatable, Sendable {
-    /// What a flight learned about the provider.
+    /// What a flight found out about the provider.
     package enum Lesson: Equatable, Sendable {
-        /// It answered, whatever it said.
+        /// The provider responded, with whatever content.
         case responded
-        /// It could not be reached, gave no usable answer, or asked to wait.
+        /// The provider could not be reached, gave no usable response, or asked us to wait.
         case failed
-        /// Something else answered in its place.
+        /// Another server responded in the provider's place.
         case notProvider
         /// There was no exchange.
         case nothing
     }
 
-    /// What ``admit(_:of:isForced:now:)`` says.
+    /// The result of ``admit(_:of:isForced:now:)``.
     package enum Admission: Equatable, Sendable {
         case closed
-        /// Admitted, as the one that finds out.
+        /// Admitted as the probe.
         case probe
         case open(retryAfter: Duration)
     }
 
-    /// What is worth a line in the log.
+    /// A change that is worth a log entry.
     package enum Change: Equatable, Sendable { case opened, closed }
 
-    /// Failures without an answer between them.
+    /// Consecutive failures without a response between them.
     private struct Row: Equatable {
         var failures = 0
         var first: AccountID?
@@ -47,28 +48,28 @@ package struct ProviderBreaker: Equatable, Sendable {
 
     private enum State: Equatable {
         case closed(Row)
-        /// `last`: whose request failed last; `nil` where anybody may find out.
+        /// `last` is the account whose request failed last; `nil` if any account may probe.
         case open(until: BootInstant, last: AccountID?)
         case probing(last: AccountID?)
     }
 
     private var state = State.closed(Row())
-    /// Whether the last failure was something else's answer in the provider's place.
+    /// Whether the last failure was a response from another server in the provider's place.
     package private(set) var isNotProvider = false
 
     package init() {}
 
     private static let mostFailures = 5
     private static let pause = Duration.seconds(10)
-    /// How long an account that failed last lets the others go first. They may have nothing to ask.
+    /// How long the account that failed last lets other accounts go first. The others may have nothing to send.
     private static let precedence = Duration.seconds(5)
     private static let whileProbing = Duration.seconds(1)
 
-    /// How long to wait before asking would help; `nil` where ``admit(_:of:isForced:now:)`` would let it go.
+    /// How long to wait before a request would help; `nil` if ``admit(_:of:isForced:now:)`` would admit it.
     ///
     /// - Parameters:
-    ///   - accounts: how many the provider has.
-    ///   - isForced: an operator wants to know now.
+    ///   - accounts: the number of the provider's accounts.
+    ///   - isForced: whether an operator asked for an immediate refresh.
     package func obstacle(for account: AccountID, of accounts: Int, isForced: Bool, now: BootInstant) -> Duration? {
         switch self.state {
         case .closed: return nil
@@ -79,7 +80,7 @@ package struct ProviderBreaker: Equatable, Sendable {
         }
     }
 
-    /// Asks to send something. What is admitted must end in ``learned(_:of:probe:now:)``.
+    /// Asks for permission to send. Every admission must end in ``learned(_:of:probe:now:)``.
     package mutating func admit(
         _ account: AccountID,
         of accounts: Int,
@@ -94,9 +95,9 @@ package struct ProviderBreaker: Equatable, Sendable {
         return .probe
     }
 
-    /// Takes note of how an admitted flight ended.
+    /// Records how an admitted flight ended.
     ///
-    /// - Parameter probe: whether it had been admitted as the probe.
+    /// - Parameter probe: whether the flight was admitted as the probe.
     package mutating func learned(
         _ lesson: Lesson,
         of account: AccountID,
@@ -127,13 +128,14 @@ package struct ProviderBreaker: Equatable, Sendable {
         case (.nothing, .probing(let last)) where probe:
             self.state = .open(until: now, last: last)
             return nil
-        // Begun before it opened: what they say was known.
+        // These flights began before the breaker opened. Their failures are no news.
         case (.failed, _), (.notProvider, _), (.nothing, _):
             return nil
         }
     }
 
-    /// Lets anybody find out at once: the configuration was read again. A probe that is under way may be by the one before.
+    /// Lets any account probe at once, after a reload of the configuration. A probe in progress may still use the
+    /// previous configuration.
     package mutating func tryAgain(now: BootInstant) {
         switch self.state {
         case .closed: self.state = .closed(Row())
@@ -141,12 +143,12 @@ package struct ProviderBreaker: Equatable, Sendable {
         }
     }
 
-    /// Whether nothing is sent at the moment but a probe.
+    /// Whether nothing but a probe is sent at the moment.
     package var isOpen: Bool {
         if case .closed = self.state { false } else { true }
     }
 
-    /// When the next request may find out; `nil` where nothing is in its way, or one does so now.
+    /// When the next request may probe; `nil` if the breaker is closed or a probe is in progress.
     package var retryAt: BootInstant? {
         if case .open(let until, _) = self.state { until } else { nil }
     }

@@ -1,47 +1,49 @@
 package import TokenModel
 
-/// All that stands in one process between a provider's accounts and a request to it: the hold while it refuses the client,
-/// the breaker while it fails, the bound on requests that it does not answer, and the bucket that spreads requests.
+/// Everything that controls one process's requests to a provider: the hold while the provider refuses the client, the
+/// breaker while it fails, the limit on requests without a response, and the token bucket that spreads requests over
+/// time.
 ///
 ///     queue ──▶ wait for the moment ──▶ admit ──▶ send ──▶ learned
 ///       └──refused                        └──refused
 package struct ProviderGate: Sendable {
-    /// Why nothing is sent now.
+    /// Why no request is sent now.
     package enum Refusal: Equatable, Sendable {
         /// The provider refuses the client.
         case refusesClient(retryAfter: Duration)
-        /// It fails, whoever asks.
+        /// The provider fails for every account.
         case failing(retryAfter: Duration)
-        /// It answers nobody, and many wait for it.
+        /// The provider responds to nobody, and many requests wait for it.
         case unanswered(retryAfter: Duration)
-        /// Something else answers in its place, whoever asks.
+        /// Another server responds in the provider's place, for every account.
         case notProvider(retryAfter: Duration)
-        /// More is due than may be sent.
+        /// More requests are due than the rate allows.
         case crowded(retryAfter: Duration)
     }
 
-    /// What ``queue(_:isForced:patience:now:)`` says.
+    /// The result of ``queue(_:isForced:patience:now:)``.
     package enum Place: Equatable, Sendable {
-        /// To be admitted at this moment, not before.
+        /// The request may be admitted from this moment on, and not before.
         case at(BootInstant)
         case refused(Refusal)
     }
 
-    /// What was admitted must end with it in ``learned(_:_:by:of:now:)`` or ``withdraw(_:of:now:)``.
+    /// The proof of an admission. It must be passed to ``learned(_:_:by:of:now:)`` or ``withdraw(_:of:now:)`` in the
+    /// end.
     package struct Ticket: Equatable, Sendable {
-        /// Finds out whether the provider takes the client again.
+        /// Whether the request probes whether the provider accepts the client again.
         package let probesClient: Bool
-        /// Finds out whether the provider answers again.
+        /// Whether the request probes whether the provider responds again.
         package let probesAnswer: Bool
-        /// Of the configuration that it was given under.
+        /// The configuration generation at the admission.
         fileprivate let configGeneration: UInt64
     }
 
-    /// What is worth a line in the log.
+    /// Changes that are worth a log entry.
     package struct Changes: Equatable, Sendable {
-        /// The provider began to refuse the client (`true`), or takes it again.
+        /// `true` if the provider began to refuse the client, `false` if it accepts the client again.
         package var refusesClient: Bool?
-        /// It was given up for a while (`true`), or answers again.
+        /// `true` if the breaker opened, `false` if the provider responds again.
         package var isFailing: Bool?
 
         package init(refusesClient: Bool? = nil, isFailing: Bool? = nil) {
@@ -58,23 +60,24 @@ package struct ProviderGate: Sendable {
     /// How long callers wait for the provider.
     private var timeout: Duration
     private var isCrowded = false
-    /// Operators were told that something else answers in the provider's place, and the provider has not answered since.
+    /// Whether operators were told that another server responds in the provider's place, and the provider has not
+    /// responded since.
     private var isToldNotProvider = false
-    /// Since when ``isHeld``; `nil` where it is not.
+    /// Since when ``isHeld`` is true; `nil` if it is false.
     package private(set) var heldSince: BootInstant?
-    /// Another after each reload, and of each gate.
+    /// A random number, drawn anew for each gate and at each reload.
     private var configGeneration = UInt64.random(in: .min ... .max)
 
     /// - Parameters:
-    ///   - accounts: how many the provider has.
-    ///   - timeout: how long callers wait for it.
+    ///   - accounts: the number of the provider's accounts.
+    ///   - timeout: how long callers wait for the provider.
     package init(_ rate: RefreshRate, accounts: Int, timeout: Duration = .seconds(8)) {
         self.bucket = RefreshBucket(rate)
         self.accounts = accounts
         self.timeout = timeout
     }
 
-    /// Goes by what the configuration says now; whatever was in the way may have come of the one before.
+    /// Applies a new configuration. Holds may end, since the previous configuration may have caused them.
     package mutating func reload(
         _ rate: RefreshRate,
         accounts: Int,
@@ -88,16 +91,16 @@ package struct ProviderGate: Sendable {
         self.isToldNotProvider = false
         self.hold.tryAgain(now: now)
         self.breaker.tryAgain(now: now)
-        // Of one account alone no failure says anything of the provider.
+        // With one account alone, no failure says anything about the provider as a whole.
         if accounts < 2 { self.breaker = ProviderBreaker() }
         self.noteHold(at: now)
     }
 
-    /// Takes a place among what is to be sent. One that is not used must be given back.
+    /// Reserves a place in the queue of requests to send. A place that is not used must be given back.
     ///
     /// - Parameters:
-    ///   - isForced: an operator wants to know now.
-    ///   - patience: how long the request can wait for its moment.
+    ///   - isForced: whether an operator asked for an immediate refresh.
+    ///   - patience: how long the request can wait for its turn.
     package mutating func queue(
         _ account: AccountID,
         isForced: Bool,
@@ -119,14 +122,15 @@ package struct ProviderGate: Sendable {
         }
     }
 
-    /// Gives a place back that is not used.
+    /// Gives back an unused place.
     package mutating func giveBack() {
         self.bucket.giveBack()
     }
 
-    /// Whether requests began, or ceased, to wait for their moment since this was asked last: worth a line in the log.
+    /// Whether requests began (`true`) or stopped (`false`) waiting for their turn since the last call; `nil` without a
+    /// change. Such a change is worth a log entry.
     ///
-    /// - Parameter wait: of the one that has just taken a place.
+    /// - Parameter wait: the wait of the request that has just reserved a place.
     package mutating func crowding(wait: Duration, now: BootInstant) -> Bool? {
         if !self.isCrowded, wait > .zero {
             self.isCrowded = true
@@ -137,7 +141,7 @@ package struct ProviderGate: Sendable {
         return false
     }
 
-    /// Asks to send, when the moment has come.
+    /// Asks for permission to send, at the moment that ``queue(_:isForced:patience:now:)`` returned.
     package mutating func admit(
         _ account: AccountID,
         isForced: Bool,
@@ -162,28 +166,28 @@ package struct ProviderGate: Sendable {
         )
     }
 
-    /// A ``Refusal`` where an error is asked for.
+    /// A ``Refusal`` as an `Error`.
     package struct Refused: Error, Equatable { package let refusal: Refusal }
 
-    /// What was admitted is not sent after all.
+    /// Cancels an admission whose request is not sent.
     package mutating func withdraw(_ ticket: Ticket, of account: AccountID, now: BootInstant) {
         _ = self.learned(.nothing, .nothing, by: ticket, of: account, now: now)
         self.giveBack()
     }
 
-    /// A token request of `account` is on its way.
+    /// Records that a token request of `account` is being sent.
     package mutating func sent(for account: AccountID, now: BootInstant) {
         self.unanswered.sent(for: account, now: now)
     }
 
-    /// It is over.
+    /// Records that the token request of `account` has ended.
     package mutating func ended(for account: AccountID, wasAnswered: Bool, now: BootInstant) {
         self.unanswered.ended(for: account, wasAnswered: wasAnswered, now: now)
     }
 
-    /// Takes note of how a flight ended.
+    /// Records how a flight ended.
     ///
-    /// - Parameter ticket: `nil` for one that was not admitted.
+    /// - Parameter ticket: `nil` for a flight that was not admitted.
     package mutating func learned(
         _ client: ProviderHold.Lesson,
         _ answer: ProviderBreaker.Lesson,
@@ -193,7 +197,7 @@ package struct ProviderGate: Sendable {
     ) -> Changes {
         guard let ticket else { return Changes() }
         var changes = Changes()
-        // A reload has given a probe's place to the next one.
+        // After a reload, another request may be the probe.
         let holdsPlace = ticket.configGeneration == self.configGeneration
         if self.hold.learned(client, probe: holdsPlace && ticket.probesClient, now: now) {
             changes.refusesClient = self.hold.isHeld
@@ -210,9 +214,9 @@ package struct ProviderGate: Sendable {
         return changes
     }
 
-    /// Takes note that operators are told that something else answers in the provider's place.
+    /// Records that operators are told that another server responds in the provider's place.
     ///
-    /// - Returns: whether that is new.
+    /// - Returns: whether this is new.
     package mutating func tellsNotProvider() -> Bool {
         defer { self.isToldNotProvider = true }
         return !self.isToldNotProvider
@@ -226,7 +230,7 @@ package struct ProviderGate: Sendable {
         self.heldSince = self.isHeld ? self.heldSince ?? now : nil
     }
 
-    /// What an operator is told of the provider.
+    /// The provider's availability, for operators.
     package var availability: ProviderAvailability {
         if self.hold.isHeld { return .refusesClient(retryAt: self.hold.retryAt) }
         if self.breaker.isOpen {
@@ -236,9 +240,9 @@ package struct ProviderGate: Sendable {
         return .answering
     }
 
-    /// Whether it was given up for a while, since it fails.
+    /// Whether the breaker is open because the provider fails.
     package var isFailing: Bool { self.breaker.isOpen }
 
-    /// Whether nothing is sent at the moment but a probe.
+    /// Whether nothing but a probe is sent at the moment.
     package var isHeld: Bool { self.availability != .answering }
 }

@@ -1,20 +1,20 @@
 package import TokenModel
 
-/// Keeps a provider from being asked again and again while it refuses Martlet's own client: one probe after 30 s, and
-/// then at twice the distance each time, up to 5 min. The provider's accounts stay alive.
+/// Limits requests to a provider while it refuses Martlet's own client: one probe after 30 s, then after twice the
+/// interval each time, up to 5 min. The provider's accounts stay alive.
 ///
 ///     open ──refused──▶ held ──time over, one admitted──▶ probing ──accepted──▶ open
 ///                        ▲ ▲                                 │
-///                        │ └──────── refused, or no answer ──┤
-///                        └──── nothing was sent, due at once ┘
+///                        │ └────── refused, or no response ──┤
+///                        └── nothing was sent, retry at once ┘
 package struct ProviderHold: Equatable, Sendable {
-    /// What a flight learned about the client registration.
+    /// What a flight found out about the client registration.
     package enum Lesson: Equatable, Sendable {
-        /// The provider answered about the grant: it knows the client.
+        /// The provider's response concerned the grant, so it knows the client.
         case accepted
-        /// `invalid_client` and its kin.
+        /// The provider responded `invalid_client` or a similar error.
         case refused
-        /// There was an exchange, and nothing in it says anything about the client.
+        /// There was an exchange, but its result says nothing about the client.
         case silence
         /// There was no exchange.
         case nothing
@@ -33,9 +33,9 @@ package struct ProviderHold: Equatable, Sendable {
     private static let firstDistance = Duration.seconds(30)
     private static let longestDistance = Duration.seconds(300)
 
-    /// Asks to send something. What is admitted must end in ``learned(_:probe:now:)``.
+    /// Asks for permission to send. Every admission must end in ``learned(_:probe:now:)``.
     ///
-    /// - Parameter isForced: an operator wants to know now.
+    /// - Parameter isForced: whether an operator asked for an immediate refresh.
     package mutating func admit(isForced: Bool = false, now: BootInstant) -> Admission {
         if let wait = self.obstacle(isForced: isForced, now: now) { return .held(retryAfter: wait) }
         guard case .held(_, let distance) = self.state else { return .open }
@@ -43,7 +43,7 @@ package struct ProviderHold: Equatable, Sendable {
         return .probe
     }
 
-    /// How long to wait before asking would help; `nil` where ``admit(isForced:now:)`` would let it go.
+    /// How long to wait before a request would help; `nil` if ``admit(isForced:now:)`` would admit it.
     package func obstacle(isForced: Bool, now: BootInstant) -> Duration? {
         switch self.state {
         case .open: nil
@@ -52,16 +52,16 @@ package struct ProviderHold: Equatable, Sendable {
         }
     }
 
-    /// What ``admit(now:)`` says.
+    /// The result of ``admit(isForced:now:)``.
     package enum Admission: Equatable, Sendable {
         case open
-        /// Admitted, as the one that finds out.
+        /// Admitted as the probe.
         case probe
         case held(retryAfter: Duration)
     }
 
-    /// Lets the next one probe at once: the configuration was read again. A probe that is under way may be by the one
-    /// before.
+    /// Lets the next request probe at once, after a reload of the configuration. A probe in progress may still use the
+    /// previous configuration.
     package mutating func tryAgain(now: BootInstant) {
         switch self.state {
         case .open: return
@@ -69,18 +69,18 @@ package struct ProviderHold: Equatable, Sendable {
         }
     }
 
-    /// Whether nothing is sent at the moment but a probe.
+    /// Whether nothing but a probe is sent at the moment.
     package var isHeld: Bool { self.state != .open }
 
-    /// When the next probe may go; `nil` where nothing is in its way, or one is under way.
+    /// When the next probe may be sent; `nil` if the hold is open or a probe is in progress.
     package var retryAt: BootInstant? {
         if case .held(let until, _) = self.state { until } else { nil }
     }
 
-    /// Takes note of how an admitted flight ended.
+    /// Records how an admitted flight ended.
     ///
-    /// - Parameter probe: whether it had been admitted as the probe.
-    /// - Returns: whether this changed between held and open: worth a line in the log.
+    /// - Parameter probe: whether the flight was admitted as the probe.
+    /// - Returns: whether the state changed between held and open, which is worth a log entry.
     package mutating func learned(_ lesson: Lesson, probe: Bool, now: BootInstant) -> Bool {
         switch (lesson, self.state) {
         case (.accepted, .open):

@@ -1,7 +1,7 @@
 package import TokenModel
 
-/// How often one account may be refreshed: once per half of its token's lifetime, or 5 times in 30 s, whichever
-/// allows more. It ends loops that nothing else sees, such as an issuer whose tokens end at once.
+/// Limits how often one account may be refreshed: once per half of its token's lifetime or 5 times in 30 s, whichever
+/// allows more. It stops loops that nothing else detects, such as an issuer whose tokens expire at once.
 package struct RefreshLimit: Equatable, Sendable {
     private var recent: [BootInstant] = []
 
@@ -9,13 +9,13 @@ package struct RefreshLimit: Equatable, Sendable {
 
     private static let burst = 5
     private static let window = Duration.seconds(30)
-    /// A lifetime of nothing must not lift the limit.
+    /// A lifetime of zero must not lift the limit.
     private static let shortestSpacing = Duration.seconds(1)
 
-    /// Counts one more refresh at `now`, if it is allowed.
+    /// Counts another refresh at `now` if it is allowed.
     ///
-    /// - Parameter lifetime: the current access token's; `nil` where there is none.
-    /// - Returns: `nil` when allowed, else how long to wait.
+    /// - Parameter lifetime: the current access token's lifetime; `nil` if there is no access token.
+    /// - Returns: `nil` if the refresh is allowed, otherwise how long to wait.
     package mutating func admit(lifetime: Duration?, now: BootInstant) -> Duration? {
         self.recent.removeAll { $0.duration(to: now) >= Self.window }
         if self.recent.count >= Self.burst, let oldest = self.recent.first, let latest = self.recent.last {
@@ -29,20 +29,21 @@ package struct RefreshLimit: Equatable, Sendable {
         return nil
     }
 
-    /// Takes the last one back: nothing was sent to the provider.
+    /// Takes the last refresh back, since nothing was sent to the provider.
     package mutating func giveBack() {
         _ = self.recent.popLast()
     }
 }
 
-/// Spreads the requests to one provider over time, by the rate that it is given: a bucket that fills steadily, and from
-/// which each request takes one. Who finds it empty gets a moment in the future, and each its own.
+/// Spreads the requests to one provider over time with a token bucket, which fills at the configured rate. Each request
+/// takes one token from it. A request that finds the bucket empty gets a moment in the future; no two such requests get
+/// the same moment.
 package struct RefreshBucket: Equatable, Sendable {
-    /// Where a request stands.
+    /// When a request may be sent.
     package enum Place: Equatable, Sendable {
-        /// It may go at this moment, or now where that has passed.
+        /// The request may be sent at this moment, or now if the moment has passed.
         case at(BootInstant)
-        /// It would have to wait for longer than it can; nothing is taken.
+        /// The request would have to wait longer than it can. Nothing is taken.
         case none(retryAfter: Duration)
     }
 
@@ -54,14 +55,14 @@ package struct RefreshBucket: Equatable, Sendable {
         self.rate = rate
     }
 
-    /// Rounded up, so that no more than the rate goes.
+    /// Rounded up, so that the rate is never exceeded.
     private var interval: Duration {
         .nanoseconds((1_000_000_000 + Int64(self.rate.perSecond) - 1) / Int64(self.rate.perSecond))
     }
 
-    /// Takes one, ahead of time if need be.
+    /// Takes one token, in advance if the bucket is empty.
     ///
-    /// - Parameter patience: how long the request can wait.
+    /// - Parameter patience: the longest time that the request can wait.
     package mutating func take(patience: Duration, now: BootInstant) -> Place {
         let fullAt = max(self.fullAt, now)
         let moment = fullAt.advanced(by: .zero - self.interval * (self.rate.burst - 1))
@@ -71,22 +72,22 @@ package struct RefreshBucket: Equatable, Sendable {
         return .at(max(moment, now))
     }
 
-    /// Puts one back: what it was taken for is not sent.
+    /// Puts one token back, since its request is not sent.
     package mutating func giveBack() {
         self.fullAt = self.fullAt.advanced(by: .zero - self.interval)
     }
 
-    /// Whether at least half of the burst could go at once.
+    /// Whether at least half of the burst could be sent at once.
     package func isRelieved(at now: BootInstant) -> Bool {
         now.duration(to: self.fullAt) <= self.interval * (self.rate.burst / 2)
     }
 }
 
-/// How fast a process sends token requests to one provider, at the most.
+/// The maximum rate at which a process sends token requests to one provider.
 package struct RefreshRate: Equatable, Sendable {
-    /// In the long run.
+    /// Requests per second in the long run.
     package let perSecond: Int
-    /// At once, after a time of rest.
+    /// Requests that may be sent at once after an idle time.
     package let burst: Int
 
     /// Numbers below 1 count as 1.

@@ -1,11 +1,11 @@
 package import TokenModel
 
-/// Bounds how many token requests wait for one provider that answers none of them.
+/// Limits how many token requests wait for one provider that responds to none of them.
 ///
-/// A token request is listened for long after its callers were told that it failed: hanging up would lose what the provider
-/// has rotated. Were new ones sent all the while, a provider that hangs would collect one connection for each account. So
-/// while 64 have gone unanswered for longer than a caller waits, and none was answered within that time, one is sent every
-/// 2 s to find out.
+/// Martlet waits for the response to a token request long after its callers were told that the refresh failed, since
+/// closing the connection would lose what the provider has rotated. If new requests were sent meanwhile, a provider
+/// that hangs would collect one connection per account. So one request every 2 s probes the provider while 64 requests
+/// have had no response for longer than a caller waits and no response came within that time.
 package struct UnansweredRequests: Equatable, Sendable {
     private var sentAt: [AccountID: BootInstant] = [:]
     private var answeredAt: BootInstant?
@@ -16,16 +16,16 @@ package struct UnansweredRequests: Equatable, Sendable {
     static let most = 64
     static let probeInterval = Duration.seconds(2)
 
-    /// A token request of `account` is on its way.
+    /// Records that a token request of `account` is being sent.
     package mutating func sent(for account: AccountID, now: BootInstant) { self.sentAt[account] = now }
 
-    /// It is over. Harmless where none was on its way.
+    /// Records that the token request of `account` has ended. Has no effect if there is none.
     package mutating func ended(for account: AccountID, wasAnswered: Bool, now: BootInstant) {
         guard self.sentAt.removeValue(forKey: account) != nil, wasAnswered else { return }
         self.answeredAt = now
     }
 
-    /// How long to wait before asking would help; `nil` where a request may be sent.
+    /// How long to wait before a request would help; `nil` if a request may be sent.
     ///
     /// - Parameter timeout: how long callers wait for the provider.
     package func obstacle(timeout: Duration, now: BootInstant) -> Duration? {
@@ -36,6 +36,6 @@ package struct UnansweredRequests: Equatable, Sendable {
         return wait > .zero ? wait : nil
     }
 
-    /// A request is about to be sent: it is the one that finds out, where others are held up.
+    /// Records that a request is about to be sent. It is the probe if other requests are held up.
     package mutating func admitted(now: BootInstant) { self.probedAt = now }
 }

@@ -6,9 +6,10 @@ internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
-/// Going by the kill log.
+/// How the engine applies the kill log.
 extension RefreshEngine {
-    /// From its return on no dead credential is given, and those who waited for one of a killed account have been told so.
+    /// Applies the kills. When this returns, no dead credential is handed out any more, and the waiters of killed
+    /// accounts have got their errors.
     package func apply(_ epochs: KillEpochs) {
         let now = self.timepiece.now.boot
         let served = self.state.withLock { state in
@@ -27,15 +28,15 @@ extension RefreshEngine {
         self.settle(served)
     }
 
-    /// Whether the configuration has the account. Nobody is asked.
+    /// Whether the configuration has the account. Reads neither the store nor the provider.
     package func isConfigured(_ account: AccountID) -> Bool { self.plan(of: account) != nil }
 
-    /// Reads an account's record anew: another process has put other tokens there.
+    /// Reads an account's record again, since another process has written other tokens.
     package func reread(_ account: AccountID) async {
         await self.look(at: account)
     }
 
-    /// What the kill log says of a record that is about to be used, by a read of the log that came after the record's.
+    /// The kill log's verdict on a record that is about to be used. The log is read after the record.
     func evaluate(_ record: AccountRecord?, of plan: AccountConfiguration) async -> (
         refusal: CredentialError?, epochs: KillEpochs
     ) {
@@ -48,7 +49,7 @@ extension RefreshEngine {
         return (Self.refusal(of: record, of: plan, by: epochs), epochs)
     }
 
-    /// Why a record may not be used by these kills.
+    /// Why these kills forbid the use of a record; `nil` if they do not.
     static func refusal(of record: AccountRecord?, of plan: AccountConfiguration, by epochs: KillEpochs)
         -> CredentialError?
     {
@@ -60,8 +61,8 @@ extension RefreshEngine {
         }
     }
 
-    /// A kill, or the account's removal, may have come since a flight's claim: then what it has stored was born dead, and
-    /// what it found no place for must not live on at the provider.
+    /// Looks for a kill or removal since a flight's claim. Tokens that the flight has stored are then dead from the
+    /// start, and tokens that it could not store must not live on at the provider.
     func lookForKill(after outcome: FlightOutcome, _ plan: AccountConfiguration) async {
         if let dropped = outcome.droppedRecord {
             return await self.revokeIfDead(dropped, outcome, plan)
@@ -79,7 +80,7 @@ extension RefreshEngine {
 }
 
 extension RefreshEngine {
-    /// Has the tokens of a record revoked, if they were killed, that gives way in any case.
+    /// Has the killed tokens of a record revoked. The record gets overwritten in any case.
     func takeAwayIfPossible(_ record: AccountRecord, of account: AccountID) async {
         do throws(StoreError) {
             try await self.kills.takeAway(record, of: account)
@@ -91,15 +92,17 @@ extension RefreshEngine {
         }
     }
 
-    /// What an import has replaced is dropped and not revoked; what a kill or a removal covers is.
+    /// Revokes dropped tokens that a kill or a removal covers. Tokens that an import has replaced are dropped without
+    /// being revoked.
     private func revokeIfDead(_ dropped: AccountRecord, _ outcome: FlightOutcome, _ plan: AccountConfiguration) async {
         do throws(StoreError) {
             _ = try await self.kills.read()
             return await self.takeAwayIfPossible(dropped, of: plan.account)
         } catch {
-            // At the end of the process the log is read no more. What is dead by the kills that are known stays dead.
+            // At the end of the process the log is not read any more. Tokens that the known kills cover stay dead.
             await self.takeAwayIfPossible(dropped, of: plan.account)
-            // Nobody can say whether it was killed since; it was, or was removed, where nothing took its place.
+            // We can't tell whether the record was killed since. It was killed or removed if no other tokens took its
+            // place.
             guard outcome.snapshot?.entry?.record.tokens == nil else { return }
         }
         let endpoint = plan.endpoint.sending(onlyTo: dropped.binding.issuer)
@@ -112,32 +115,32 @@ extension RefreshEngine {
     }
 }
 
-/// What the engine asks of the kill switch.
+/// The engine's view of the kill switch.
 package protocol KillReader: Sendable {
-    /// The kills there are, by a read of the log that began after this call. This process is fenced against all of them.
+    /// All kills, from a read of the log that begins after this call. This process is fenced against all of them.
     func read() async throws(StoreError) -> KillEpochs
 
-    /// Tells all replicas that an account has other tokens by an import, or, where there is no `grant`, that those it had
-    /// are dead. Durable, and heeded by this process, when it returns.
+    /// Tells all replicas that an import gave the account other tokens or, without a `grant`, that its previous tokens
+    /// are dead. When this returns, the entry is durable and this process obeys it.
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError)
 
-    /// The grant that the last import into the account began, as far as this process has read the log; `nil` where there was
-    /// none. Nothing is read: this may be asked while the log is being followed.
+    /// The grant that the last import into the account began, as far as this process has read the log; `nil` if there
+    /// was none. This reads nothing, so it may be called while the log is being followed.
     func lastImport(of account: AccountID) -> GrantID?
 
-    /// Has the tokens of a record revoked that is about to be written over, or that never got a place, if they were
-    /// killed: nobody would find them afterwards. Harmless where that was done before.
+    /// Has the killed tokens of a record revoked that is about to be overwritten or that was never stored. Nobody would
+    /// find these tokens afterwards. A second call does no harm.
     ///
-    /// - Throws: where they can't be written down for that.
+    /// - Throws: a `StoreError` if the tokens can't be recorded for the revocation.
     func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError)
 
-    /// Tokens of an account that were taken away before, by whatever, and that their providers have not revoked yet: each
-    /// is unreachable by now, and its provider is asked by itself.
+    /// Tokens of an account that were taken away earlier for any reason and that their providers have not revoked yet.
+    /// Each is reported as unreachable, and its provider is asked again automatically.
     ///
-    /// - Parameter settled: tokens that are not among them, whatever is written down: their providers have just been asked.
+    /// - Parameter settled: tokens to leave out even if they are recorded, since their providers have just been asked.
     func unrevoked(of account: AccountID, besides settled: [Secret]) async throws(StoreError) -> [ForgottenToken]
 
-    /// Tokens were stored that were dead by then: they are to be revoked.
+    /// Reports that tokens were stored that were already dead, so that they get revoked.
     func storedDead()
 }
 

@@ -1,56 +1,56 @@
 package import TokenModel
 
-/// What is to be done for nobody: each provider's accounts in a schedule of their own, and a bound on what is under way
-/// there at once.
+/// The background work: a schedule of accounts for each provider, and a limit on the errands in progress there. An
+/// errand is a background read or refresh of one account, which no caller waits for.
 ///
-/// A provider at its bound is passed over until one of its errands ends, or has taken longer than callers wait, so that one
-/// that hangs holds up no other.
+/// A provider at its limit is skipped until one of its errands ends or has taken longer than callers wait. So a
+/// provider that hangs delays no other one.
 package struct Agenda: Sendable {
-    /// How many records of one provider's accounts are read, or refreshed, at once for nobody.
+    /// The maximum number of errands in progress per provider.
     package static let mostErrands = 8
 
     private struct Page: Sendable {
         var schedule = Schedule()
-        /// Whose errands are under way, and until when each counts.
+        /// The accounts with an errand in progress, and until when each errand counts.
         var errands: [AccountID: BootInstant] = [:]
 
-        /// When there is room for another, if none ends before.
+        /// When another errand may begin if none ends before.
         var roomAt: BootInstant {
             let excess = self.errands.count - Agenda.mostErrands
             return excess < 0 ? .distantPast : self.errands.values.sorted()[excess]
         }
     }
 
-    /// In an array, so that looking through them copies none.
+    /// An array, so that iterating copies no page.
     private var pages: [Page] = []
     private var indices: [ProviderID: Int] = [:]
 
     package init() {}
 
-    /// Puts an account's moment in place of the one it had; `nil` takes it out.
+    /// Sets an account's due time, in place of any earlier one; `nil` removes the account.
     package mutating func set(_ due: BootInstant?, for account: AccountID, of provider: ProviderID) {
         self.pages[self.page(of: provider)].schedule.set(due, for: account)
     }
 
-    /// The earliest moment at which an errand may begin; `nil`: none.
+    /// The earliest moment at which an errand may begin; `nil` if there is none.
     package var next: BootInstant? {
         mutating get { self.earliest()?.due }
     }
 
-    /// Takes out the account whose moment has come, the earliest of those whose provider has room.
+    /// Removes and returns the account with the earliest due time that has come, among providers below their limit.
     package mutating func takeDue(at now: BootInstant) -> AccountID? {
         guard let (due, index) = self.earliest(), due <= now else { return nil }
         return self.pages[index].schedule.takeDue(at: now)
     }
 
-    /// An errand of one of the provider's accounts begins.
+    /// Records that an errand of an account begins.
     ///
-    /// - Parameter until: when it ceases to count, although it has not ended.
+    /// - Parameter until: when the errand stops counting, even if it has not ended.
     package mutating func begin(_ account: AccountID, of provider: ProviderID, until: BootInstant) {
         self.pages[self.page(of: provider)].errands[account] = until
     }
 
-    /// One of them has ended.
+    /// Records that the account's errand has ended.
     package mutating func end(_ account: AccountID, of provider: ProviderID) {
         self.pages[self.page(of: provider)].errands[account] = nil
     }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Wakes the one who rests beside it. A ring that nobody hears is kept for the next who waits.
+/// Wakes a waiting task. A ring without a waiting task is kept for the next call of ``wait()``.
 final class Bell: Sendable {
     private enum State {
         case silent
@@ -22,7 +22,8 @@ final class Bell: Sendable {
         waiter?.resume()
     }
 
-    /// Comes back when the bell rings, or has rung since the last time, or the task is cancelled. One waits at a time.
+    /// Returns when the bell rings, has rung since the last call, or the task is cancelled. Only one task may wait at a
+    /// time.
     func wait() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -1,18 +1,18 @@
 package import TokenModel
 internal import TokenStorage
 
-/// When a provider's accounts are refreshed without anybody waiting for it.
+/// When a provider's accounts are refreshed in the background.
 package struct RefreshTiming: Equatable, Sendable {
-    /// How an access token that is in use is replaced.
+    /// When an access token in use is replaced.
     package enum Mode: Sendable {
-        /// Before it ends, by ``Freshness/margin(ofLifetime:)``.
+        /// Before it expires, by ``Freshness/margin(ofLifetime:)``.
         case ahead
-        /// When it has ended: where a refresh kills the old access token.
+        /// When it has expired. For providers where a refresh invalidates the old access token.
         case onExpiry
     }
 
     package var mode: Mode
-    /// How long a refresh token is left unused.
+    /// How long a refresh token may stay unused.
     package var keepAlive: Duration
 
     package init(mode: Mode = .ahead, keepAlive: Duration = .seconds(24 * 3_600)) {
@@ -20,18 +20,19 @@ package struct RefreshTiming: Equatable, Sendable {
         self.keepAlive = keepAlive
     }
 
-    /// Since providers have not thought of it, a refresh token may end by a date that refreshes do not move. Coming
-    /// ever nearer to it must end somewhere.
+    /// The minimum age of a token set that is refreshed before its refresh token expires. At some providers a refresh
+    /// token has a fixed end date that refreshes do not move. Without a minimum the refreshes would follow each other
+    /// faster and faster as that date comes nearer.
     private static let leastAge = Duration.seconds(30)
-    /// What was due long ago, at a start after a long pause, is spread over this time.
+    /// Refreshes that were due long ago, at a start after a long pause, are spread over this time.
     private static let longestSpread = Duration.seconds(600)
 
-    /// When the token set of `snapshot` is to be refreshed; `nil` where nothing asks for it or nothing can help.
+    /// When to refresh the token set of `snapshot`; `nil` if nothing requires a refresh or a refresh can't help.
     ///
     /// - Parameters:
     ///   - isUsed: whether a request has carried its access token.
-    ///   - mints: whether the account has no refresh token to keep alive.
-    ///   - jitter: drawn once for this token set, evenly from 0 to 1, so that replicas and accounts come apart.
+    ///   - mints: whether the account mints its tokens, so that there is no refresh token to keep alive.
+    ///   - jitter: drawn once for this token set, evenly from 0 to 1, so that replicas and accounts spread out.
     package func due(
         _ snapshot: RecordSnapshot,
         isUsed: Bool,
@@ -51,7 +52,7 @@ package struct RefreshTiming: Equatable, Sendable {
         return snapshot.retryAt.map { max($0, due) } ?? due
     }
 
-    /// Whether a refresh before its time costs no access token that is still good.
+    /// Whether an early refresh invalidates no access token that is still valid.
     package func mayReplace(_ snapshot: RecordSnapshot, now: BootInstant) -> Bool {
         switch self.mode {
         case .ahead: true
@@ -64,7 +65,8 @@ package struct RefreshTiming: Equatable, Sendable {
     {
         guard let end = snapshot.freshness.usableUntil else { return nil }
         let lifetime = min(max(tokens.lifetime, .zero), Freshness.longestLifetime)
-        // Nobody has asked for it within its life and another: whoever does waits for a refresh.
+        // Nobody has used the token within its lifetime and another lifetime after that. The next caller waits for a
+        // refresh.
         guard now < end.advanced(by: lifetime) else { return nil }
         switch self.mode {
         case .ahead: return Self.early(end, margin: Freshness.margin(ofLifetime: lifetime), jitter)
@@ -94,7 +96,7 @@ package struct RefreshTiming: Equatable, Sendable {
         return due < end ? due : nil
     }
 
-    /// Up to a quarter of the margin later than the margin says.
+    /// The time of an early refresh: up to a quarter of the margin after the start of the margin.
     private static func early(_ end: BootInstant, margin: Duration, _ jitter: Double) -> BootInstant {
         end.advanced(by: .zero - margin * (1 - jitter / 4))
     }

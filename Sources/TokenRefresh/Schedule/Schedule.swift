@@ -1,8 +1,8 @@
 package import TokenModel
 
-/// Which account is to be looked after when: one moment each, the earliest first.
+/// One due time per account, the earliest first.
 ///
-/// A heap whose outdated entries are passed over when they come up, so that moving an account costs no search.
+/// A heap. Outdated entries are skipped when they reach the top, so that changing a due time needs no search.
 package struct Schedule: Sendable {
     private struct Entry: Sendable {
         let due: BootInstant
@@ -18,7 +18,7 @@ package struct Schedule: Sendable {
 
     package init() {}
 
-    /// Puts an account's moment in place of the one it had; `nil` takes it out.
+    /// Sets an account's due time, in place of any earlier one; `nil` removes the account.
     package mutating func set(_ due: BootInstant?, for account: AccountID) {
         guard self.dues[account] != due else { return }
         self.dues[account] = due
@@ -26,7 +26,7 @@ package struct Schedule: Sendable {
         if self.heap.count > 2 * self.dues.count + 64 { self.rebuild() }
     }
 
-    /// The earliest moment there is.
+    /// The earliest due time; `nil` if there is none.
     package var next: BootInstant? {
         mutating get {
             self.dropOutdated()
@@ -34,7 +34,7 @@ package struct Schedule: Sendable {
         }
     }
 
-    /// Takes out the account whose moment has come, the earliest of them.
+    /// Removes and returns the account with the earliest due time, if that has come.
     package mutating func takeDue(at now: BootInstant) -> AccountID? {
         self.dropOutdated()
         guard let first = self.heap.first, first.due <= now else { return nil }

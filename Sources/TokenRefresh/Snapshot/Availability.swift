@@ -1,24 +1,25 @@
 package import TokenModel
 package import TokenStorage
 
-/// What can be had of an account as it was last seen.
+/// What an account offers, according to its record as last seen.
 package enum Availability: Equatable, Sendable {
     case usable(UpstreamCredential)
-    /// No credential, and a refresh is not to be tried now, or can't help.
+    /// There is no credential, and a refresh must not be tried now or can't help.
     case blocked(CredentialError)
-    /// A refresh would help, and nothing in the record speaks against it.
+    /// A refresh would help, and nothing in the record forbids it.
     case refreshable
 }
 
 extension RecordSnapshot {
-    /// What can be had for `refresh` at `now`.
+    /// What the account offers for `refresh` at `now`.
     ///
     /// - Parameters:
-    ///   - binding: whom the configuration lets the account's tokens go to. Tokens made for anyone else are neither used
-    ///     nor spent.
-    ///   - epochs: the kills that are known. What is dead by them is as good as not there.
-    ///   - mints: whether the account's tokens are minted. It is never empty, and a mint may take the place of an access
-    ///     token that was made for somebody else: nothing stored is sent. A refresh token is not thrown away so.
+    ///   - binding: the provider, issuer and client that the configuration allows the account's tokens to be sent to.
+    ///     Tokens issued for anyone else are neither used nor spent.
+    ///   - epochs: the known kills. Tokens that they kill count as absent.
+    ///   - mints: whether the account's tokens are minted. Such an account is never empty, and a mint may replace an
+    ///     access token that was issued for somebody else, since nothing stored is sent. A mint never replaces a
+    ///     refresh token that was issued for somebody else.
     package func availability(
         of account: AccountID,
         bound binding: AccountRecord.Binding,
@@ -47,7 +48,8 @@ extension RecordSnapshot {
         if let credential, !self.freshness.isDoubtful, refresh.ripe != record.tokenVersion {
             return .usable(credential)
         }
-        // Where an issuer has its token endpoint says nothing of access tokens: those go on until they end.
+        // The location of an issuer's token endpoint does not matter for access tokens. They stay usable until they
+        // expire.
         if isOurs,
             let obstacle = boundElsewhere
                 ?? self.obstacle(account, record, mints: mints, isForced: refresh.isForced, at: now)
@@ -57,8 +59,8 @@ extension RecordSnapshot {
         return .refreshable
     }
 
-    /// What keeps the refresh token from being sent to whom `binding` names; `nil` where it may, or there is none that would
-    /// be.
+    /// Why the refresh token must not be sent to the configured `binding`; `nil` if it may be sent or none would be
+    /// sent.
     func issuerObstacle(of account: AccountID, bound binding: AccountRecord.Binding, _ mints: Bool) -> CredentialError?
     {
         guard let record = self.entry?.record, record.binding.match(binding) != .same,
@@ -67,8 +69,8 @@ extension RecordSnapshot {
         return .boundElsewhere(account, to: record.binding, not: binding)
     }
 
-    /// Whether the claim of another replica, which may be at work, may be broken once it has lapsed: never while the access
-    /// token is still good.
+    /// Whether a lapsed claim of another replica, which may still be working, may be broken. It may not while the
+    /// access token is still valid.
     package func mayBreakClaim(for refresh: RefreshRequest, at now: BootInstant) -> Bool {
         let isGood = self.freshness.isUsable(at: now) && !self.freshness.isDoubtful
         return !isGood || (refresh.refused != nil && refresh.refused == self.tokenVersion)
@@ -87,7 +89,7 @@ extension RecordSnapshot {
             }
             if record.tokens?.refreshToken == nil { return .withoutRefreshToken(account) }
         }
-        // Whoever holds a claim has waited the backoff out already.
+        // The holder of a claim has already waited for the backoff to end.
         guard let failureRecord = record.failureRecord, let retryAt, now < retryAt, record.claim == nil, !isForced
         else {
             return nil

@@ -1,26 +1,26 @@
 package import TokenModel
 package import TokenStorage
 
-/// What this process has read of an account's record, with every time in it counted on its own clock from the first
-/// sight of it.
+/// An account's record as this process has read it. Every time in it is converted to this process's own clock when the
+/// process first sees it.
 package struct RecordSnapshot: Equatable, Sendable {
-    /// `nil`: nothing is stored.
+    /// The stored entry; `nil` if there is none.
     package let entry: AccountVault.Entry?
-    /// Until when the access token may be used.
+    /// The moment until which the access token may be used.
     package var freshness: Freshness
-    /// When the token set was received, as far as the wall clock can tell of one that was stored; for what is not
-    /// urgent.
+    /// When the token set was received. For a stored set it is derived from the wall clock, so use it only for what is
+    /// not urgent.
     package let receivedAt: BootInstant
     /// When this process first saw the token set.
     package let firstSeenAt: BootInstant
-    /// When the record's backoff is over; `nil` without one.
+    /// When the record's backoff ends; `nil` without one.
     package private(set) var retryAt: BootInstant?
-    /// When the record was read, or written by us.
+    /// When this process read or wrote the record.
     package let readAt: BootInstant
 
-    /// Takes a record as read or written at `now`.
+    /// Creates a snapshot of a record that was read or written at `now`.
     ///
-    /// - Parameter previous: the sight before this one. What was in it already keeps the times it got then.
+    /// - Parameter previous: the previous snapshot. Whatever it already contained keeps its times.
     package init(
         _ entry: AccountVault.Entry?,
         after previous: RecordSnapshot?,
@@ -55,8 +55,8 @@ package struct RecordSnapshot: Equatable, Sendable {
         }
     }
 
-    /// Ends the record's backoff where the configuration may have been the reason for it, and where trying again costs no
-    /// refresh token: for this process alone, which counts from its own sight.
+    /// Ends the record's backoff if the configuration may have caused it and a retry costs no refresh token. This
+    /// affects this process only, which counts the backoff from its own first sight of it.
     package mutating func endPause(mints: Bool, now: BootInstant) {
         guard let retryAt, now < retryAt, let failureRecord = self.entry?.record.failureRecord else { return }
         switch FailureKind(of: failureRecord) {
@@ -66,7 +66,7 @@ package struct RecordSnapshot: Equatable, Sendable {
         }
     }
 
-    /// Goes by the end of the backoff that `other` knows of the same record, if that is earlier: it was ended there.
+    /// Takes over the end of the backoff from `other`, a snapshot of the same record, if it is earlier there.
     package mutating func endPause(like other: RecordSnapshot?) {
         guard let other, other.entry?.version == self.entry?.version,
             other.entry?.record.failureRecord == self.entry?.record.failureRecord,
@@ -75,23 +75,23 @@ package struct RecordSnapshot: Equatable, Sendable {
         self.retryAt = earlier
     }
 
-    /// Which token set it is; `nil` where nothing is stored.
+    /// The identity of the token set; `nil` if nothing is stored.
     package var tokenVersion: TokenVersion? { self.entry?.record.tokenVersion }
 }
 
 extension AccountRecord {
-    /// Which token set this is.
+    /// The identity of the record's token set.
     package var tokenVersion: TokenVersion { TokenVersion(grant: self.grant, generation: self.generation) }
 }
 
-/// What somebody wants of an account beyond a usable token.
+/// What a request needs from an account beyond a usable token.
 package struct RefreshRequest: Equatable, Sendable {
-    /// The token set an upstream answered 401 to: it counts as expired.
+    /// The token set that an upstream responded 401 to. It counts as expired.
     package var refused: TokenVersion?
-    /// The token set that is to be replaced before it ends: nobody waits for that, so it is still handed out, and what
-    /// speaks against a refresh counts.
+    /// The token set to replace in the background before it expires. Nobody waits for this, so the set is still handed
+    /// out and any obstacle to a refresh applies.
     package var ripe: TokenVersion?
-    /// An operator asked for a refresh: also of a valid token, and at once after a failure.
+    /// Whether an operator asked for a refresh. It replaces even a valid token, and starts at once after a failure.
     package var isForced: Bool
 
     package init(refused: TokenVersion? = nil, ripe: TokenVersion? = nil, isForced: Bool = false) {
@@ -100,8 +100,8 @@ package struct RefreshRequest: Equatable, Sendable {
         self.isForced = isForced
     }
 
-    /// Any token that is good.
+    /// Any valid token.
     package static let usable = RefreshRequest()
-    /// A refresh now.
+    /// An immediate refresh.
     package static let forced = RefreshRequest(isForced: true)
 }

@@ -2,11 +2,11 @@ internal import Crypto
 package import TokenModel
 
 extension AccountRecord: SealableRecord {
-    /// 1 had no killed tokens; 2 had neither former providers, with the issuer, nor the accepted proof; 3 had no entry of the
-    /// stamp.
+    /// The newest layout. Layout 1 has no killed tokens. Layout 2 has no issuer, former providers or accepted proof.
+    /// Layout 3 has no ``AccountRecord/observedEntry``.
     private static let format: UInt8 = 4
 
-    /// As before where it can be: a replica that is not yet replaced reads it too.
+    /// The oldest layout that can hold this record, because replicas that are not yet upgraded read it too.
     private var leastFormat: UInt8 {
         if self.observedEntry != nil { return 4 }
         if !self.formerProviders.isEmpty || self.acceptedProof != nil || self.binding.issuer.tokenVersion != nil {
@@ -15,7 +15,7 @@ extension AccountRecord: SealableRecord {
         return self.killed.isEmpty ? 1 : 2
     }
 
-    /// The record as bytes to seal.
+    /// The bytes to seal.
     package func encoded() -> Secret {
         let format = self.leastFormat
         let writer = FieldWriter(format: format)
@@ -41,8 +41,8 @@ extension AccountRecord: SealableRecord {
         writer.write(self.refreshedAt) { writer.write($0.millisecondsSince1970) }
         if format >= 2 { writer.write(self.killed) { writer.write($0.rawValue) } }
         if format >= 3 {
-            // A replica that is not yet replaced reads this too: it goes by the origin, and keeps what stands in this list. No
-            // provider's name looks like a mark.
+            // The issuer is stored as a mark at the head of this list. A replica that is not yet upgraded reads the
+            // list too: it uses the origin and keeps the entries of the list. No provider name looks like a mark.
             let mark = self.binding.issuer.tokenVersion.map { [ProviderID($0)] } ?? []
             writer.write(mark + self.formerProviders) { writer.write($0.rawValue) }
             writer.write(self.acceptedProof) { writer.write($0.rawValue) }
@@ -96,7 +96,7 @@ extension AccountRecord: SealableRecord {
             ? nil : try reader.readOptional { reader throws(StoreError) in KillID(rawValue: try reader.read()) }
         try reader.finish()
         var issuer = formerProviders.first.flatMap { TokenIssuer(mark: $0.rawValue) }
-        // A replica that knows origins alone may have given the record to another since.
+        // A replica that knows only origins may have bound the record to another origin since.
         if issuer?.origin != origin { issuer = nil }
         if issuer != nil { formerProviders.removeFirst() }
         self.init(
@@ -138,9 +138,9 @@ extension TokenSet {
     }
 }
 
-/// An issuer as one text.
+/// The issuer encoded as one text.
 extension TokenIssuer {
-    /// `nil` where the origin says it all.
+    /// The mark of the issuer in a list of provider names; `nil` if the origin is all that is known.
     package var tokenVersion: String? {
         switch self {
         case .issuer(let issuer, let endpoint?): "by \(issuer) at \(endpoint)"
@@ -150,7 +150,7 @@ extension TokenIssuer {
         }
     }
 
-    /// `nil` for any other text.
+    /// Reads a mark; `nil` for any other text.
     package init?(mark: String) {
         let words = mark.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         switch (words[0], words.count) {
@@ -162,7 +162,7 @@ extension TokenIssuer {
     }
 }
 
-/// What is kept of a killed token, to know it again: its SHA-256. It stands in sealed records only.
+/// The SHA-256 of a token, by which a killed token is recognized. It is stored only in sealed records.
 package struct TokenDigest: Hashable, Sendable {
     package let rawValue: String
 
@@ -177,11 +177,11 @@ package struct TokenDigest: Hashable, Sendable {
 }
 
 extension StoreID {
-    /// What a token is called in keys of records, which are not sealed: its HMAC-SHA256 under the store's id.
+    /// The name of a token in record keys, which are not sealed: its HMAC-SHA256 under the store's id.
     ///
-    /// A token is drawn from too many to be guessed, so the name tells nothing of it, and the same token has another name
-    /// in another store. It depends on no sealing key: whoever finds the token, before a change of keys or after, gives it
-    /// this name.
+    /// A token has too many possible values to be guessed, so the name reveals nothing about it. The same token has
+    /// another name in another store. The name depends on no sealing key, so a token has the same name before and after
+    /// a change of keys.
     package func name(of token: Secret) -> String {
         let key = SymmetricKey(data: Array("martlet token name\0\(self.rawValue)".utf8))
         let code = token.withUnredacted { span in
@@ -196,10 +196,10 @@ extension Sequence<UInt8> {
 }
 
 extension AccountRecord {
-    /// How many killed tokens of an account are known again.
+    /// The most killed tokens that are remembered per account.
     private static let mostKilled = 16
 
-    /// Whether `token` was killed here.
+    /// Whether `token` is remembered as killed.
     package func hasKilled(_ token: Secret) -> Bool { self.killed.contains(TokenDigest(of: token)) }
 
     /// Remembers the record's tokens as killed.
@@ -212,7 +212,7 @@ extension AccountRecord {
         self.killed.removeFirst(max(0, self.killed.count - Self.mostKilled))
     }
 
-    /// Remembers also what `other` does, which is written over.
+    /// Adds the killed tokens that `other` remembers, the record that this one replaces.
     package mutating func rememberKilled(of other: AccountRecord) {
         self.killed = self.killed.filter { !other.killed.contains($0) } + other.killed
         self.killed.removeFirst(max(0, self.killed.count - Self.mostKilled))

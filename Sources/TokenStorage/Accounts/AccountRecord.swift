@@ -1,31 +1,34 @@
 package import TokenModel
 
-/// All that is kept of one account: the tokens, what they belong to, and who is about to spend the refresh token.
+/// All that is stored for one account: its tokens, what they belong to, and the claim of the replica that is about to
+/// spend the refresh token.
 package struct AccountRecord: Equatable, Sendable {
-    /// New at import, login or first mint.
+    /// The current grant. New at each import, login or first mint.
     package var grant: GrantID
-    /// +1 with each committed token set.
+    /// Grows by one with each committed token set.
     package var generation: Generation
-    /// `nil` once the tokens were forgotten.
+    /// The current tokens; `nil` once they have been deleted.
     package var tokens: TokenSet?
-    /// The kill epoch that the writer of the tokens had read.
+    /// The kill epoch that the writer of the tokens had last read.
     package var observedEpoch: Epoch
-    /// The entry of that number, where another may have had it: on a store that may lose entries.
+    /// The id of the kill log entry at ``observedEpoch``. Set on a store that may lose entries, where another entry may
+    /// later get the same number.
     package var observedEntry: KillID?
-    /// Whom the tokens were made for; nothing is sent to anyone else.
+    /// The provider and client that the tokens were issued for. The tokens are sent to no other provider.
     package var binding: Binding
-    /// Stands beside the tokens while a flight runs.
+    /// The claim of the flight that is in progress; `nil` if there is none.
     package var claim: Claim?
-    /// What the last flights without success left behind, shared by all replicas. Reset by each committed token set.
+    /// The result of the last unsuccessful flights, shared by all replicas. Reset by each committed token set.
     package var failureRecord: FailureRecord?
-    /// When this generation was committed.
+    /// The time at which this generation was committed.
     package var refreshedAt: WallTime?
-    /// Tokens of the account that were killed, the last ones: they are not taken again, whoever brings them.
+    /// The last killed tokens of the account. They are never accepted again, neither from an import nor from a
+    /// provider.
     package var killed: [TokenDigest]
-    /// Providers that the grant was bound to before, by their names in the configuration: since an operator adopted it for
-    /// another. A kill of any of them kills its tokens.
+    /// Former providers of the grant, by their names in the configuration: an operator has adopted the grant for
+    /// another provider since. A kill of any of them also kills the tokens.
     package var formerProviders: [ProviderID]
-    /// Which of the client's secrets or keys the provider took last, as a digest: it is tried first. `nil` where nobody knows.
+    /// A digest of the client secret or key that the provider accepted last. It is tried first. `nil` if unknown.
     package var acceptedProof: TokenDigest?
 
     package init(
@@ -58,7 +61,7 @@ package struct AccountRecord: Equatable, Sendable {
 }
 
 extension AccountRecord {
-    /// The provider's name, who issued the tokens, and the client id that they were made for.
+    /// The provider's name, the issuer of the tokens, and the client id that they were issued for.
     package struct Binding: Hashable, Sendable {
         package var provider: ProviderID
         package var issuer: TokenIssuer
@@ -70,7 +73,7 @@ extension AccountRecord {
             self.clientID = clientID
         }
 
-        /// How it stands to what the configuration says, or to what another record does.
+        /// Compares this binding with that of the configuration or of another record.
         package func match(_ other: Binding) -> TokenIssuer.Match {
             self.provider == other.provider && self.clientID == other.clientID
                 ? self.issuer.match(other.issuer) : .other
@@ -81,7 +84,7 @@ extension AccountRecord {
     package struct Claim: Hashable, Sendable {
         package var incarnation: IncarnationID
         package var id: ClaimID
-        /// How long it stands; each reader counts from its own first sight of it.
+        /// How long the claim is valid. Each reader measures this from its own first read of the claim.
         package var standsFor: Duration
 
         package init(incarnation: IncarnationID, id: ClaimID, standsFor: Duration) {
@@ -91,19 +94,19 @@ extension AccountRecord {
         }
     }
 
-    /// Why this generation could not be refreshed.
+    /// Why this generation has not been refreshed.
     package struct FailureRecord: Equatable, Sendable {
-        /// Whether the refresh token may have been redeemed without us learning the answer.
+        /// Whether the provider may have redeemed the refresh token although no response arrived.
         package enum Spent: String, Sendable { case no, maybe }
 
-        /// Flights without success for this generation.
+        /// The number of unsuccessful flights for this generation.
         package var tries: Int
         package var spent: Spent
-        /// How long nobody tries again; each reader counts from its own first sight of it.
+        /// The backoff before the next attempt. Each reader measures this from its own first read of the record.
         package var retryIn: Duration
-        /// Set when trying again can't help: the grant is dead.
+        /// Whether the grant is dead, so that no retry can help.
         package var dead: Bool
-        /// The provider's error code or ours (`[a-z_.-]{1,64}`); shown to operators.
+        /// The provider's error code or one of Martlet's (`[a-z_.-]{1,64}`). Shown to operators.
         package var reason: String
 
         package init(tries: Int, spent: Spent, retryIn: Duration, dead: Bool, reason: String) {
@@ -116,9 +119,10 @@ extension AccountRecord {
     }
 }
 
-/// Finds out when another process's claim may be broken: it was seen unchanged for its whole time (``UnchangedSince``).
+/// Decides when another process's claim may be broken: once it has been seen unchanged for its whole validity
+/// (``UnchangedSince``).
 ///
-/// A claim that its holder renews stands with the same id in another version of the record.
+/// When the holder renews a claim, the claim keeps its id and the version of the record changes.
 package struct ClaimWatch: Equatable, Sendable {
     private struct Content: Equatable, Sendable {
         let claim: AccountRecord.Claim
@@ -129,12 +133,12 @@ package struct ClaimWatch: Equatable, Sendable {
 
     package init() {}
 
-    /// Reads further apart than this prove nothing about the time between them.
+    /// The longest time between two reads in which the claim counts as unchanged.
     package static let longestGap = UnchangedSince<Content>.longestGap
 
-    /// Takes note of a read that found `claim` in the record's `version` at `now`.
+    /// Records a read that found `claim` in the record's `version` at `now`.
     ///
-    /// - Returns: whether the claim has lapsed, and may be broken by a write that expects `version`.
+    /// - Returns: whether the claim has expired and may be broken by a write that expects `version`.
     package mutating func saw(_ claim: AccountRecord.Claim, in version: Version, at now: BootInstant) -> Bool {
         let content = Content(claim: claim, version: version)
         var sighting = self.sighting ?? UnchangedSince(content, at: now)
@@ -143,30 +147,31 @@ package struct ClaimWatch: Equatable, Sendable {
         return sighting.content == content && age >= claim.standsFor
     }
 
-    /// Whether `claim` has been there for longer than it stands, whatever lay between the reads: enough to say that
-    /// nobody is refreshing, not enough to break it.
+    /// Whether `claim` has been seen for longer than it is valid, with or without gaps between the reads. That is
+    /// enough to say that nobody is refreshing, but not enough to break the claim.
     package func isOverdue(_ claim: AccountRecord.Claim, at now: BootInstant) -> Bool {
         guard let sighting, sighting.content.claim == claim else { return false }
         return sighting.noticedAt.duration(to: now) > claim.standsFor
     }
 }
 
-/// Since when something of another process's was seen unchanged, by reads that succeeded at most 2 s apart.
+/// The time since which another process's record has been seen unchanged, by successful reads at most 2 s apart.
 ///
-/// Whoever goes by another's silence counts with this: no clock is compared with another's. A gap (this process was
-/// stopped, or the store was away) starts the count anew, for the other may have been stopped too.
+/// Every decision that rests on the silence of another process uses this type, so that no clock is compared with
+/// another host's clock. After a gap (this process was stopped, or the store was unreachable) the time starts again,
+/// because the other process may have been stopped too.
 package struct UnchangedSince<Content: Equatable & Sendable>: Equatable, Sendable {
     package private(set) var content: Content
-    /// The first read that found it, with gaps after it or not.
+    /// The time of the first read of this content, whether or not there was a gap since.
     package private(set) var noticedAt: BootInstant
-    /// The first read that found it, without a gap since.
+    /// The time of the first read of this content since the last gap.
     package private(set) var start: BootInstant
     private var lastReadAt: BootInstant
 
-    /// Reads further apart than this prove nothing about the time between them.
+    /// The longest time between two reads in which the content counts as unchanged.
     package static var longestGap: Duration { .seconds(2) }
 
-    /// Takes the first read, which ended at `now`.
+    /// Records the first read, which ended at `now`.
     package init(_ content: Content, at now: BootInstant) {
         self.content = content
         self.noticedAt = now
@@ -174,9 +179,9 @@ package struct UnchangedSince<Content: Equatable & Sendable>: Equatable, Sendabl
         self.lastReadAt = now
     }
 
-    /// Takes a read that ended at `now`. One that ended before another which was taken already says nothing new.
+    /// Records a read that ended at `now`. A read that ended before the last recorded one is ignored.
     ///
-    /// - Returns: for how long it is known to be unchanged.
+    /// - Returns: for how long the content is known to be unchanged.
     @discardableResult
     package mutating func saw(_ content: Content, at now: BootInstant) -> Duration {
         guard now >= self.lastReadAt else { return self.start.duration(to: self.lastReadAt) }

@@ -1,50 +1,50 @@
 package import TokenModel
 
-/// The accounts' records of one store, sealed and opened on the way.
+/// The account records of one store, sealed on write and opened on read.
 package struct AccountVault: Sendable {
     private let vault: RecordVault<AccountRecord>
 
-    /// The accounts of the store called `storeID`, under its keys.
+    /// The accounts of the store `storeID`, under the keys of `keyRing`.
     package init(store: any TokenStore, keyRing: KeyRing, storeID: StoreID) {
         self.init(SealedRecords(store: store, keyRing: keyRing, storeID: storeID))
     }
 
-    /// The accounts among a store's records.
+    /// The accounts among the records of a store.
     package init(_ records: SealedRecords) {
         self.vault = RecordVault(records)
     }
 
-    /// What the store promises.
+    /// The guarantees of the store.
     package var guarantees: StoreGuarantees { self.store.guarantees }
 
-    /// The version that a write behind `expecting` names.
+    /// The version for a write that replaces version `expecting`.
     package func version(behind expecting: Version?) -> Version { self.guarantees.version(behind: expecting) }
 
     private var store: any TokenStore { self.vault.records.store }
 
-    /// A record and which write it is: what the next write expects.
+    /// A record and its version, which the next write expects.
     package typealias Entry = StoredEntry<AccountRecord>
 
-    /// What is stored for an account; `nil` where nothing ever was.
+    /// The record of an account; `nil` if there has never been one.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays where it is: an account that
-    ///   can't be read is not one without tokens.
+    /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays in the store: an account that
+    ///   can't be read is not an account without tokens.
     package func read(_ account: AccountID) async throws(StoreError) -> Entry? {
         try await self.vault.read(.account(account.rawValue))
     }
 
-    /// Opens what a conflict carried.
+    /// Opens the stored record that a conflict returned.
     ///
     /// - Throws: ``StoreError/Code/unreadable``, as ``read(_:)`` does.
     package func open(_ stored: StoredRecord, of account: AccountID) throws(StoreError) -> Entry {
         try self.vault.open(stored, at: .account(account.rawValue))
     }
 
-    /// Writes behind version `expecting` (`nil`: there is no record yet).
+    /// Writes a record that replaces version `expecting` (`nil`: there is no record yet).
     ///
     /// - Returns: the version written.
     /// - Throws: ``StoreError/Code/conflict`` with the sealed record that is there (see ``open(_:of:)``);
-    ///   ``StoreError/Code/invalid`` for tokens too large to be stored.
+    ///   ``StoreError/Code/invalid`` for tokens that are too large to store.
     package func write(
         _ record: AccountRecord,
         for account: AccountID,
@@ -53,7 +53,8 @@ package struct AccountVault: Sendable {
         try await self.vault.write(record, at: .account(account.rawValue), expecting: expecting)
     }
 
-    /// Writes as `version`, which must be larger than any that was ever read or written there, behind version `expecting`.
+    /// Writes a record as `version`, which must be greater than any version read or written for the account before, in
+    /// place of version `expecting`.
     ///
     /// - Throws: as ``write(_:for:expecting:)``.
     package func write(
@@ -65,7 +66,7 @@ package struct AccountVault: Sendable {
         try await self.vault.write(record, at: .account(account.rawValue), as: version, expecting: expecting)
     }
 
-    /// All accounts that have a record, in the order of their names' bytes.
+    /// All accounts that have a record, in the byte order of their names.
     package func accounts() async throws(StoreError) -> [AccountID] {
         var accounts: [AccountID] = []
         try await self.store.forEachRecord(under: .accounts) { (record) async throws(StoreError) in
@@ -74,15 +75,15 @@ package struct AccountVault: Sendable {
         return accounts
     }
 
-    /// Calls `body` with each record that opens, in the order of the accounts' names' bytes, a page at a time.
+    /// Calls `body` with each record that opens, in the byte order of the account names. Reads a page at a time.
     package func forEach(_ body: (AccountID, Entry) -> Void) async throws(StoreError) {
         try await self.vault.forEach(under: .accounts) { key, entry in
             if let account = AccountID(key: key) { body(account, entry) }
         }
     }
 
-    /// Which write the record of each account is: a page of them in the order of their names' bytes, behind `after`. An
-    /// empty one is the end.
+    /// A page of accounts and the versions of their records, in the byte order of the account names, beginning after
+    /// `after`. An empty page is the end.
     package func versions(
         behind after: AccountID?
     ) async throws(StoreError) -> [(account: AccountID, version: Version)] {
@@ -92,20 +93,21 @@ package struct AccountVault: Sendable {
         }
     }
 
-    /// A hint that an account's record was changed, as ``RecordChange`` is one.
+    /// A hint that an account's record was changed; see ``RecordChange``.
     package struct Change: Equatable, Sendable {
         package let account: AccountID
         package let version: Version?
     }
 
-    /// Accounts whose record may have changed, by anyone: hints, as ``TokenStore/changes()`` gives them.
+    /// A stream of hints about accounts whose record may have changed, as ``TokenStore/changes()`` gives them.
     package func changes() -> AsyncStream<Change> {
         let changes = self.store.changes()
         let (ours, continuation) = AsyncStream.makeStream(
             of: Change.self,
             bufferingPolicy: .bufferingNewest(ChangeBroadcaster.bufferLimit)
         )
-        // Belongs to the stream: it ends with its last reader, and ends the stream with the store's.
+        // This task belongs to the stream: it is cancelled when the stream's reader ends, and it ends the stream when
+        // the store's stream ends.
         let forwarding = Task {
             for await change in changes {
                 guard let account = AccountID(key: change.key) else { continue }
@@ -119,7 +121,7 @@ package struct AccountVault: Sendable {
 }
 
 extension AccountID {
-    /// The account whose record stands at `key`, if it is one.
+    /// The account whose record is at `key`; `nil` if `key` is not an account's.
     fileprivate init?(key: RecordKey) {
         guard RecordKey.Prefix.accounts.contains(key) else { return nil }
         self.init(rawValue: String(key.rawValue.dropFirst(RecordKey.Prefix.accounts.rawValue.count)))

@@ -1,8 +1,9 @@
 package import TokenModel
 
-/// Judging an account's record: a kill is about it by each provider that it is or was bound to.
+/// Verdicts on account records. A kill of any provider that a record is or was bound to applies to the record.
 extension KillEpochs {
-    /// Judges a record, or an account that has none, also by the provider that the configuration names now.
+    /// The verdict on a record, or on an account without one. A kill of `provider`, which the configuration names now,
+    /// counts too.
     package func verdict(
         on record: AccountRecord?,
         of account: AccountID,
@@ -16,7 +17,7 @@ extension KillEpochs {
         )
     }
 
-    /// The last entry that killed a record's tokens; `nil` where they live.
+    /// The number of the last entry that killed the tokens of a record; `nil` if they are alive.
     package func killer(of record: AccountRecord, _ account: AccountID) -> Epoch? {
         self.killer(
             of: self.counted(record.observedEpoch, by: record.observedEntry),
@@ -26,7 +27,8 @@ extension KillEpochs {
         )
     }
 
-    /// What took tokens of a record, or of an account that has none, likewise.
+    /// The last kill and the last removal that invalidated tokens of a record, or of an account without one. The same
+    /// providers count as in ``verdict(on:of:at:)``.
     package func invalidation(
         on record: AccountRecord?,
         of account: AccountID,
@@ -37,24 +39,24 @@ extension KillEpochs {
 }
 
 extension AccountRecord {
-    /// Stamps tokens whose writer goes by `epochs`.
+    /// Stamps the tokens with the epoch that their writer has read.
     package mutating func observedEpoch(by epochs: KillEpochs) {
         guard epochs.last >= self.observedEpoch else { return }
         self.observedEpoch = epochs.last
         self.observedEntry = epochs.lastEntry
     }
 
-    /// The providers that the grant is and was bound to.
+    /// The current and former providers of the grant.
     package var providers: [ProviderID] { [self.binding.provider] + self.formerProviders }
 
-    /// Binds the grant to another provider, token endpoint or client, and remembers the provider before.
+    /// Binds the grant to another provider, token endpoint or client, and remembers the former provider.
     package mutating func bind(to binding: Binding) {
         self.remember([self.binding.provider], boundTo: binding.provider)
         self.binding = binding
     }
 
-    /// Takes over what the record that this one is written over knows, and this one does not: killed tokens of the account
-    /// and, where it is of the same grant, the providers that it was bound to.
+    /// Copies what `other`, the record that this one replaces, remembers and this one does not: killed tokens of the
+    /// account and, for the same grant, former providers.
     package mutating func keepHistory(of other: AccountRecord) {
         self.rememberKilled(of: other)
         if other.grant == self.grant { self.remember(other.providers, boundTo: self.binding.provider) }

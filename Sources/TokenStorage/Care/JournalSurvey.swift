@@ -1,24 +1,24 @@
 internal import LocalFiles
 internal import TokenModel
 
-/// What a look at the journals of one `state_dir` has found: new tokens that the store did not take yet.
+/// The state of the journals in one `state_dir`: new tokens that the store has not yet taken.
 package struct JournalSurvey: Equatable, Sendable {
-    /// All that were looked at. Also of starts that run: theirs come and go.
+    /// The number of entries found. Includes those of running processes, which come and go.
     package internal(set) var entries = 0
-    /// Those that open.
+    /// The number of entries that open.
     package internal(set) var opened = 0
-    /// How many are sealed under which key, whether they open or not.
+    /// The number of entries sealed under each key, whether they open or not.
     package internal(set) var byKey: [SealingKey.ID: Int] = [:]
-    /// Journals that can't be read, or hold what does not open.
+    /// Journals that can't be read, or that hold entries that do not open.
     package internal(set) var unreadable: [StoreSurvey.Finding] = []
-    /// How many need a key that is not there.
+    /// The number of entries that need a key that is not in the key ring.
     package internal(set) var locked = 0
-    /// Whether all could be read as far as their keys: else any key may be needed.
+    /// Whether all journals could be read far enough to see the keys of their entries. If not, any key may be needed.
     package internal(set) var isWhole = true
 
     package init() {}
 
-    /// Whether to take a key away may lose tokens.
+    /// Whether removing the key may lose tokens.
     package func mayNeed(_ key: SealingKey.ID) -> Bool { !self.isWhole || self.byKey[key] != nil }
 
     fileprivate mutating func found(_ contents: JournalContents, in journal: RecordKey) {
@@ -41,7 +41,7 @@ package struct JournalSurvey: Equatable, Sendable {
 }
 
 extension OpenedStore {
-    /// Opens what stands in the journals of this store's incarnations, as the next start would; changes nothing.
+    /// Opens the journals of this store's incarnations, as the next start does. Changes nothing.
     package func surveyJournals(in stateDirectory: String) -> JournalSurvey {
         let files = IncarnationFiles(stateDirectory: stateDirectory, storeID: self.storeID)
         var survey = JournalSurvey()

@@ -1,31 +1,31 @@
 internal import TokenModel
 
-/// Changes the key that a store is sealed under, while gateways may run on it.
+/// Changes the key that a store is sealed under. Gateways may run on the store meanwhile.
 ///
 ///     lock the key file ──▶ all under its first key? ──yes──▶ add a key, which is durable before it seals anything
-///                                   └──no: go on──┐                 │
+///                                   └──no─────────┐                 │
 ///                                                 ▼                 ▼
-///                                          seal all that is under another key anew
+///                                          reseal every record that is under another key
 ///                                                 ▼
-///                             to retire: wait for whoever seals under an old key, look again, drop unused keys
+///                             to retire: wait for writes under an old key, check again, drop unused keys
 ///
-/// A gateway looks at the file before each write, and when it meets a key that it does not know (``LiveKeyRing``). So what
-/// is written once the file has changed, and a write that had begun has ended, is under the new key. So is what goes into a journal.
+/// A gateway checks the key file before each write, and whenever it meets an unknown key (``LiveKeyRing``). So every
+/// write that begins after the file has changed is under the new key, and so is every journal entry.
 package struct Rekeying: ~Copyable {
-    /// What came of it.
+    /// The result of a run.
     package struct Outcome: Sendable {
-        /// That seals now.
+        /// The key that seals now.
         package var key: SealingKey.ID
-        /// Whether it was drawn for this.
+        /// Whether this run drew the key.
         package var keyAdded: Bool
         package var resealing: Resealing
-        /// Keys that are in the file and that no record names.
+        /// Keys that are in the file and that no record uses.
         package var unused: [SealingKey.ID] = []
-        /// Keys that no record names, and that stay for what journals hold.
+        /// Keys that no record uses, kept because journals need them.
         package var journalled: [SealingKey.ID] = []
-        /// Keys that somebody still sealed records under meanwhile: a gateway that does not go by this file.
+        /// Old keys under which a gateway has sealed records during the run: that gateway does not use this key file.
         package var lingering: [SealingKey.ID] = []
-        /// Keys that were taken out of the file.
+        /// Keys that were removed from the file.
         package var retired: [SealingKey.ID] = []
     }
 
@@ -36,10 +36,10 @@ package struct Rekeying: ~Copyable {
     private let settling: Duration
 
     /// - Parameters:
-    ///   - stateDirectory: whose journals keep the keys that they need.
-    ///   - settling: how long a write that had begun may take to end. In that time each gateway also renews its lease,
-    ///     and seals its own record anew where that is not under the key that it seals with.
-    /// - Throws: where another process changes the keys.
+    ///   - stateDirectory: the `state_dir` whose journals may still need keys.
+    ///   - settling: how long a write that has begun may take to end. In that time each gateway also renews its lease,
+    ///     and reseals its own replica record if that is under another key than the one it seals with.
+    /// - Throws: if another process is changing the keys.
     package init(
         _ opened: OpenedStore,
         keys: KeyRingFile,
@@ -54,12 +54,13 @@ package struct Rekeying: ~Copyable {
     }
 
     /// - Parameter retires: add no key, and drop those that are not needed.
-    /// - Throws: ``StoreError``, ``KeyRingError``; what was done until then stands, and another run goes on from there.
+    /// - Throws: ``StoreError``, ``KeyRingError``. The work done until then stays, and another run continues from
+    ///   there.
     package func run(retires: Bool, progress: (Resealing) -> Void = { _ in }) async throws -> Outcome {
-        // As it is under the lock.
+        // Read again under the lock.
         var ring = try self.keys.existing() ?? self.opened.keyRing
         let before = try await self.opened.with(ring).survey()
-        // One that does not open needs no new key, and must not keep the others from getting one.
+        // A record that does not open needs no new key, and must not prevent a new key for the others.
         let isDone = before.openedByKey.keys.allSatisfy { $0 == ring.current.id }
         let adds = isDone && !retires
         if adds { ring = try self.keys.add(.random()) }
@@ -72,8 +73,8 @@ package struct Rekeying: ~Copyable {
         var lingering: Set<SealingKey.ID> = []
         if retires, ring.ids.count > 1 {
             try await Task.sleep(for: self.settling, clock: .continuous)
-            // What was written under an old key since. A refresh that has ended meanwhile says nothing: it had the key of
-            // its claim.
+            // Reseal what was written under an old key since. A refresh that ended meanwhile is no evidence of a
+            // lingering key: it used the key of its claim.
             let again = try await store.reseal()
             let left = Set(outcome.resealing.left.map(\.record))
             lingering = Set(again.before.filter { !left.contains($0.key) }.values)
@@ -81,10 +82,10 @@ package struct Rekeying: ~Copyable {
             outcome.resealing.left = again.left
             outcome.resealing.unreadable = again.unreadable
         }
-        // Journals first: what is committed meanwhile is among the records then.
+        // Journals first: an entry that is committed meanwhile is then found among the records.
         let journals = self.stateDirectory.map { store.surveyJournals(in: $0) } ?? JournalSurvey()
         let used = try await store.survey().byKey
-        // All was sealed anew, and yet it is there.
+        // Everything was resealed, and yet a record uses an old key.
         if retires, outcome.resealing.isComplete { lingering.formUnion(used.keys) }
         outcome.lingering = ring.retired.map(\.id).filter(lingering.contains)
         let unnamed = ring.retired.map(\.id).filter { used[$0] == nil && !lingering.contains($0) }
@@ -100,14 +101,14 @@ package struct Rekeying: ~Copyable {
 }
 
 extension OpenedStore {
-    /// The same with other keys of the store.
+    /// The same store with other keys.
     package func with(_ keyRing: KeyRing) -> OpenedStore {
         OpenedStore(store: self.store, keyRing: keyRing, storeID: self.storeID)
     }
 
-    /// Opens a store that is there; makes nothing.
+    /// Opens an existing store. Creates nothing.
     ///
-    /// - Throws: as ``open(_:keys:)``; ``StoreError/Code/unreadable`` also where no gateway has used the store yet.
+    /// - Throws: as ``open(_:keys:)``; ``StoreError/Code/unreadable`` also if no gateway has used the store yet.
     package static func openExisting(
         _ store: any TokenStore,
         keys: some KeyRingSource
@@ -126,14 +127,14 @@ extension OpenedStore {
 }
 
 extension KeyRing {
-    /// Of all keys, the one that seals first.
+    /// The ids of all keys, beginning with the one that seals.
     package var ids: [SealingKey.ID] { ([self.current] + self.retired).map(\.id) }
 
-    /// Whether it can open what is sealed under that key.
+    /// Whether the ring can open records sealed under that key.
     package func holds(_ id: SealingKey.ID) -> Bool { self.ids.contains(id) }
 }
 
 extension SealedBytes {
-    /// Which key they say they are sealed under; `nil` for what is no sealed record.
+    /// The id of the key that these bytes name; `nil` if they are not a sealed record.
     package var keyID: SealingKey.ID? { try? self.layout().keyID }
 }

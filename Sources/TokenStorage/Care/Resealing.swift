@@ -1,16 +1,17 @@
 internal import TokenModel
 
-/// What came of sealing all records anew.
+/// The result of resealing all records.
 package struct Resealing: Equatable, Sendable {
-    /// All that were looked at.
+    /// The number of records read.
     package internal(set) var records = 0
-    /// Those that are under the new key now, and were not.
+    /// The number of records that this run has put under the new key.
     package internal(set) var resealed = 0
-    /// Under which key those were before.
+    /// The former keys of these records.
     var before: [RecordKey: SealingKey.ID] = [:]
-    /// Those that were left as they are: their account is being refreshed, or others wrote each time.
+    /// Records left as they are, because their account is being refreshed or other processes wrote them at each
+    /// attempt.
     package internal(set) var left: [StoreSurvey.Finding] = []
-    /// Those that do not open; they are kept.
+    /// Records that do not open. They are kept.
     package internal(set) var unreadable: [StoreSurvey.Finding] = []
 
     /// Whether every record is under the key that seals.
@@ -18,11 +19,11 @@ package struct Resealing: Equatable, Sendable {
 }
 
 extension OpenedStore {
-    /// Seals all that is under another key anew under the one that seals, each by compare-and-set.
+    /// Reseals every record that is under another key than the one that seals, each by compare-and-set.
     ///
-    /// A record with a claim is left: whoever holds that expects the version that is there.
+    /// A record with a claim is left as it is, because the holder of the claim expects its version.
     ///
-    /// - Parameter progress: told after each record.
+    /// - Parameter progress: called after each record.
     package func reseal(progress: (Resealing) -> Void = { _ in }) async throws(StoreError) -> Resealing {
         var report = Resealing()
         try await self.store.forEachRecord(under: .all) { (record) async throws(StoreError) in
@@ -78,24 +79,24 @@ extension OpenedStore {
     }
 }
 
-/// What a look at all records of a store has found.
+/// The state of all records of a store.
 package struct StoreSurvey: Equatable, Sendable {
-    /// A record, and why something is not done with it.
+    /// A record, and the reason why it was skipped or does not open.
     package struct Finding: Equatable, Sendable {
         package let record: RecordKey
         package let reason: String
     }
 
-    /// All that were looked at.
+    /// The number of records read.
     package internal(set) var records = 0
-    /// Those that do not open.
+    /// Records that do not open.
     package internal(set) var unreadable: [Finding] = []
-    /// How many are sealed under which key, whether they open or not.
+    /// The number of records sealed under each key, whether they open or not.
     package internal(set) var byKey: [SealingKey.ID: Int] = [:]
-    /// The same of those that open.
+    /// The number of records that open, by key.
     package internal(set) var openedByKey: [SealingKey.ID: Int] = [:]
 
-    /// How many open.
+    /// The number of records that open.
     package var opened: Int { self.records - self.unreadable.count }
 
     mutating func found(_ sealed: SealedBytes) {
@@ -105,9 +106,9 @@ package struct StoreSurvey: Equatable, Sendable {
 }
 
 extension OpenedStore {
-    /// Opens every record as those who use it would; changes nothing.
+    /// Opens every record as its users do. Changes nothing.
     ///
-    /// - Parameter progress: told after each of them.
+    /// - Parameter progress: called after each record.
     package func survey(
         progress: (StoreSurvey) -> Void = { _ in }
     ) async throws(StoreError) -> StoreSurvey {
@@ -126,7 +127,7 @@ extension OpenedStore {
         return survey
     }
 
-    /// The plaintext of a record, and whether it says that a refresh of its account is under way.
+    /// The plaintext of a record, and whether it holds a claim: a refresh of its account is in progress.
     func opened(_ stored: StoredRecord, at key: RecordKey) throws(StoreError) -> (plaintext: Secret, isClaimed: Bool) {
         if key == .canary {
             let plaintext = try self.keyRing.open(stored.value, for: Canary.context(stored.version))

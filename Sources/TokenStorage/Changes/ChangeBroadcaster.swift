@@ -1,8 +1,9 @@
 internal import Synchronization
 
-/// Hands hints of changes to whoever listens: what a driver's `changes()` is made of.
+/// Distributes change hints to any number of streams. Drivers implement ``TokenStore/changes()`` with it.
 package final class ChangeBroadcaster: Sendable {
-    /// How many hints wait for a slow listener; older ones are lost then, as hints may be.
+    /// The most hints that wait for a slow listener. Beyond that the oldest are lost, which the contract of hints
+    /// allows.
     package static let bufferLimit = 4096
 
     private struct State {
@@ -17,10 +18,10 @@ package final class ChangeBroadcaster: Sendable {
 
     deinit { self.finish() }
 
-    /// Whether anybody would hear of a change announced now.
+    /// Whether any stream would get a change announced now.
     package var hasListeners: Bool { self.state.withLock { !$0.listeners.isEmpty } }
 
-    /// A stream of the changes announced from now on; it ends with ``finish()``.
+    /// A stream of the changes announced from now on. It ends with ``finish()``.
     package func listen() -> AsyncStream<RecordChange> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: RecordChange.self,
@@ -41,15 +42,15 @@ package final class ChangeBroadcaster: Sendable {
         return stream
     }
 
-    /// Tells all who listen that a record may have changed.
+    /// Sends a change to all streams.
     package func announce(_ change: RecordChange) {
-        // Yielded outside of the lock: a continuation may call back into `leave`.
+        // Outside the lock, because a continuation may call back into `leave`.
         for continuation in self.state.withLock({ Array($0.listeners.values) }) {
             continuation.yield(change)
         }
     }
 
-    /// Ends all streams, now and from now on.
+    /// Ends all streams. Streams opened later end at once.
     package func finish() {
         let listeners = self.state.withLock { state in
             state.finished = true

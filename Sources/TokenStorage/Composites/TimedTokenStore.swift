@@ -1,14 +1,14 @@
 package import TokenModel
 
-/// A store in front of another that tells how long each call took, whatever came of it.
+/// A wrapper around a store that reports the duration of each call, whether the call succeeds or fails.
 package struct TimedTokenStore: TokenStore {
-    /// A call that is timed.
+    /// The calls that are timed.
     package enum Operation: String, CaseIterable, Sendable { case read, write, remove, records }
 
     private let store: any TokenStore
     private let ended: @Sendable (Operation, Duration) -> Void
 
-    /// - Parameter ended: told of each call that has ended. It counts and returns.
+    /// - Parameter ended: called after each call. It must return quickly.
     package init(_ store: any TokenStore, ended: @escaping @Sendable (Operation, Duration) -> Void) {
         self.store = store
         self.ended = ended

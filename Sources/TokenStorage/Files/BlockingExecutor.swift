@@ -1,11 +1,11 @@
 internal import Dispatch
 
-/// Runs an actor on a thread of its own whenever it has something to do: calls that wait for a disk keep no task of anyone
-/// else from running.
+/// Runs an actor on a dispatch queue of its own, so that calls that wait for a disk block no thread of the concurrency
+/// runtime.
 final class BlockingExecutor: SerialExecutor {
     private let queue: DispatchQueue
 
-    /// - Parameter label: how the queue shows up in a debugger.
+    /// - Parameter label: the name of the queue in a debugger.
     init(label: String) {
         self.queue = DispatchQueue(label: label)
     }

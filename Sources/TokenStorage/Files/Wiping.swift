@@ -2,7 +2,7 @@ internal import CShims
 internal import FoundationEssentials
 
 extension [UInt8] {
-    /// Overwrites the bytes; no other array may share them, or theirs stay.
+    /// Overwrites the bytes with zeros. If another array shares the storage, the other array's bytes stay.
     mutating func wipe() {
         unsafe self.withUnsafeMutableBytes { buffer in
             if let base = buffer.baseAddress { unsafe martlet_zero(base, buffer.count) }
@@ -11,7 +11,7 @@ extension [UInt8] {
 }
 
 extension Data {
-    /// Overwrites the bytes; no other data may share them, or theirs stay.
+    /// Overwrites the bytes with zeros. If another `Data` shares the storage, the other's bytes stay.
     mutating func wipe() {
         unsafe self.withUnsafeMutableBytes { buffer in
             if let base = buffer.baseAddress { unsafe martlet_zero(base, buffer.count) }

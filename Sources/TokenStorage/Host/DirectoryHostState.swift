@@ -2,10 +2,10 @@ internal import LocalFiles
 internal import Synchronization
 package import TokenModel
 
-/// What lives beside the process, in a `state_dir`: the locks and journals of the processes on this host
-/// (``IncarnationRegistry``), this host's copy of the kill log and kills that wait for the store (``KeptLog``).
+/// The host state in a `state_dir`: the locks and journals of the processes on this host (``IncarnationRegistry``), and
+/// this host's copy of the kill log with the kills that wait for the store (``KeptLog``).
 ///
-/// Several processes may share the directory, on one host. A directory that hosts share is no error, but a lock in it proves
+/// Several processes on one host may share the directory. Sharing it between hosts is no error, but a lock in it proves
 /// nothing to another host.
 package final class DirectoryHostState: HostState {
     /// This host's copy of the store's kill log.
@@ -14,20 +14,20 @@ package final class DirectoryHostState: HostState {
     private let register = Mutex<IncarnationRegistry?>(nil)
     private let beginning = Mutex<SystemCallError?>(nil)
 
-    /// - Parameter isDurable: whether the store outlives the process; else its kill log is kept under a name that each start
-    ///   finds again.
+    /// - Parameter isDurable: whether the store outlives the process. If not, its kill log has a fixed name, which each
+    ///   start finds again.
     package init(_ directory: String, of store: OpenedStore, isDurable: Bool) {
         self.directory = directory
         self.killLog = KeptLog(in: directory, of: isDurable ? store.storeID.rawValue : KeptLog.memory)
     }
 
-    /// Begins `incarnation`: locks its file and makes its journal. Where that can't be done, such as on a full disk, the process
-    /// goes on without, and ``limitations`` says so.
+    /// Begins `incarnation`: locks its file and makes its journal. If that fails, for instance on a full disk, the
+    /// process runs without them, and ``limitations`` says so.
     ///
     /// - Parameters:
-    ///   - journal: `nil` where the store ends with the process.
-    ///   - dispose: takes what the store has no place for, of the journals that are taken over.
-    /// - Returns: what was done with what earlier starts left.
+    ///   - journal: `nil` if the store ends with the process.
+    ///   - dispose: handles tokens from the journals of ended incarnations that the store no longer accepts.
+    /// - Returns: what was done with the journals of ended incarnations.
     package func begin(
         _ incarnation: IncarnationID,
         _ store: OpenedStore,
@@ -43,12 +43,12 @@ package final class DirectoryHostState: HostState {
         return await self.inheritAll()
     }
 
-    /// Looks for incarnations that have ended, and takes their journals over.
+    /// Finds incarnations that have ended, and takes over their journals.
     package func inheritAll() async -> Inheritance {
         await self.register.withLock { $0 }?.inheritAll() ?? Inheritance()
     }
 
-    /// Ends the incarnation in order; see ``IncarnationRegistry/close(leavesNothing:)``.
+    /// Ends the incarnation; see ``IncarnationRegistry/close(leavesNothing:)``.
     package func close(leavesNothing: Bool = true) async {
         await self.register.withLock { $0.take() }?.close(leavesNothing: leavesNothing)
     }

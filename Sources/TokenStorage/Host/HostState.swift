@@ -1,49 +1,49 @@
 package import TokenModel
 
-/// What lives beside the process on its host: it outlives the process, or proves its end, without the store.
+/// Files and locks of one host that outlive a gateway process, or prove that it has ended, without the store.
 ///
-/// The kill switch and the refresh engine go by this port and know no file. ``DirectoryHostState`` keeps it in a `state_dir`;
-/// ``NoHostState`` keeps nothing. Nothing here is needed while the store answers and every process stops in order: it is for
-/// stores that are away or have lost writes, and for processes that were killed.
+/// The kill switch and the refresh engine use this port and know of no file. ``DirectoryHostState`` keeps the state in
+/// a `state_dir`; ``NoHostState`` keeps nothing. The state is not needed while the store is reachable and every process
+/// exits in order. It is for stores that are unreachable or have lost writes, and for processes that were killed.
 package protocol HostState: IncarnationWitness, SuccessJournal, KillLogCopy {
-    /// What is missing here, and what that costs, for people; empty where nothing is.
+    /// The guarantees that are missing, and the consequences of each, as text for operators. Empty if none is missing.
     var limitations: [String] { get async }
 }
 
-/// This host's own copy of the kill log, and kills that the store has not taken yet.
+/// This host's copy of the kill log, and the kills that the store has not yet taken.
 ///
-/// By the copy a store that was put back from a backup, or has lost acknowledged writes, is found out, and what was killed
-/// stays dead. It is never shortened.
+/// The copy detects a store that was restored from a backup or has lost acknowledged writes, and restores its kills. It
+/// is never shortened.
 package protocol KillLogCopy: Sendable {
-    /// Whether the store ends with the process, so that only what stands here outlives it.
+    /// Whether the store ends with the process, so that only this copy outlives the process.
     var isAllThatLasts: Bool { get }
 
-    /// All entries, in the order in which they came.
+    /// All entries, in the order in which they were added.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` where they are damaged.
+    /// - Throws: ``StoreError/Code/unreadable`` if they are damaged.
     func entries() async throws(StoreError) -> [KeptEntry]
 
-    /// Adds those that are not there yet; they would survive a loss of power when this returns.
+    /// Adds the entries that are not there yet. They survive a power loss once this returns.
     ///
     /// - Throws: ``StoreError/Code/unwritable``.
     func add(_ entries: [KeptEntry]) async throws(StoreError)
 
-    /// Keeps a kill that the store does not take, past the end of this process.
+    /// Saves a kill that the store does not take, so that it outlives this process.
     ///
-    /// - Throws: ``StoreError/Code/unwritable`` where it ends with the process.
+    /// - Throws: ``StoreError/Code/unwritable`` if it can't be saved.
     func keep(pendingKill bytes: Secret, id: String) async throws(StoreError)
 
-    /// The kills that were kept and not dropped; for one that is damaged, why it can't be read.
+    /// The kills that were saved and not dropped. For a damaged one, the reason why it can't be read.
     func pendingKills() async throws(StoreError) -> [Result<Secret, StoreError>]
 
-    /// Forgets a kill that stands in the store and was recorded.
+    /// Deletes a saved kill that the store has taken and the audit log has recorded.
     ///
-    /// - Returns: whether it was there still.
+    /// - Returns: whether it was still there.
     @discardableResult
     func drop(pendingKill id: String) async -> Bool
 }
 
-/// Nothing outlives this process but what the store has.
+/// A host state that keeps nothing: only what is in the store outlives this process.
 package struct NoHostState: HostState {
     package init() {}
 

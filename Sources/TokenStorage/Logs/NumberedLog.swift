@@ -1,9 +1,9 @@
 package import TokenModel
 
-/// Records numbered from 1, each written once at the first free number: the kill log and the audit log stand on it.
+/// An append-only log of records numbered from 1. The kill log and the audit log are such logs.
 ///
-/// A number is won by compare-and-set, so all processes that share the store write one log. Who loses a number reads what
-/// stands there, and tries the next.
+/// A writer takes the first free number by compare-and-set, so all processes that share the store write one log. A
+/// writer that loses a number reads the entry that is there and tries the next number.
 package struct NumberedLog: Sendable {
     package let records: SealedRecords
     private let prefix: RecordKey.Prefix
@@ -13,27 +13,27 @@ package struct NumberedLog: Sendable {
         self.prefix = prefix
     }
 
-    /// What stands at a number, sealed.
+    /// The sealed entry at a number.
     package struct Item: Sendable {
         package let number: UInt64
         package let stored: StoredRecord
     }
 
-    /// What became of a write.
+    /// The outcome of a write.
     package enum Placement: Sendable {
-        /// It stands.
+        /// The entry was written.
         case written
-        /// Something stood there before; `nil` where the store did not say what.
+        /// The number was taken; `nil` if the store did not return the entry that is there.
         case taken(Item?)
     }
 
-    /// What stands at `number`; `nil` for nothing.
+    /// The entry at `number`; `nil` if there is none.
     package func item(_ number: UInt64) async throws(StoreError) -> Item? {
         try await self.records.store.read(self.key(number)).map { Item(number: number, stored: $0) }
     }
 
-    /// Up to `limit` items behind `last`, in order; a number that is missing is passed over. Ends as a page of the store
-    /// does (``TokenStore/records(under:after:limit:)``).
+    /// Up to `limit` items after number `last`, in order. Missing numbers are skipped. The end is recognized as with a
+    /// page of the store (``TokenStore/records(under:after:limit:)``).
     package func page(behind last: UInt64, limit: Int) async throws(StoreError) -> [Item] {
         try await self.records.store.records(under: self.prefix, after: self.key(last), limit: limit).compactMap {
             record in
@@ -43,12 +43,12 @@ package struct NumberedLog: Sendable {
 
     /// The plaintext of an item.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` where it does not open.
+    /// - Throws: ``StoreError/Code/unreadable`` if it does not open.
     package func open(_ item: Item) throws(StoreError) -> Secret {
         try self.records.open(item.stored, at: self.key(item.number)).plaintext
     }
 
-    /// Writes at `number`, if nothing stands there; durable when this returns.
+    /// Writes at `number`, if that is free. The entry is durable when this returns.
     package func place(_ plaintext: Secret, at number: UInt64) async throws(StoreError) -> Placement {
         do throws(StoreError) {
             _ = try await self.records.write(plaintext, at: self.key(number), expecting: nil)
@@ -59,14 +59,14 @@ package struct NumberedLog: Sendable {
         }
     }
 
-    /// Writes in place of `item`, which it must be still.
+    /// Replaces `item`, if it is unchanged.
     ///
-    /// - Throws: ``StoreError/Code/conflict`` where another has written meanwhile.
+    /// - Throws: ``StoreError/Code/conflict`` if another writer has changed it.
     package func replace(_ item: Item, with plaintext: Secret) async throws(StoreError) {
         _ = try await self.records.write(plaintext, at: self.key(item.number), expecting: item.stored.version)
     }
 
-    /// Removes an item that nobody needs any more. One that has gone, or was written over, is left alone.
+    /// Removes an item that is no longer needed. Does nothing if it has been removed or replaced meanwhile.
     package func remove(_ item: Item) async throws(StoreError) {
         do throws(StoreError) {
             try await self.records.store.remove(self.key(item.number), expecting: item.stored.version)
@@ -75,7 +75,7 @@ package struct NumberedLog: Sendable {
         }
     }
 
-    /// The number of the last item; 0 where there is none. Finds it also where others are missing, in steps that double.
+    /// The number of the last item; 0 if there is none. Searches in steps that double, so missing items do not matter.
     ///
     /// - Parameter known: a number that is known to be taken.
     package func lastNumber(from known: UInt64 = 0) async throws(StoreError) -> UInt64 {

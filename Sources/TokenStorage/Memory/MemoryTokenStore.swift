@@ -1,6 +1,6 @@
 package import TokenModel
 
-/// Keeps records in this process and forgets them with it: for tests, and for accounts that mint their tokens.
+/// A store in the memory of this process, for tests and for accounts that mint their tokens.
 package actor MemoryTokenStore: TokenStore {
     private var records: [RecordKey: StoredRecord] = [:]
     private let broadcaster = ChangeBroadcaster()

@@ -3,38 +3,38 @@ package import TokenModel
 /// A store whose key is proven to be the right one.
 package struct OpenedStore: Sendable {
     package let store: any TokenStore
-    /// As it is by now: what ``records`` go by.
+    /// The current keys, which ``records`` use.
     package var keyRing: KeyRing { self.keys.ring }
     package let storeID: StoreID
     let keys: LiveKeyRing
 
-    /// - Parameter source: where `keyRing` is from, if that may come to hold others.
+    /// - Parameter source: where `keyRing` comes from, if its keys may change.
     init(store: any TokenStore, keyRing: KeyRing, from source: (any KeyRingSource)? = nil, storeID: StoreID) {
         self.store = store
         self.keys = LiveKeyRing(keyRing, from: source)
         self.storeID = storeID
     }
 
-    /// Records of any kind, sealed and opened.
+    /// Access to records of any kind: sealed on write, opened on read.
     package var records: SealedRecords {
         SealedRecords(store: self.store, keys: self.keys, storeID: self.storeID)
     }
 
-    /// The accounts' records.
+    /// Access to the records of the accounts.
     package var accounts: AccountVault { AccountVault(self.records) }
 
-    /// Opens a store: under the keys that are there when it has a canary, else as a new store, with a first key made
-    /// where `keys` makes keys. Of several processes that open a new store at once, all get the same.
+    /// Opens a store. If it has a canary, the existing keys must open it. Otherwise the store is new, and `keys` makes
+    /// a first key if it can. If several processes open a new store at once, all get the same keys.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` when the keys are missing, can't be had or are not this store's; what the
-    ///   store throws.
+    /// - Throws: ``StoreError/Code/unreadable`` if the keys are missing, can't be read or are not this store's; any
+    ///   error of the store.
     package static func open(_ store: any TokenStore, keys: some KeyRingSource) async throws(StoreError) -> OpenedStore
     {
         if let stored = try await store.read(.canary) {
             return try Self.open(store, stored, keys: keys)
         }
         guard try await store.records(under: .all, after: nil, limit: 1).isEmpty else {
-            // Another process may have made the canary, and records after it, since it was read.
+            // Another process may have made the canary, and records after it, since this process looked for it.
             guard let stored = try await store.read(.canary) else {
                 throw StoreError(
                     .unreadable,
@@ -93,33 +93,33 @@ package struct OpenedStore: Sendable {
     }
 }
 
-/// The record that names a store, and that opens only under the right key: it refuses a start that could read nothing.
+/// The record that names a store. It opens only under the right key, so a process with the wrong key fails at start.
 package struct Canary: Equatable, Sendable {
-    /// Whose records stand beside it.
+    /// The id of the store.
     package let storeID: StoreID
 
-    /// For a store that has none yet.
+    /// Makes the canary of a new store.
     package init(storeID: StoreID) {
         self.storeID = storeID
     }
 
     private static let format: UInt8 = 1
 
-    /// The canary is what says which store it is, so it can't be sealed for one.
+    /// The canary names the store, so it can't be sealed for a particular store.
     static func context(_ version: Version) -> SealingContext {
         SealingContext(store: StoreID(rawValue: ""), key: .canary, version: version)
     }
 
-    /// As it is stored as `version`.
+    /// The canary sealed as `version`.
     package func sealed(with keyRing: KeyRing, as version: Version) throws(StoreError) -> SealedBytes {
         let writer = FieldWriter(format: Self.format)
         writer.write(self.storeID.rawValue)
         return try keyRing.seal(writer.finish(), for: Self.context(version))
     }
 
-    /// Opens what is stored.
+    /// Opens a stored canary.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` under any other key than its own.
+    /// - Throws: ``StoreError/Code/unreadable`` under any key other than its own.
     package init(opening stored: StoredRecord, with keyRing: KeyRing) throws(StoreError) {
         let plaintext = try keyRing.open(stored.value, for: Self.context(stored.version))
         var reader = try FieldReader(plaintext, formats: Self.format...Self.format)

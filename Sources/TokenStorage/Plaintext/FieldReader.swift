@@ -1,15 +1,15 @@
 package import TokenModel
 
-/// Takes the fields of a record apart again. The bytes are not trusted: whatever they hold, the answer is the fields or
-/// an error, and no more memory than they have bytes.
+/// Reads the fields of a record. The bytes are not trusted: whatever they are, the result is fields or an error, and it
+/// takes no more memory than the bytes do.
 package struct FieldReader {
     private let bytes: Secret
     private var position: Int = 0
 
-    /// Which layout the bytes have.
+    /// The number of the layout.
     package private(set) var format: UInt8 = 0
 
-    /// - Throws: ``StoreError/Code/unreadable`` unless `bytes` begin with one of the layouts `formats`.
+    /// - Throws: ``StoreError/Code/unreadable`` unless `bytes` begin with the number of a layout in `formats`.
     package init(_ bytes: Secret, formats: ClosedRange<UInt8>) throws(StoreError) {
         self.bytes = bytes
         let format: UInt8 = try self.read()
@@ -28,7 +28,7 @@ package struct FieldReader {
         guard self.position == self.bytes.count else { throw Self.malformed("bytes behind its last field") }
     }
 
-    /// An integer of as many bytes as its type has.
+    /// An integer, of as many bytes as its type has.
     package mutating func read<Value: FixedWidthInteger>(_ type: Value.Type = Value.self) throws(StoreError) -> Value {
         let start = try self.advance(by: Value.bitWidth / 8)
         return self.bytes.withUnredacted { span in
@@ -40,7 +40,7 @@ package struct FieldReader {
         }
     }
 
-    /// A truth value.
+    /// A Boolean.
     package mutating func read(_ type: Bool.Type = Bool.self) throws(StoreError) -> Bool {
         switch try self.read(UInt8.self) {
         case 0: return false
@@ -60,7 +60,7 @@ package struct FieldReader {
         return text
     }
 
-    /// Bytes that never were anything else than secret.
+    /// Secret bytes. They are never copied into anything but a ``Secret``.
     package mutating func read(_ type: Secret.Type = Secret.self) throws(StoreError) -> Secret {
         let count = Int(try self.read(UInt32.self))
         let start = try self.advance(by: count)
@@ -74,26 +74,26 @@ package struct FieldReader {
         .nanoseconds(try self.read(Int64.self))
     }
 
-    /// What `body` reads, if it is there.
+    /// What `body` reads, if the value is present.
     package mutating func readOptional<Value>(
         _ body: (inout FieldReader) throws(StoreError) -> Value
     ) throws(StoreError) -> Value? {
         try self.read(Bool.self) ? try body(&self) : nil
     }
 
-    /// As many values as there are, each read by `body`.
+    /// A list of values, each read by `body`.
     package mutating func readArray<Value>(
         _ body: (inout FieldReader) throws(StoreError) -> Value
     ) throws(StoreError) -> [Value] {
         let count = Int(try self.read(UInt32.self))
-        // Each element takes at least a byte, so a count beyond the bytes that are left is a lie.
+        // Each element takes at least one byte, so a count greater than the rest of the bytes is wrong.
         guard count <= self.bytes.count - self.position else { throw Self.malformed("a list longer than itself") }
         var values: [Value] = []
         for _ in 0..<count { values.append(try body(&self)) }
         return values
     }
 
-    /// Steps over the next `count` bytes.
+    /// Skips the next `count` bytes.
     ///
     /// - Returns: where they begin.
     private mutating func advance(by count: Int) throws(StoreError) -> Int {
@@ -102,7 +102,7 @@ package struct FieldReader {
         return self.position
     }
 
-    /// For readers of fields that only some values fit.
+    /// The error for a field whose value is not allowed.
     package static func malformed(_ found: String) -> StoreError {
         StoreError(.unreadable, "the record is malformed: it has \(found)")
     }

@@ -2,13 +2,13 @@ internal import Crypto
 internal import FoundationEssentials
 package import TokenModel
 
-/// The keys of a store: records are sealed under the first, and opened with whichever of them they name.
+/// The keys of a store. The first key seals records; a record is opened with the key that it names.
 ///
-/// To change keys, put the new one first, seal everything anew, then drop the old one.
+/// To change keys, put the new key first, reseal all records, then drop the old key.
 package struct KeyRing: Sendable {
-    /// Seals.
+    /// The key that seals, and also opens.
     package let current: SealingKey
-    /// Only open.
+    /// Keys that only open.
     package let retired: [SealingKey]
 
     /// - Parameter retired: keys that records may still be sealed under.
@@ -17,9 +17,9 @@ package struct KeyRing: Sendable {
         self.retired = retired
     }
 
-    /// Encrypts `plaintext` for one place with AES-256-GCM.
+    /// Encrypts `plaintext` with AES-256-GCM, for one key and version of one store.
     ///
-    /// - Throws: ``StoreError/Code/invalid`` when the result would be over ``SealedBytes/maximumCount``.
+    /// - Throws: ``StoreError/Code/invalid`` if the result is larger than ``SealedBytes/maximumCount``.
     package func seal(_ plaintext: Secret, for context: SealingContext) throws(StoreError) -> SealedBytes {
         guard plaintext.count <= SealedBytes.maximumCount - SealedBytes.overhead else {
             throw StoreError(
@@ -56,9 +56,10 @@ package struct KeyRing: Sendable {
         }
     }
 
-    /// Decrypts what was sealed for the same place under one of the ring's keys.
+    /// Decrypts what was sealed for the same context under a key of the ring.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` for anything else; the message says why and holds nothing of the record.
+    /// - Throws: ``StoreError/Code/unreadable`` for anything else. The message gives the reason and contains nothing of
+    ///   the record.
     package func open(_ sealed: SealedBytes, for context: SealingContext) throws(StoreError) -> Secret {
         let layout = try sealed.layout()
         guard let key = self.key(layout.keyID) else {
@@ -91,7 +92,7 @@ package struct KeyRing: Sendable {
         }
     }
 
-    /// Whether sealing `sealed` anew would change its key.
+    /// Whether resealing `sealed` changes its key.
     package func sealsAnew(_ sealed: SealedBytes) -> Bool {
         (try? sealed.layout().keyID) != self.current.id
     }
@@ -101,12 +102,12 @@ package struct KeyRing: Sendable {
     }
 }
 
-/// Keys that were handed over, from an environment variable for instance: nothing is ever made.
+/// Fixed keys, for instance from an environment variable. This source never makes a key.
 package struct GivenKeyRing: KeyRingSource {
     private let keyRing: KeyRing
     package let name: String
 
-    /// - Parameter name: how messages name the keys' origin.
+    /// - Parameter name: the origin of the keys, for messages.
     package init(_ keyRing: KeyRing, name: String) {
         self.keyRing = keyRing
         self.name = name

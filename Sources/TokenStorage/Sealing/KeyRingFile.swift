@@ -2,15 +2,16 @@ internal import Glibc
 internal import LocalFiles
 internal import TokenModel
 
-/// A file of keys (``KeyRingText``), made at first start where that is asked for.
+/// A file of keys (``KeyRingText``). It is made at first start if that is allowed.
 package struct KeyRingFile: KeyRingSource {
     private let path: String
     private let isMadeWhenMissing: Bool
     private let stateDirectory: String?
 
     /// - Parameters:
-    ///   - isMadeWhenMissing: `false` where several machines share a store: each would make a key of its own.
-    ///   - stateDirectory: a file that is named elsewhere may be another user's, who mounts it; `nil`: none may.
+    ///   - isMadeWhenMissing: `false` if several hosts share a store, because each would make its own key.
+    ///   - stateDirectory: a key file outside this directory may belong to another user, who mounts it. `nil`: no key
+    ///     file may.
     package init(path: String, isMadeWhenMissing: Bool, stateDirectory: String? = nil) {
         self.path = path
         self.isMadeWhenMissing = isMadeWhenMissing
@@ -30,7 +31,7 @@ package struct KeyRingFile: KeyRingSource {
         }
     }
 
-    /// What the file holds.
+    /// The text of the file.
     func text() throws(KeyRingError) -> KeyRingText {
         do throws(FileError) {
             let isMounted = self.stateDirectory.map { SecretFile.isOutside(self.path, of: $0) } ?? false
@@ -62,7 +63,7 @@ package struct KeyRingFile: KeyRingSource {
         }
         let text = KeyRingText(holding: .random(), name: self.path)
         do {
-            // Whether this call made the file or lost a race: what counts is what stands there now.
+            // It doesn't matter whether this call made the file or lost a race: the file that is there now counts.
             _ = try WholeFile.create(at: self.path, holding: text.text)
         } catch {
             throw KeyRingError(
@@ -77,14 +78,14 @@ package struct KeyRingFile: KeyRingSource {
     }
 }
 
-/// Tells whether a source of keys was changed, without reading a key.
+/// Detects that a source of keys has changed, without reading a key.
 package struct KeyRingRevision: Equatable, Sendable {
     private let inode: UInt64
     private let size: Int64
     private let seconds: Int64
     private let nanoseconds: Int64
 
-    /// Of the file at `path`; `nil` where there is none.
+    /// The revision of the file at `path`; `nil` if there is none.
     init?(ofFile path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -95,22 +96,22 @@ package struct KeyRingRevision: Equatable, Sendable {
     }
 }
 
-/// Changing the keys of a file, for whoever holds its ``KeyFileLock``. The file is there whole at any moment, and what is
-/// not a key in it stays.
+/// Changes to the keys of a file, for the holder of its ``KeyFileLock``. Each change replaces the file atomically and
+/// keeps its comments and empty lines.
 extension KeyRingFile {
-    /// Puts a new key before the others: it seals from now on.
+    /// Puts a new key first: it seals from now on.
     package func add(_ key: SealingKey) throws(KeyRingError) -> KeyRing {
         try self.rewrite { text in text.adding(key) }
     }
 
-    /// Takes keys out. The one that seals stays.
+    /// Removes keys. The key that seals stays.
     package func drop(_ keys: Set<SealingKey.ID>) throws(KeyRingError) -> KeyRing {
         try self.rewrite { text in text.dropping(keys) }
     }
 
     private func rewrite(_ change: (KeyRingText) -> KeyRingText) throws(KeyRingError) -> KeyRing {
         let changed = change(try self.text())
-        // Nothing is put there that would not be taken.
+        // Never write a file that can't be read back.
         let ring = try changed.parsed()
         do throws(SystemCallError) {
             try WholeFile.replace(at: self.name, with: changed.text)
@@ -125,11 +126,12 @@ extension KeyRingFile {
     }
 }
 
-/// Held by the one who changes a file of keys; let go of with the last reference. Two at once would lose each other's keys.
+/// An exclusive lock for changing a key file, because two concurrent changes would lose each other's keys. Released
+/// with the last reference.
 package struct KeyFileLock: ~Copyable {
     private let descriptor: CInt
 
-    /// - Parameter path: of the file of keys; the lock is an empty file beside it, which stays.
+    /// - Parameter path: the path of the key file. The lock is an empty file beside it, `<path>.lock`, which stays.
     package init(for path: String) throws(KeyRingError) {
         let descriptor = unsafe Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
@@ -146,27 +148,28 @@ package struct KeyFileLock: ~Copyable {
     }
 
     deinit {
-        // As in `OpenFile`: else it might outlive this in a process that is just being started.
+        // Unlock explicitly, as in `OpenFile`: a process that is just being started may still have a copy of the
+        // descriptor, which keeps the lock.
         _ = flock(self.descriptor, LOCK_UN)
         Glibc.close(self.descriptor)
     }
 }
 
-/// Why there is no key ring to be had. Equal when the codes are equal.
+/// Why a key ring can't be read, made or changed. Two errors are equal if their codes are equal.
 package struct KeyRingError: Error, Sendable {
     package enum Code: String, Sendable {
-        /// Others than the gateway could read or replace the keys.
+        /// Other users could read or replace the keys.
         case exposed
-        /// What is there is not a list of keys.
+        /// The text is not a list of keys.
         case malformed
-        /// There are no keys, and none can be made here.
+        /// There are no keys, and they can't be made here.
         case missing
-        /// The operating system refuses.
+        /// The operating system denies access, or another process holds the lock.
         case inaccessible
     }
 
     package let code: Code
-    /// For the operator: what failed, on which path, what would help. Nothing of a key.
+    /// For the operator: what failed, on which path, and what would help. Contains nothing of a key.
     package let message: String
 
     package init(_ code: Code, _ message: String) {
@@ -183,20 +186,20 @@ extension KeyRingError: Equatable {
     package static func == (left: KeyRingError, right: KeyRingError) -> Bool { left.code == right.code }
 }
 
-/// Where a store's keys come from.
+/// A source of a store's keys.
 package protocol KeyRingSource: Sendable {
-    /// The keys that are there; `nil` where none have been made yet.
+    /// The existing keys; `nil` if none have been made yet.
     func existing() throws(KeyRingError) -> KeyRing?
 
-    /// Makes the first key, for a store that holds nothing yet; of several processes all get the same.
+    /// Makes the first key, for a new store. If several processes do this at once, all get the same key.
     ///
-    /// - Throws: ``KeyRingError/Code/missing`` where keys must be given.
+    /// - Throws: ``KeyRingError/Code/missing`` if the operator must provide the keys.
     func make() throws(KeyRingError) -> KeyRing
 
-    /// How messages name it, such as a path.
+    /// The name of the source in messages, such as a path.
     var name: String { get }
 
-    /// Changes with what ``existing()`` gives; `nil` where that never changes, or there is nothing.
+    /// A value that changes whenever ``existing()`` changes; `nil` if that never changes or there are no keys.
     var revision: KeyRingRevision? { get }
 }
 

@@ -1,10 +1,11 @@
 internal import FoundationEssentials
 package import TokenModel
 
-/// Keys as text: one a line in base64, the one that seals first; empty lines and lines that begin with `#` say nothing.
+/// Keys as text: one base64 key per line, the key that seals first. Empty lines and lines that begin with `#` are
+/// ignored.
 package struct KeyRingText: Sendable {
     package let text: Secret
-    /// How messages name it, such as a path.
+    /// The name of the text in messages, such as a path.
     package let name: String
 
     package init(_ text: Secret, name: String) {
@@ -12,7 +13,7 @@ package struct KeyRingText: Sendable {
         self.name = name
     }
 
-    /// Text that holds one key.
+    /// A text with one key.
     init(holding key: SealingKey, name: String) {
         var text = Array(Self.preamble.utf8)
         defer { text.wipe() }
@@ -26,7 +27,7 @@ package struct KeyRingText: Sendable {
         self.init(Secret(text), name: name)
     }
 
-    /// - Throws: ``KeyRingError/Code/malformed``, naming the line.
+    /// - Throws: ``KeyRingError/Code/malformed``, with the number of the line.
     package func parsed() throws(KeyRingError) -> KeyRing {
         var keys: [SealingKey] = []
         for (number, line) in self.lines().enumerated() where !line.isEmpty {
@@ -48,7 +49,7 @@ package struct KeyRingText: Sendable {
         return KeyRing(current: current, retired: Array(keys.dropFirst()))
     }
 
-    /// The same with a key before the first; all else stays where it is.
+    /// This text with `key` before the first key. All else stays in place.
     func adding(_ key: SealingKey) -> KeyRingText {
         let lines = self.lines()
         let first = lines.firstIndex { !$0.isEmpty } ?? lines.endIndex
@@ -57,7 +58,7 @@ package struct KeyRingText: Sendable {
         }
     }
 
-    /// The same without the lines of these keys, but for the first.
+    /// This text without the lines of `keys`. The line of the first key stays in any case.
     func dropping(_ keys: Set<SealingKey.ID>) -> KeyRingText {
         let lines = self.lines()
         let first = lines.firstIndex { !$0.isEmpty }
@@ -69,14 +70,14 @@ package struct KeyRingText: Sendable {
         }
     }
 
-    /// The text made anew, line by line as they are written.
+    /// The text with each line replaced by the lines that `change` returns.
     private func rebuilt(_ change: (Int, Secret) -> [Secret]) -> KeyRingText {
         let raw = self.rawLines()
         var bytes: [UInt8] = []
         bytes.reserveCapacity(self.text.count + 2 * Self.encodedCount + 2)
         defer { bytes.wipe() }
         for (number, line) in raw.enumerated() {
-            // What follows the last line's end is no line.
+            // The empty rest after the last line break is not a line.
             if number == raw.count - 1, line.isEmpty, number > 0 { break }
             for line in change(number, line) {
                 line.withUnredacted { span in
@@ -101,11 +102,11 @@ package struct KeyRingText: Sendable {
             unsafe span.withUnsafeBytes { bytes in Data(base64Encoded: unsafe Data(bytes)) } ?? Data()
         }
         defer { decoded.wipe() }
-        // Foundation decodes more than base64 of the right length.
+        // Foundation also decodes texts that are not base64 of the right length.
         return line.count == Self.encodedCount ? SealingKey(Secret(decoded)) : nil
     }
 
-    /// How many characters the base64 of a key has.
+    /// The number of characters in the base64 of a key.
     private static let encodedCount = (SealingKey.byteCount + 2) / 3 * 4
 
     private static let preamble = """
@@ -114,7 +115,7 @@ package struct KeyRingText: Sendable {
 
         """
 
-    /// The lines without space around them; comments are empty.
+    /// The lines without leading and trailing space. Comments become empty lines.
     private func lines() -> [Secret] {
         self.split { span, from, to in
             var (from, to) = (from, to)
@@ -125,7 +126,7 @@ package struct KeyRingText: Sendable {
         }
     }
 
-    /// The lines as they are.
+    /// The unchanged lines.
     private func rawLines() -> [Secret] {
         self.split { _, from, to in from..<to }
     }

@@ -1,19 +1,19 @@
 internal import Synchronization
 package import TokenModel
 
-/// A store's keys as they are now: when their source holds others, since somebody changes them, those are gone over to
-/// without a restart, as soon as the store itself proves that they are its own.
+/// The current keys of a store. When the source of the keys changes, the process uses the new keys without a restart,
+/// once there is proof that they belong to this store.
 ///
-/// A record under a key that is not known proves it by opening; before something is written, the canary does.
+/// The proof is a record under an unknown key that opens with the new keys or, before a write, the canary.
 package final class LiveKeyRing: Sendable {
     private struct State {
         var ring: KeyRing
-        /// Of the source, as last looked at.
+        /// The revision of the source when it was last checked.
         var revision: KeyRingRevision?
     }
 
     private let state: Mutex<State>
-    /// `nil` where keys don't change.
+    /// `nil` if the keys never change.
     private let source: (any KeyRingSource)?
 
     package init(_ ring: KeyRing, from source: (any KeyRingSource)? = nil) {
@@ -21,10 +21,10 @@ package final class LiveKeyRing: Sendable {
         self.source = source
     }
 
-    /// The keys that are gone by.
+    /// The keys in use.
     package var ring: KeyRing { self.state.withLock { $0.ring } }
 
-    /// As ``KeyRing/open(_:for:)``, also under a key that the source holds by now.
+    /// Opens a record as ``KeyRing/open(_:for:)`` does, also under a key that has been added to the source since.
     package func open(_ sealed: SealedBytes, for context: SealingContext) throws(StoreError) -> Secret {
         let known = self.ring
         do throws(StoreError) {
@@ -39,22 +39,22 @@ package final class LiveKeyRing: Sendable {
         }
     }
 
-    /// Looks whether the source has changed, before something is sealed: what is written must be under a key that others
-    /// will know.
+    /// Checks whether the source has changed, before something is sealed: a record must be sealed under a key that the
+    /// other processes know.
     ///
-    /// - Parameter canary: reads the store's.
+    /// - Parameter canary: reads the canary of the store.
     func reloadIfChanged(_ canary: () async throws(StoreError) -> StoredRecord?) async throws(StoreError) {
         guard let source = self.source, let revision = source.revision,
             self.state.withLock({ $0.revision != revision }), let latest = self.latest,
             let stored = try await canary()
         else { return }
-        // Keys of another store, put in the place of this one's: what is known goes on.
+        // If the new keys belong to another store, the process keeps the keys in use.
         if (try? Canary(opening: stored, with: latest)) != nil { self.goOver(to: latest) }
         self.state.withLock { $0.revision = revision }
     }
 
-    /// Looks whether the source has changed where the store may be away, so that its canary can't be asked: keys among
-    /// which is the one that seals here are the same store's.
+    /// Checks whether the source has changed, without the store, which may be unreachable. New keys belong to the same
+    /// store if they include the key that seals here.
     func followUnproven() {
         guard let source = self.source, let revision = source.revision,
             self.state.withLock({ $0.revision != revision }), let latest = self.latest,
@@ -64,7 +64,7 @@ package final class LiveKeyRing: Sendable {
         self.state.withLock { $0.revision = revision }
     }
 
-    /// What the source holds; `nil` where it can't be read, which is no reason to end: the keys are known.
+    /// The keys in the source. `nil` if the source can't be read, which is no failure: the keys in use are still known.
     private var latest: KeyRing? { try? self.source?.existing() }
 
     private func goOver(to ring: KeyRing) {

@@ -1,8 +1,8 @@
 package import TokenModel
 
-/// What is sealed as a record of its own.
+/// A value that is sealed as a record of its own.
 package protocol SealableRecord: Sendable {
-    /// The record as bytes to seal.
+    /// The bytes to seal.
     func encoded() -> Secret
 
     /// Reads what ``encoded()`` wrote.
@@ -11,7 +11,7 @@ package protocol SealableRecord: Sendable {
     init(decoding bytes: Secret) throws(StoreError)
 }
 
-/// A record and which write it is: what the next write expects.
+/// A record and its version, which the next write expects.
 package struct StoredEntry<Record: SealableRecord>: Sendable {
     package var record: Record
     package var version: Version
@@ -24,28 +24,28 @@ package struct StoredEntry<Record: SealableRecord>: Sendable {
 
 extension StoredEntry: Equatable where Record: Equatable {}
 
-/// The records of one kind in one store, sealed and opened on the way.
+/// The records of one kind in one store. They are sealed on write and opened on read.
 package struct RecordVault<Record: SealableRecord>: Sendable {
-    /// Of all kinds.
+    /// The records of all kinds.
     package let records: SealedRecords
 
     package init(_ records: SealedRecords) { self.records = records }
 
-    /// What is at `key`; `nil` where there is no record.
+    /// The record at `key`; `nil` if there is none.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays where it is.
+    /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays in the store.
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredEntry<Record>? {
         guard let stored = try await self.records.store.read(key) else { return nil }
         return try self.open(stored, at: key)
     }
 
-    /// Opens what a conflict or a listing carried.
+    /// Opens a stored record that a conflict or a listing returned.
     package func open(_ stored: StoredRecord, at key: RecordKey) throws(StoreError) -> StoredEntry<Record> {
         let plaintext = try self.records.open(stored, at: key).plaintext
         return StoredEntry(record: try Record(decoding: plaintext), version: stored.version)
     }
 
-    /// Writes behind version `expecting` (`nil`: there is no record yet).
+    /// Writes a record that replaces version `expecting` (`nil`: there is no record yet).
     ///
     /// - Returns: the version written.
     /// - Throws: ``StoreError/Code/conflict`` with the sealed record that is there.
@@ -53,7 +53,7 @@ package struct RecordVault<Record: SealableRecord>: Sendable {
         try await self.records.write(record.encoded(), at: key, expecting: expecting)
     }
 
-    /// Writes as `version`, which must be larger than any that was ever read or written there.
+    /// Writes a record as `version`, which must be greater than any version read or written at `key` before.
     package func write(
         _ record: Record,
         at key: RecordKey,
@@ -63,7 +63,7 @@ package struct RecordVault<Record: SealableRecord>: Sendable {
         try await self.records.write(record.encoded(), at: key, as: version, expecting: expecting)
     }
 
-    /// Writes a record that is the same whoever writes it. One that stands already is left as it is.
+    /// Writes a record whose content is the same whoever writes it. An existing record is left as it is.
     package func put(_ record: Record, at key: RecordKey) async throws(StoreError) {
         do throws(StoreError) {
             _ = try await self.write(record, at: key, expecting: nil)
@@ -72,9 +72,10 @@ package struct RecordVault<Record: SealableRecord>: Sendable {
         }
     }
 
-    /// Removes a record that nobody has written since; of keys that contain a random id alone.
+    /// Removes a record if it is unchanged. Use this only for keys that contain a random id or a token's name (see
+    /// ``TokenStore/remove(_:expecting:)``).
     ///
-    /// - Returns: whether there is none any more.
+    /// - Returns: whether there is no record any more.
     @discardableResult
     package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) -> Bool {
         do throws(StoreError) {
@@ -86,8 +87,8 @@ package struct RecordVault<Record: SealableRecord>: Sendable {
         }
     }
 
-    /// Calls `body` with each record under `prefix` that opens, and `unreadable` with the keys of the others, in the order of
-    /// the keys' bytes, a page at a time.
+    /// Calls `body` with each record under `prefix` that opens, and `unreadable` with the key of each that does not, in
+    /// the order of the keys' bytes. Reads a page at a time.
     package func forEach(
         under prefix: RecordKey.Prefix,
         unreadable: (RecordKey) -> Void = { _ in },

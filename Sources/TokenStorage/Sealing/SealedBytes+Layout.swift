@@ -1,13 +1,13 @@
 package import TokenModel
 
 extension SealedBytes {
-    /// The largest a sealed record may be: 64 KiB. Every store takes this much, and no more.
+    /// The largest size of a sealed record: 64 KiB. Every store accepts this size and rejects any larger one.
     package static let maximumCount = 65_536
 
-    /// How many bytes sealing adds.
+    /// The number of bytes that sealing adds.
     package static let overhead = Layout.headerCount + Layout.tagCount
 
-    /// What sealed bytes are made of, in this order: format, key id, salt, nonce, ciphertext, tag.
+    /// The parts of sealed bytes, in this order: format, key id, salt, nonce, ciphertext, tag.
     struct Layout: Equatable {
         static let format: UInt8 = 1
         static let saltCount = 32
@@ -28,7 +28,7 @@ extension SealedBytes {
         )
     }
 
-    /// Takes the parts apart.
+    /// Splits the bytes into their parts.
     func layout() throws(StoreError) -> Layout {
         guard let format = self.bytes.first else {
             throw StoreError(.unreadable, "the sealed record is empty")
@@ -58,8 +58,8 @@ extension SealedBytes {
     }
 }
 
-/// The place a sealed record belongs to. It is authenticated with the record and not stored in it, so that a row put
-/// anywhere else (another account's, another store's, an older write's) does not open.
+/// The store, key and version that a record is sealed for. They are authenticated with the record but not stored in it.
+/// So a row that was copied to another account, another store or a later version does not open.
 package struct SealingContext: Hashable, Sendable {
     package var store: StoreID
     package var key: RecordKey
@@ -71,7 +71,7 @@ package struct SealingContext: Hashable, Sendable {
         self.version = version
     }
 
-    /// The three, each with its length before it, so that no two places read alike.
+    /// The three fields, each after its length, so that no two contexts have the same bytes.
     var associatedData: [UInt8] {
         var bytes: [UInt8] = []
         for field in [
@@ -85,7 +85,7 @@ package struct SealingContext: Hashable, Sendable {
 }
 
 extension FixedWidthInteger {
-    /// The most significant byte first.
+    /// Most significant byte first.
     var bigEndianBytes: [UInt8] {
         (0..<Self.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: self >> ($0 * 8)) }
     }

@@ -1,11 +1,11 @@
 package import TokenModel
 
-/// The records of one store, opened: what is read has been decrypted and authenticated for its key and version, what is
-/// written is sealed first. Rooms put their own records on top of it.
+/// Decrypted access to the records of one store. A read decrypts a record and authenticates it for its key and version;
+/// a write seals it first. Other modules build their own records on this type.
 package struct SealedRecords: Sendable {
-    /// Who the records belong to; each is sealed for it.
+    /// The store that the records are sealed for.
     package let storeID: StoreID
-    /// Where they are kept, sealed; listing, removing and hints of changes are asked of it.
+    /// The store that holds the sealed records. Listings, removals and change hints go to it directly.
     package let store: any TokenStore
     package let keys: LiveKeyRing
 
@@ -19,41 +19,41 @@ package struct SealedRecords: Sendable {
         self.storeID = storeID
     }
 
-    /// A record's plaintext, and which write it is.
+    /// The plaintext of a record, and its version.
     package struct Entry: Equatable, Sendable {
         package let plaintext: Secret
         package let version: Version
     }
 
-    /// What is at `key`; `nil` where there is no record.
+    /// The record at `key`; `nil` if there is none.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays where it is.
+    /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays in the store.
     package func read(_ key: RecordKey) async throws(StoreError) -> Entry? {
         guard let stored = try await self.store.read(key) else { return nil }
         return try self.open(stored, at: key)
     }
 
-    /// Opens what a conflict carried, or a read of the store itself.
+    /// Opens a stored record that a conflict or a read of ``store`` returned.
     package func open(_ stored: StoredRecord, at key: RecordKey) throws(StoreError) -> Entry {
         let context = SealingContext(store: self.storeID, key: key, version: stored.version)
         return Entry(plaintext: try self.keys.open(stored.value, for: context), version: stored.version)
     }
 
-    /// The version that a write behind `expecting` names.
+    /// The version for a write that replaces version `expecting`.
     package func version(behind expecting: Version?) -> Version { self.store.guarantees.version(behind: expecting) }
 
-    /// Whether a write now would be under another key than `sealed` is; keys that the source holds by now are gone over to.
+    /// Whether a write now uses another key than `sealed` does. Loads changed keys from their source first.
     package func sealsAnew(_ sealed: SealedBytes) async throws(StoreError) -> Bool {
         let store = self.store
         try await self.keys.reloadIfChanged { () async throws(StoreError) in try await store.read(.canary) }
         return self.keys.ring.sealsAnew(sealed)
     }
 
-    /// Seals `plaintext` and writes it behind version `expecting` (`nil`: there is no record yet).
+    /// Seals `plaintext` and writes it in place of version `expecting` (`nil`: there is no record yet).
     ///
     /// - Returns: the version written.
-    /// - Throws: ``StoreError/Code/conflict`` with the sealed record that is there; ``StoreError/Code/invalid`` when the
-    ///   record would be too large.
+    /// - Throws: ``StoreError/Code/conflict`` with the sealed record that is there; ``StoreError/Code/invalid`` if the
+    ///   record is too large.
     package func write(
         _ plaintext: Secret,
         at key: RecordKey,
@@ -64,7 +64,8 @@ package struct SealedRecords: Sendable {
         return version
     }
 
-    /// Seals `plaintext` and writes it as `version`, which must be larger than any that was ever read or written there.
+    /// Seals `plaintext` and writes it as `version`, which must be greater than any version read or written at `key`
+    /// before.
     ///
     /// - Throws: as ``write(_:at:expecting:)``.
     package func write(
@@ -81,7 +82,8 @@ package struct SealedRecords: Sendable {
     }
 }
 
-/// Which store a record belongs to: drawn once, when the store is first opened, and carried along when it is moved.
+/// The identity of a store. It is drawn once, when the store is first opened, and stays the same when the store is
+/// moved.
 package struct StoreID: RandomIdentifier {
     package let rawValue: String
     package init(rawValue: String) { self.rawValue = rawValue }

@@ -2,12 +2,12 @@ internal import Crypto
 internal import FoundationEssentials
 package import TokenModel
 
-/// 256 bits that stored records are sealed under, and the name that sealed records know them by.
+/// A 256-bit key that records are sealed under, and its id.
 package struct SealingKey: Equatable, Sendable {
-    /// How many bytes a key has.
+    /// The number of bytes in a key.
     package static let byteCount = 32
 
-    /// Derived from the key, so that a file of keys has nothing to keep in step.
+    /// The id of the key. It is derived from the key, so a key file need not store it.
     package let id: ID
 
     private let material: Secret
@@ -30,13 +30,13 @@ package struct SealingKey: Equatable, Sendable {
         return SealingKey(drawn: unsafe drawn.withUnsafeBytes { bytes in unsafe Secret(bytes) })
     }
 
-    /// The key for one record: derived anew for each write from this one and `salt` (HKDF with SHA-256, RFC 5869), so
-    /// that no number of writes comes near the limits of a single AES-GCM key (NIST SP 800-38D §8.3).
+    /// The key for one record, derived from this key and `salt` (HKDF with SHA-256, RFC 5869). Each write derives a new
+    /// one, so no number of writes approaches the limits of a single AES-GCM key (NIST SP 800-38D §8.3).
     func recordKey(salt: [UInt8]) -> SymmetricKey {
         Self.derive(from: self.material, salt: salt, purpose: "martlet sealed record 1", byteCount: 32)
     }
 
-    /// The bytes themselves, for writing a key file.
+    /// Access to the bytes of the key, for writing a key file.
     func withUnredacted<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -57,13 +57,13 @@ package struct SealingKey: Equatable, Sendable {
 }
 
 extension SealingKey {
-    /// 64 bits that tell keys apart and say nothing about them; shown as hexadecimal digits.
+    /// A 64-bit id that distinguishes keys and reveals nothing about them. Its text is hexadecimal.
     package struct ID: Hashable, Sendable, CustomStringConvertible {
         package static let byteCount = 8
 
         let bytes: [UInt8]
 
-        /// - Precondition: none; an id of a wrong length equals no key's.
+        /// - Precondition: none. An id of a wrong length equals the id of no key.
         init(bytes: [UInt8]) { self.bytes = bytes }
 
         init(of material: Secret) {

@@ -54,8 +54,8 @@ struct CheckCommand: AsyncParsableCommand {
         }
     }
 
-    /// What would keep `serve` from making the gateway of settings without a fault. They are one room's, and all that it
-    /// takes from others is asked of them here.
+    /// Everything in the settings that would make `serve` fail to build the gateway. The checks call the same
+    /// initializers as `serve`.
     private static func failures(_ settings: GatewaySettings) -> [CommandFailure] {
         var failures: [CommandFailure] = []
         for provider in settings.providers {
@@ -82,7 +82,7 @@ struct CheckCommand: AsyncParsableCommand {
         return failures
     }
 
-    /// What is missing is no fault: a start makes it.
+    /// A missing directory or file is no fault: the first start creates it.
     private static func checkAdminTokens(_ settings: GatewaySettings) throws(CommandFailure) {
         _ = try StateDirectory.exists(settings.stateDirectory)
         do throws(AdminTokenError) {

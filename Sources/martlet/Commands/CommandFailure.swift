@@ -1,8 +1,8 @@
-/// Why a command did not do what was asked: one line for standard error, and the exit code. Equal when those are.
+/// Why a command failed: one line for standard error, and the exit code. Two failures are equal if both parts are.
 package struct CommandFailure: Error, Equatable, Sendable {
-    /// What the program ends with.
+    /// The program's exit code.
     package let status: ProgramExit
-    /// What failed, on what, what would help. Never a token.
+    /// What failed, where, and what helps. Never contains a token.
     package let message: String
 
     package init(_ status: ProgramExit, _ message: String) {
@@ -11,12 +11,12 @@ package struct CommandFailure: Error, Equatable, Sendable {
     }
 }
 
-/// What the program's exit codes mean; from 64 on they are those of `sysexits.h`.
+/// The program's exit codes. From 64 on they are those of `sysexits.h`.
 package enum ProgramExit: Int32, CaseIterable, Sendable {
     case done = 0
-    /// It ran, and the answer is no.
+    /// The command ran, and the result is negative.
     case no = 1
-    /// The arguments or the input are not what the command takes, such as a name that nobody knows.
+    /// The arguments or the input are invalid, for example an unknown name.
     case usage = 64
     /// The gateway can't be reached, or a port is busy.
     case unavailable = 69
@@ -26,7 +26,7 @@ package enum ProgramExit: Int32, CaseIterable, Sendable {
 }
 
 extension ProgramExit {
-    /// What the status code of an admin API's answer means for the command that asked.
+    /// The exit code for the HTTP status code of an admin API response.
     package init(httpStatus: Int) {
         switch httpStatus {
         case 200..<300: self = .done

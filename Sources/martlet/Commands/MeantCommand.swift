@@ -1,22 +1,23 @@
 internal import ArgumentParser
 internal import TokenModel
 
-/// Finds the command that was probably meant by arguments that name none.
+/// Suggests a command when the arguments name an unknown one.
 enum MeantCommand {
-    /// What to say of the first word that is no command; `nil` where every word there is one, or it is like none.
+    /// The message about the first word that is not a command; `nil` if all words are commands, or if no command is
+    /// similar.
     ///
     /// - Parameters:
-    ///   - arguments: as the program was given them, and could not take them.
-    ///   - root: the command whose subcommands the first of them names.
+    ///   - arguments: the program's arguments, which the parser rejected.
+    ///   - root: the command whose subcommands the first argument names.
     static func complaint(about arguments: [String], of root: any ParsableCommand.Type) -> String? {
         var commands = root.configuration.subcommands
         var path: [String] = []
         for word in arguments {
-            // What follows is no command's name.
+            // An option: no command names follow it.
             guard !word.hasPrefix("-") else { return nil }
             let typed = (path + [word]).joined(separator: " ")
             if let other = Self.others[typed] { return "there is no command \(typed); did you mean \(other)?" }
-            // What follows is what a command takes.
+            // This command has no subcommands: the remaining words are its arguments.
             guard !commands.isEmpty else { return nil }
             guard let command = commands.first(where: { $0.configuration.commandName == word }) else {
                 let names = commands.compactMap { $0.configuration.commandName }
@@ -30,7 +31,7 @@ enum MeantCommand {
         return nil
     }
 
-    /// What to say where a command was named that only has others, and none of those; `nil` for one that does something.
+    /// The message for a command group that was named without one of its subcommands; `nil` for a command that runs.
     static func complaint(aboutNoneOf command: any ParsableCommand.Type) -> String? {
         let configuration = command.configuration
         let names = configuration.subcommands.compactMap { $0.configuration.commandName }
@@ -42,7 +43,7 @@ enum MeantCommand {
         return "\(typed) takes a command: \(choice); see \(typed) --help"
     }
 
-    /// What is typed because other commands have it, and what does that.
+    /// Commands that people type because other groups have them, and the command that does the same.
     private static let others = [
         "audit list": "audit", "audit show": "audit",
         "callers list": Self.checking, "callers show": Self.checking,

@@ -5,7 +5,7 @@ package import ProviderClient
 package import Settings
 internal import TokenModel
 
-/// What a provider's issuer says when it is asked, against what the configuration says.
+/// Compares the metadata that a provider's issuer publishes with the configuration.
 package struct ProviderSurvey: Sendable {
     private let settings: Settings.ProviderSettings
     private let finding: MetadataFinding
@@ -15,7 +15,7 @@ package struct ProviderSurvey: Sendable {
         self.finding = finding
     }
 
-    /// Asks all of them at once. No token is sent, nor anything that proves who the client is.
+    /// Fetches the metadata of all providers concurrently. It sends no token and no client credential.
     static func ask(_ providers: [Settings.ProviderSettings]) async throws(CommandFailure) -> [ProviderSurvey] {
         var endpoints: [(settings: Settings.ProviderSettings, endpoint: HTTPTokenEndpoint)] = []
         var failure: CommandFailure?
@@ -53,7 +53,7 @@ package struct ProviderSurvey: Sendable {
         }
     }
 
-    /// What was found, for people.
+    /// The findings as lines of text.
     package var lines: [String] {
         let name = "\(self.settings.id)"
         switch self.finding {
@@ -66,7 +66,7 @@ package struct ProviderSurvey: Sendable {
         }
     }
 
-    /// Where tokens go, and by whose word.
+    /// The endpoints for tokens and revocation, and whether the configuration or the metadata names them.
     private func endpoints(_ metadata: ProviderMetadata?) -> [String] {
         let tokens = self.settings.tokenEndpoint.map { "\($0.text), as configured" } ?? metadata?.tokenEndpoint.text
         let revocation =
@@ -82,7 +82,7 @@ package struct ProviderSurvey: Sendable {
         ]
     }
 
-    /// What is wrong; empty where all that is needed is known.
+    /// The failures found; empty if everything needed is known.
     package var complaints: [CommandFailure] {
         let name = "provider \(self.settings.id)"
         switch self.finding {

@@ -8,9 +8,11 @@ internal import TokenModel
 internal import TokenStorage
 
 extension Assembly {
-    /// Starts the kill switch; that an older store is accepted is an operator's change, and recorded before.
+    /// Starts the kill switch. Accepting an older store is an operator's change, so it is recorded in the audit log
+    /// first.
     ///
-    /// The record stands in that store, at the end that it has now: the numbers behind it were given out before.
+    /// The record is appended at the current end of that older store. The store has already used the numbers after that
+    /// end, for records that it has lost.
     static func start(
         _ kills: KillSwitch,
         acceptsOlderStore: Bool,
@@ -19,7 +21,7 @@ extension Assembly {
     ) async throws(CommandFailure) {
         let acceptance = acceptsOlderStore && isDurable ? try await Self.announceOlderStore(to: kills, in: audit) : nil
         do throws(StoreError) {
-            // The memory's store is older at each start; no operator has to say so.
+            // A memory store is older than the host's copy at every start. No operator has to accept that.
             try await kills.start(acceptsOlderStore: acceptsOlderStore || !isDurable)
         } catch {
             if let acceptance { await audit.end(acceptance, error.code.rawValue) }
@@ -28,7 +30,7 @@ extension Assembly {
         if let acceptance { await audit.end(acceptance, "done") }
     }
 
-    /// - Returns: `nil` where the store lacks nothing.
+    /// - Returns: `nil` if the store lacks nothing.
     private static func announceOlderStore(
         to kills: KillSwitch,
         in audit: AuditTrail
@@ -50,7 +52,7 @@ extension Assembly {
         }
     }
 
-    /// Nothing fails where there can be no socket: operators have the port, too.
+    /// A missing socket is no failure, because operators can use the port.
     static func openSocket(
         _ settings: AdminSettings,
         of admin: AdminServer,

@@ -16,9 +16,10 @@ internal import TokenRefresh
 internal import TokenStorage
 internal import TokenStorageSQLite
 
-/// The one place that wires the rooms together: settings in, a gateway out that holds its addresses and is ready to run.
+/// The one place that connects the modules: it turns the settings into a gateway that is bound to its addresses and
+/// ready to run.
 ///
-/// Whatever can keep it from starting (a key that does not fit, a busy port) does so here, before anything runs.
+/// Everything that can prevent a start (a wrong key, a port in use) fails here, before anything runs.
 enum Assembly {
     static func assemble(
         _ settings: GatewaySettings,
@@ -202,15 +203,15 @@ enum Assembly {
                 logger: logger
             )
         } catch {
-            // A listener must be let go of in order.
+            // A listener must be shut down in order.
             admin.stop()
             try? await admin.run()
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
         do throws(CommandFailure) {
-            // When nothing can fail any more, that no record of a replica is left behind, and before anybody is served:
-            // what is killed is killed from the first request on.
+            // After everything that can fail, so that no replica record is left behind by a failed start. Before any
+            // request is served, so that kills apply from the first request on.
             try await Self.start(
                 kills,
                 acceptsOlderStore: acceptsOlderStore,
@@ -225,7 +226,7 @@ enum Assembly {
             _ = await proxy.shutDown(grace: .zero)
             throw error
         }
-        // Last, since commands are led here from now on.
+        // Last, because from now on the link leads commands to this process.
         let socket = await Self.openSocket(settings.admin, of: admin, logger: logger)
         budget.report(
             wanted: settings.limits.connections,
@@ -257,7 +258,7 @@ enum Assembly {
         )
     }
 
-    /// A store and how it is closed.
+    /// A store and the function that closes it.
     private struct Store {
         let opened: OpenedStore
         let close: @Sendable () async -> Void
@@ -294,7 +295,7 @@ enum Assembly {
         }
     }
 
-    /// Before a port is shared with the older gateway.
+    /// Records the takeover before this process shares a port with the older gateway.
     private static func announceTakeover(in audit: AuditTrail) async throws(CommandFailure) -> AuditTicket {
         do throws(AuditError) {
             return try await audit.begin(.takeover, by: .gateway("serve --takeover"))
@@ -374,7 +375,7 @@ enum Assembly {
 }
 
 extension StoreSettings {
-    /// As the configuration names it.
+    /// The driver's name in the configuration.
     fileprivate var driver: String {
         switch self {
         case .memory: "memory"
@@ -382,7 +383,7 @@ extension StoreSettings {
         }
     }
 
-    /// Whether anything is kept past the end of the process.
+    /// Whether the store keeps its data after the process ends.
     var isDurable: Bool {
         switch self {
         case .memory: false

@@ -5,7 +5,7 @@ internal import Proxy
 internal import TokenModel
 internal import TokenStorage
 
-/// What keeps the gateway from starting, each with the exit code that says whether trying again may help.
+/// Failures that prevent a start. The exit code tells whether another attempt may succeed.
 extension CommandFailure {
     init(_ error: StoreError, store: String) {
         self.init(error.code == .unreachable ? .unavailable : .badConfiguration, "store \(store): \(error.message)")

@@ -1,36 +1,37 @@
 internal import LocalFiles
 package import Logging
 
-/// Who gets how many of the file descriptors that the process may hold.
+/// Divides the file descriptors that the process may open.
 ///
-/// Callers come in any number, so they are the ones who must not get them all: the store, providers and operators need some
-/// when there are none left for one caller more. So does the runtime: Dispatch reads files of `/proc` to count its
-/// threads, and ends the process where it can't open one.
+/// The number of callers is unlimited, so callers must not get all descriptors. The store, providers and operators need
+/// some even if no descriptor is left for another caller. The runtime needs some too: Dispatch reads files in `/proc`
+/// to count its threads, and it terminates the process if it can't open one.
 package struct DescriptorBudget: Equatable, Sendable {
-    /// Callers' connections at once.
+    /// The maximum number of concurrent caller connections.
     package let connections: Int
-    /// An operators' listener's connections at once.
+    /// The maximum number of concurrent connections of each operators' listener.
     package let operators: Int
 
     /// - Parameters:
-    ///   - wanted: callers' connections that are configured.
-    ///   - limit: descriptors that the process may hold; `nil` where that is not known.
-    ///   - used: those it holds before it listens.
-    ///   - eventLoops: of callers; each needs a few for itself.
-    ///   - listeners: addresses of callers.
+    ///   - wanted: the configured number of caller connections.
+    ///   - limit: the process's descriptor limit; `nil` if it is not known.
+    ///   - used: the descriptors in use before the listeners are opened.
+    ///   - eventLoops: the number of event loops for callers; each needs a few descriptors for itself.
+    ///   - listeners: the number of listening addresses for callers.
     package init(wanted: Int, limit: Int?, used: Int, eventLoops: Int, listeners: Int) {
         guard let limit else {
             self.connections = wanted
             self.operators = Self.mostOperators
             return
         }
-        // A selector, its wake-up and its timer; and a listening socket per address. Three more loops are the operators', with their socket.
+        // Per loop: a selector, its wake-up and its timer, and a listening socket per address. Three more loops serve
+        // the operators, including their socket.
         let house = used + eventLoops * (3 + listeners) + 3 * 4
-        // A quarter for each of: operators, metrics, providers with their names' lookups, and connections turned away or
-        // just being made.
+        // A quarter each for: operators, metrics, providers including their name lookups, and connections that are
+        // being accepted or rejected.
         let reserve = min(max(limit / 8, 64), 4 * Self.mostOperators)
         self.operators = min(reserve / 4, Self.mostOperators)
-        // Each may need another one to an upstream.
+        // Each caller connection may need another one to an upstream.
         self.connections = min(wanted, max((limit - house - reserve) / 2, 1))
     }
 
@@ -38,13 +39,13 @@ package struct DescriptorBudget: Equatable, Sendable {
 }
 
 extension DescriptorBudget {
-    /// Fewer connections than most gateways need.
+    /// A number of connections that is too small for most gateways.
     private static let few = 256
 
-    /// Says so where the process can't hold as many as it was to.
+    /// Logs that the process allows fewer connections than configured.
     ///
-    /// - Parameter isNamed: whether somebody has asked for so many, and is warned; the default gives way, as it is to, and
-    ///   somebody is warned only where that leaves few.
+    /// - Parameter isNamed: whether the file sets the number; then the message is a warning. For the default number the
+    ///   message is only informational, unless few connections are left.
     package func report(wanted: Int, isNamed: Bool, to logger: Logger) {
         guard self.connections < wanted else { return }
         let limit: Int = DescriptorLimit.current ?? 0
@@ -72,9 +73,9 @@ extension DescriptorBudget {
     }
 }
 
-/// What a process had of file descriptors when it began to listen; each configuration gets its share out of it.
+/// The descriptor numbers of the process when it began to listen. Every configuration's budget is computed from them.
 struct DescriptorRoom: Sendable {
-    /// As ``DescriptorBudget`` takes them.
+    /// As the parameters of ``DescriptorBudget``.
     let limit: Int?
     let used: Int
     let eventLoops: Int

@@ -4,9 +4,10 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenRefresh
 
-/// Answers the data path's questions out of the refresh engine.
+/// Gives the data path credentials from the refresh engine.
 ///
-/// The two need each other: the data path asks, the engine announces. So this is made first, and given the engine later.
+/// The data path requests credentials from the engine, and the engine announces new ones to the data path. To break
+/// this cycle, this object is created first and connected to the engine later.
 final class EngineCredentials: CredentialSource {
     private struct Parts {
         let engine: RefreshEngine
@@ -26,7 +27,7 @@ final class EngineCredentials: CredentialSource {
         guard let parts = self.parts.withLock({ $0 }) else {
             throw CredentialError(.refreshFailed, "the gateway is still starting")
         }
-        // A credential is of no use while nothing may be put into requests.
+        // Without a valid lease no credential may be put into a request.
         try await parts.kills.renewIfLapsed()
         guard let refused else { return try await parts.engine.credential(for: account) }
         return try await parts.engine.credential(for: account, after: refused)

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What this machine is called.
+/// The name of this machine.
 enum HostName {
     static let text: String = {
         var name = [CChar](repeating: 0, count: 256)

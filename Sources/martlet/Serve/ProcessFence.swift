@@ -4,9 +4,11 @@ internal import Synchronization
 internal import TokenModel
 internal import TokenRefresh
 
-/// What a kill stops in this process: the event loops, then the refresh engine, that whoever waits there is told.
+/// Applies kills to this process: to the event loops first, then to the refresh engine, so that requests waiting there
+/// fail.
 ///
-/// The engine needs the kill switch, and the kill switch this: so this is made first, and given the others later.
+/// The engine needs the kill switch, and the kill switch needs this fence. To break this cycle, the fence is created
+/// first and connected to the engine and the proxy later.
 final class ProcessFence: KillFence {
     private struct Parts {
         let engine: RefreshEngine
@@ -21,8 +23,9 @@ final class ProcessFence: KillFence {
 
     func fence(_ epochs: KillEpochs) async -> Int {
         guard let parts = self.parts.withLock({ $0 }) else { return 0 }
-        // The loops judge each credential themselves. Were they later, they would turn away what the engine announces as soon as
-        // a kill is lifted, and it is not announced twice.
+        // The event loops check each credential themselves, so they get the epochs before the engine. Otherwise they
+        // would reject a credential that the engine announces as soon as a kill is lifted, and the engine doesn't
+        // announce it again.
         let draining = await parts.proxy.fence(epochs).draining
         parts.engine.apply(epochs)
         return draining
@@ -37,7 +40,7 @@ final class ProcessFence: KillFence {
     }
 }
 
-/// The providers as they are configured now, for whoever has tokens of theirs to revoke.
+/// The currently configured providers, for revoking their tokens.
 final class CurrentProviders: Sendable {
     private let roster: Mutex<ProviderRegistry>
 

@@ -12,11 +12,11 @@ internal import TokenStorage
 struct ProgramMonitor: GatewayMonitor {
     let incarnation: IncarnationID
     let startedAt: WallTime
-    /// Of this replica.
+    /// The name of this replica.
     let name: String
     let driver: String
     let store: StoreProbe
-    /// Where callers connect; all were bound before the admin API was opened, and are closed together.
+    /// Where callers connect. All listeners are bound before the admin API opens, and are closed together.
     let listeners: [String]
     let proxy: ProxyServer
     let engine: RefreshEngine
@@ -45,7 +45,7 @@ struct ProgramMonitor: GatewayMonitor {
     }
 }
 
-/// Finds out whether the store can be read. However many ask at once, anybody may, the store is asked once.
+/// Checks whether the store can be read. Anybody may ask, so concurrent questions share one read.
 actor StoreProbe {
     private let store: any TokenStore
     private var asked: Task<Bool, Never>?
@@ -71,14 +71,14 @@ actor StoreProbe {
     }
 }
 
-/// What is counted outside of the data path, and where all that is counted comes together.
+/// The counters outside of the data path, and the place where all metrics are collected.
 struct ProgramMetrics: Sendable {
     let refreshes: RefreshMeter
     let store: DurationMeter
     let events = EventMeter(RefreshEvent.Kind.allCases.map(\.rawValue))
 
     init(_ settings: GatewaySettings) {
-        // The ones to alert on are there from the start; the others come with their first time.
+        // The outcomes to alert on exist from the start. The others appear when they first occur.
         self.refreshes = RefreshMeter(
             settings.providers.map(\.id),
             outcomes: ["success", "dead", "config", "refused", "not_provider", "not_sent", "ambiguous"]
@@ -92,7 +92,7 @@ struct ProgramMetrics: Sendable {
         return TimedTokenStore(store) { operation, time in meter.add(operation.rawValue, took: time) }
     }
 
-    /// All metrics of this moment.
+    /// A snapshot of all metrics.
     func report(of proxy: ProxyServer, _ engine: RefreshEngine, _ webhook: Webhook) async -> MetricsReport {
         let accounts = await engine.accountCounts().sorted { $0.key < $1.key }
         let alerts = webhook.counts

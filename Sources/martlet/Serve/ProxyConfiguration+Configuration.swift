@@ -4,9 +4,10 @@ internal import Settings
 internal import TokenModel
 
 extension ProxyConfiguration {
-    /// What the configuration says of listeners, routes and limits, as the data path takes it.
+    /// The data path's configuration of listeners, routes and limits.
     ///
-    /// - Parameter connections: of callers at once; what the process can hold may be less than what is configured.
+    /// - Parameter connections: the maximum number of concurrent caller connections, which may be less than configured
+    ///   if the process can't open as many.
     init(_ settings: GatewaySettings, connections: Int, eventLoops: Int) throws(CommandFailure) {
         var made: [UpstreamTLS] = []
         var routes: [RouteConfiguration] = []
@@ -56,7 +57,7 @@ extension ProxyConfiguration.Listener {
 }
 
 extension CallerTLS {
-    /// What operators are shown; `nil` where they speak plain HTTP.
+    /// The TLS settings of the admin listener; `nil` if it serves plain HTTP.
     init?(_ settings: AdminSettings) throws(CommandFailure) {
         guard let files = settings.tls.map({ CertificateFiles($0) }) else { return nil }
         do throws(ProxyError) {
@@ -109,8 +110,9 @@ extension CertificateName {
 
 extension RouteConfiguration {
     /// - Parameters:
-    ///   - accounts: all that there are.
-    ///   - made: so that the same files are read only once, which takes long.
+    ///   - accounts: all configured accounts.
+    ///   - made: the TLS settings created so far. Reading the files takes long, so routes with the same files share
+    ///     one.
     fileprivate init(
         _ route: RouteSettings,
         among accounts: [AccountSettings],
@@ -121,7 +123,7 @@ extension RouteConfiguration {
         case .fixed(let account): choices = [account]
         case .fromHeader: choices = accounts.map(\.id)
         }
-        // One that could be chosen from none has been refused.
+        // The configuration has already been checked: a route can't choose from no accounts.
         guard let account = choices.first else {
             throw CommandFailure(.badConfiguration, "route \(route.name): there is no account")
         }

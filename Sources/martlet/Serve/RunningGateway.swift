@@ -11,45 +11,45 @@ internal import TokenModel
 internal import TokenRefresh
 internal import UnixSignals
 
-/// A gateway that holds its addresses. Requests are served from ``run()`` on.
+/// A gateway that is bound to its addresses. It serves requests once ``run()`` is called.
 struct RunningGateway {
-    /// What callers use as base URLs.
+    /// The base URLs for callers.
     let callers: [String]
     let proxy: ProxyServer
     let engine: RefreshEngine
     let kills: KillSwitch
-    /// What operators do is recorded there.
+    /// The audit log for operators' actions.
     let audit: AuditTrail
-    /// Those that killed tokens are revoked at.
+    /// The providers that revoke killed tokens.
     let providers: CurrentProviders
     let webhook: Webhook
     let admin: AdminServer
-    /// `nil` where operators speak plain HTTP.
+    /// `nil` if the admin listener serves plain HTTP.
     let adminEncryption: CallerTLS?
-    /// `nil` where there can be none.
+    /// `nil` if it could not be opened.
     let adminSocket: AdminSocket?
-    /// Where metrics and health are served without tokens; `nil` where that is not wanted.
+    /// Serves metrics and health without tokens; `nil` if not configured.
     let metrics: AdminServer?
     let keeper: EndpointKeeper
     let counts: ProgramMetrics
-    /// This boot among those of this host; `nil` where it can have no lock.
+    /// Manages the incarnations of this host.
     let incarnations: IncarnationKeeper
     let room: DescriptorRoom
-    /// Where a reload leaves what came of it.
+    /// The outcome of the last reload.
     let status: ReloadStatus
-    /// Closes the store, after the last who writes to it.
+    /// Closes the store after all writers have stopped.
     let closeStore: @Sendable () async -> Void
     let grace: Duration
     let logger: Logger
 
-    /// Serves until SIGTERM or SIGINT. Then callers are let go first, then operators; refreshes under way end last, so
-    /// that no grant is lost on the way out. A second signal ends the program at once.
+    /// Serves until SIGTERM or SIGINT. Then callers are disconnected first, then operators. Refreshes in progress end
+    /// last, so that no grant is lost. A second signal ends the program at once.
     ///
     /// - Parameters:
-    ///   - hangups: each SIGHUP since the program began.
-    ///   - reload: called with each of them, and awaited before the next.
-    ///   - serving: called when signals are heeded and callers served.
-    ///   - stopping: called with the number of requests under way when no more are taken.
+    ///   - hangups: every SIGHUP since the program began.
+    ///   - reload: called for each SIGHUP, one after another.
+    ///   - serving: called once signals are handled and callers are served.
+    ///   - stopping: called with the number of requests in progress once no more are accepted.
     func run(
         onEachOf hangups: UnixSignalsSequence,
         _ reload: @escaping @Sendable () async -> Void,
@@ -77,13 +77,14 @@ struct RunningGateway {
             Announcement(announce: serving),
         ]
         var configuration = ServiceGroupConfiguration(
-            // Whoever is told of events hears of the last refresh too.
+            // Services stop in reverse order: the webhook is first in the list so that it still reports the last
+            // refresh.
             services: [WebhookService(webhook: self.webhook), engine, kills, AuditService(audit: self.audit)]
                 + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )
-        // A reload may have made it as long as it may be.
+        // A reload may have set answer_timeout to its largest allowed value.
         let answerTimeout = ProviderSettings.longestAnswerTimeout
         configuration.maximumGracefulShutdownDuration = self.grace + answerTimeout + .seconds(30)
         let impatience = Task { await Self.exitAtSecondSignal() }
@@ -92,7 +93,7 @@ struct RunningGateway {
         withExtendedLifetime(hangups) {}
     }
 
-    /// Whoever asks twice does not want to wait: neither for requests nor for providers.
+    /// An operator who sends a second signal wants to wait neither for requests nor for providers.
     private static func exitAtSecondSignal() async {
         var count = 0
         for await signal in await UnixSignalsSequence(trapping: .sigterm, .sigint) {
@@ -104,10 +105,10 @@ struct RunningGateway {
     }
 }
 
-/// The refresh engine for as long as anyone may need a credential.
+/// Runs the refresh engine as long as anything may need a credential.
 private struct EngineService: Service {
     let engine: RefreshEngine
-    /// It has ended when this does.
+    /// Has stopped before this service stops.
     let kills: KillSwitch
     let keeper: EndpointKeeper
     let incarnations: IncarnationKeeper
@@ -132,13 +133,13 @@ private struct EngineService: Service {
             await self.keeper.shutDown()
             tasks.cancelAll()
         }
-        // Where the service was cut off, callers may still be served: this incarnation is dead when its process is.
+        // If the service was canceled, callers may still be served. Then the incarnation ends only with its process.
         if !Task.isCancelled { await self.incarnations.end(leavesNothing: self.kills.hasLeft) }
         await self.closeStore()
     }
 }
 
-/// The kill switch for as long as anyone may have a token put into a request.
+/// Runs the kill switch as long as a token may be put into a request.
 private struct KillService: Service {
     let kills: KillSwitch
 
@@ -151,7 +152,7 @@ private struct KillService: Service {
     }
 }
 
-/// Records wrong admin tokens, for as long as the store is open.
+/// Records wrong admin tokens as long as the store is open.
 private struct AuditService: Service {
     let audit: AuditTrail
 
@@ -164,7 +165,7 @@ private struct AuditService: Service {
     }
 }
 
-/// Tells operators of events for as long as there may be some.
+/// Reports events to operators as long as there may be any.
 private struct WebhookService: Service {
     let webhook: Webhook
 
@@ -177,7 +178,7 @@ private struct WebhookService: Service {
     }
 }
 
-/// Says that the gateway serves, once all services before it were started.
+/// Announces that the gateway serves, after all services before it have started.
 private struct Announcement: Service {
     let announce: @Sendable () async -> Void
 
@@ -187,7 +188,7 @@ private struct Announcement: Service {
     }
 }
 
-/// The data path.
+/// Runs the data path.
 private struct CallerService: Service {
     let proxy: ProxyServer
     let grace: Duration
@@ -206,17 +207,19 @@ private struct CallerService: Service {
     }
 }
 
-/// SIGHUP, which operators send when the configuration or a certificate has changed, and a closing terminal sends too.
+/// Handles SIGHUP. Operators send it after a change of the configuration or a certificate. A closing terminal sends it
+/// too.
 enum Hangup {
-    /// Keeps it from ending the process while that starts.
+    /// Keeps SIGHUP from ending the process while it starts.
     static func ignore() {
         _ = signal(SIGHUP, SIG_IGN)
     }
 }
 
-/// Has something done with each SIGHUP, one after the other, until the gateway is told to stop.
+/// Runs an action for each SIGHUP, one after another, until the gateway stops.
 struct HangupService: Service {
-    /// Trapped from the moment it is made. Whoever holds this to the end keeps the signal from ending the process.
+    /// The signal is trapped from the sequence's creation on. It can't end the process as long as the sequence is
+    /// retained.
     let hangups: UnixSignalsSequence
     let action: @Sendable () async -> Void
 

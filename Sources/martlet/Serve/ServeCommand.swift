@@ -49,7 +49,7 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         DescriptorLimit.raise()
         Hangup.ignore()
-        // Before anything is read: what changes while the gateway starts is heeded when it serves.
+        // Trapped before anything is read: a change during the start is applied once the gateway serves.
         let hangups = await UnixSignalsSequence(trapping: .sighup)
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
         let settings = try Self.settings(path)
@@ -71,7 +71,7 @@ struct ServeCommand: AsyncParsableCommand {
         await Self.end(log)
     }
 
-    /// What the log's reader does not take by then is lost, and the program ends all the same.
+    /// Ends the log. Entries that its reader doesn't take within 2 s are lost, so that the program ends in any case.
     private static func end(_ log: LogWriter) async {
         _ = await log.close(within: .seconds(2))
     }
@@ -113,13 +113,14 @@ struct ServeCommand: AsyncParsableCommand {
                 "martlet serves",
                 metadata: ["addresses": "\(addresses)", "version": "\(MartletVersion.current)"]
             )
-            // Where both are shown as one, as a container's are, nothing stands before the log's first line.
+            // In a container, standard output and the log appear as one stream. The announcement waits for the log's
+            // first line.
             _ = await log.settle(within: .seconds(2))
             Console.announce("martlet serves \(addresses)")
         } stopping: { requests in
             let line = "stopping, waiting up to \(grace) for \(requests) \(requests == 1 ? "request" : "requests")"
             logger.notice("\(line)")
-            // A reader that stands still must not keep the gateway from stopping.
+            // A blocked reader must not keep the gateway from stopping.
             Console.offer(line)
         }
     }
@@ -133,7 +134,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// From here on nothing that is logged waits for whoever reads it.
+    /// From here on, logging never waits for the reader of the log.
     private static func startLog(_ settings: LogSettings) -> (writer: LogWriter, threshold: LogThreshold) {
         let time: @Sendable () -> WallTime = { Timepiece.system.now.wall }
         let writer = LogWriter(to: .standardError, format: LogFormat(settings.format)) {
@@ -145,9 +146,9 @@ struct ServeCommand: AsyncParsableCommand {
     }
 }
 
-/// How long a stop may take, as people read it.
+/// The time limit of a stop, as text.
 package enum GracePeriodText {
-    /// Whole seconds, or milliseconds where those are not enough.
+    /// In whole seconds if possible, else in milliseconds.
     package static func text(_ grace: Duration) -> String {
         let (seconds, attoseconds) = grace.components
         guard attoseconds != 0 else { return "\(seconds) s" }
@@ -155,10 +156,10 @@ package enum GracePeriodText {
     }
 }
 
-/// The configuration as the program reads it: with all that it would do with what the file names.
+/// Reads the configuration and checks the certificates and keys that it names.
 enum ConfigurationFile {
-    /// As ``SettingsFile/load(path:variables:certificateFault:)``, and certificates and keys that can't be used are faults
-    /// like any other.
+    /// As ``SettingsFile/load(path:variables:certificateFault:)``. Unusable certificates and keys are faults like any
+    /// other.
     static func load(_ path: String) throws(SettingsError) -> GatewaySettings {
         try SettingsFile.load(path: path) { question in
             do throws(ProxyError) {
@@ -175,7 +176,7 @@ enum ConfigurationFile {
         }
     }
 
-    /// What keeps the key in a file from signing.
+    /// Why the key in a file can't sign; `nil` if it can.
     private static func fault(of path: String, _ algorithm: SigningAlgorithm) -> String? {
         do throws(FileError) {
             let pem = try SecretFile.read(path)

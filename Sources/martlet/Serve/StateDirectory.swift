@@ -3,11 +3,11 @@ internal import Glibc
 internal import LocalFiles
 internal import Logging
 
-/// Where the gateway keeps what it writes: the store, its key, the admin token.
+/// The directory for the gateway's files: the store, its key, the admin token.
 enum StateDirectory {
-    /// Whether it is there.
+    /// Whether the directory exists.
     ///
-    /// - Throws: where something else is.
+    /// - Throws: if the path is not a directory.
     static func exists(_ path: String) throws(CommandFailure) -> Bool {
         var isDirectory = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return false }
@@ -20,7 +20,7 @@ enum StateDirectory {
         return true
     }
 
-    /// Makes the directory, for its owner only, where there is none.
+    /// Creates the directory, accessible to its owner only, if it doesn't exist.
     static func make(_ path: String) throws(CommandFailure) {
         let isThere = try Self.exists(path)
         guard !isThere else { return }
@@ -38,10 +38,10 @@ enum StateDirectory {
         }
     }
 
-    /// Says so where others could take away, or replace by an older one, what is kept there: the files tell by themselves
-    /// whether they are this user's, but not whether they are those that this user had put there.
+    /// Logs a warning if other users could remove the directory's files or replace them with older ones. A file's owner
+    /// is checked when it is read, but that doesn't show whether it is the version that this user wrote.
     ///
-    /// That is no reason not to start: volumes that a group may write are common, and their users can't help it.
+    /// This doesn't prevent a start: volumes writable by a group are common, and users often can't change that.
     static func warnIfExposed(_ path: String, logger: Logger) {
         guard let ownership = try? OpenFile(opening: path, O_RDONLY | O_DIRECTORY).ownership() else { return }
         let isForeign = ownership.owner != geteuid() && ownership.owner != 0

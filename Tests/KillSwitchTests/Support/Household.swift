@@ -7,7 +7,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// One store and one clock, and the replicas that share them.
+/// One store and one clock, shared by several replicas.
 struct Household: Sendable {
     let clock = ManualClock()
     let records: SealedRecords
@@ -21,9 +21,9 @@ struct Household: Sendable {
         self.vault = AccountVault(self.records)
     }
 
-    /// A replica that is not started yet.
+    /// Creates a replica without starting it.
     ///
-    /// - Parameter records: as it opens and seals them, if otherwise than the others.
+    /// - Parameter records: the replica's own sealed records, if it uses other keys than the others.
     func replica(
         _ name: String,
         records: SealedRecords? = nil,
@@ -48,9 +48,9 @@ struct Household: Sendable {
         return Replica(kills: kills, fence: fence)
     }
 
-    /// Runs replicas for as long as `body` does; time passes by itself, as fast as they sleep.
+    /// Runs replicas while `body` runs. Time passes automatically, as fast as the replicas go to sleep.
     ///
-    /// - Parameter acceptsOlderStore: as they are started.
+    /// - Parameter acceptsOlderStore: passed to the start of each replica.
     func run(
         _ replicas: [Replica],
         acceptsOlderStore: Bool = false,
@@ -71,13 +71,13 @@ struct Household: Sendable {
                 try await self.clock.advance(bySleepersWithin: .seconds(120), until: "the test to end") {
                     end.hasCome
                 }
-                // Whoever still sleeps is woken by the end of its task.
+                // The end of its task wakes each remaining sleeper.
             }
             try await tasks.waitForAll()
         }
     }
 
-    /// The same, but time passes only by what `body` does.
+    /// Runs replicas while `body` runs. Time passes only when `body` advances the clock.
     func runByHand(_ replicas: [Replica], _ body: () async throws -> Void) async throws {
         for replica in replicas { try await replica.kills.start() }
         try await withThrowingDiscardingTaskGroup { tasks in
@@ -87,8 +87,8 @@ struct Household: Sendable {
         }
     }
 
-    /// Lets time pass, from one sleeper to the next that is to wake within a second, until what stands at `key` has been
-    /// read again.
+    /// Advances the clock from sleeper to sleeper whose deadline is within a second, until the record at `key` has
+    /// been read again.
     func passTime(untilRead key: RecordKey) async throws {
         let (clock, store, before) = (self.clock, self.store, self.store.count(of: .read, at: key))
         try await clock.advance(bySleepersWithin: .seconds(1), until: "\(key) to be read") {
@@ -96,7 +96,7 @@ struct Household: Sendable {
         }
     }
 
-    /// Puts tokens of an account there.
+    /// Stores a record with tokens for an account.
     func put(
         _ account: String,
         observedEpoch: UInt64 = 0,
@@ -132,7 +132,7 @@ private final class End: Sendable {
     func come() { self.flag.withLock { $0 = true } }
 }
 
-/// Takes every other incarnation for dead.
+/// Reports every incarnation as dead.
 struct Gravedigger: IncarnationWitness {
     func isDead(_ incarnation: IncarnationID) async -> Bool { true }
 }
@@ -142,7 +142,7 @@ struct Replica: Sendable {
     let fence: HeardFence
 }
 
-/// What a replica was told to fence.
+/// Records the calls that a replica makes to its fence.
 final class HeardFence: KillFence {
     private struct State {
         var fenced: [Epoch] = []
@@ -155,20 +155,20 @@ final class HeardFence: KillFence {
 
     private let state = Mutex(State())
 
-    /// All that it has gone by, in order.
+    /// All epochs that the replica has applied, in order.
     var all: [KillEpochs] { self.state.withLock { $0.all } }
     var fenced: [Epoch] { self.state.withLock { $0.fenced } }
-    /// What it goes by.
+    /// The epochs that the replica applies now.
     var epochs: KillEpochs { self.state.withLock { $0.all.last ?? KillEpochs() } }
     var replaced: [AccountID] { self.state.withLock { $0.replaced } }
     /// Until when tokens may be put into requests.
     var until: BootInstant { self.untils.last ?? .distantPast }
-    /// All that it was told of that, in order.
+    /// All lease deadlines that were set, in order.
     var untils: [BootInstant] { self.state.withLock { $0.until } }
-    /// Somebody waits for a fence that is stuck.
+    /// Whether a caller waits for a fence that is stuck.
     var isWaitedFor: Bool { self.state.withLock { !$0.stuck.isEmpty } }
 
-    /// Fencing does not end until ``release()``.
+    /// Blocks fencing until ``release()``.
     func stick() { self.state.withLock { $0.isStuck = true } }
 
     func release() {
@@ -199,7 +199,7 @@ final class HeardFence: KillFence {
     func setLeaseDeadline(_ instant: BootInstant) { self.state.withLock { $0.until.append(instant) } }
 }
 
-/// A provider that revokes, or does what a test tells it to.
+/// A provider that revokes tokens, or returns another verdict that a test sets.
 final class RevokingEndpoint: TokenEndpoint {
     private struct State {
         var verdict = RevocationVerdict.revoked
@@ -214,12 +214,12 @@ final class RevokingEndpoint: TokenEndpoint {
     let timeout = Duration.seconds(8)
     private let state = Mutex(State())
 
-    /// Tokens as they arrived.
+    /// The tokens in the order in which they arrived.
     var asked: [String] { self.state.withLock { $0.revoked } }
 
     func answer(_ verdict: RevocationVerdict) { self.state.withLock { $0.verdict = verdict } }
 
-    /// It answers nobody until ``release()``.
+    /// Holds all responses until ``release()``.
     func hold() { self.state.withLock { $0.isHeld = true } }
 
     func release() {
@@ -233,7 +233,7 @@ final class RevokingEndpoint: TokenEndpoint {
 
     var isConfigured: Bool { self.state.withLock { $0.isConfigured } }
 
-    /// The configuration has it no more.
+    /// Removes the provider from the configuration.
     func goAway() { self.state.withLock { $0.isConfigured = false } }
 
     func redeem(

@@ -3,7 +3,7 @@ import TokenModel
 import TokenStorage
 
 extension KillSimulation {
-    /// I3, I4 and I6: who may put a token into a request now goes by each kill that was said to be complete.
+    /// I3, I4 and I6: each replica that may send tokens now applies every kill that was reported complete.
     mutating func look() {
         let instant = self.instant
         for (index, replica) in self.replicas.enumerated() where instant < replica.leaseUntil {
@@ -16,8 +16,8 @@ extension KillSimulation {
         }
     }
 
-    /// What is not promised behind a failover that has lost something: that a complete kill which is lost is known to all,
-    /// and that a replica whose joining is lost is waited for, until its lease is over.
+    /// Records the exceptions after a failover that lost commits: replicas need not know a complete kill that was
+    /// lost, and a kill need not wait for a replica whose joining was lost, until that replica's lease is over.
     mutating func excuseWhatIsLost() async {
         self.hasLost = true
         guard let log = try? await KillLog(self.records).contents(),
@@ -34,7 +34,7 @@ extension KillSimulation {
         guard self.violations.isEmpty else { return }
         let log = (try? await KillLog(self.records).contents()) ?? KillLogContents()
         for replica in self.replicas where self.instant < replica.leaseUntil {
-            // I2, of the log: what a replica goes by stands, or is back.
+            // I2 for the log: the entries that a replica applies are in the store, or have been restored.
             let known = replica.machine.log.contents
             if log.last < known.last || !log.agrees(with: known) {
                 self.violations.append("\(known.last) entries are gone by, of which the store has \(log.last)")
@@ -44,7 +44,8 @@ extension KillSimulation {
         let living = Set(self.replicas.map(\.incarnation))
         for (id, incarnation) in self.ordered {
             let count = log.numbered().count { $0.entry.id == id }
-            // What the store has not taken ends with its process: there is no directory here that would outlive it.
+            // An order that the store has not accepted ends with its process: the simulation has no directory that
+            // would outlive it.
             let mustStand = self.placed.contains(id) || living.contains(incarnation)
             if count > 1 || count == 0 && mustStand { self.violations.append("the kill \(id) stands \(count) times") }
             if count == 1, self.complete[id] == nil { self.violations.append("the kill \(id) is never complete") }

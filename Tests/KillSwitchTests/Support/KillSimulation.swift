@@ -3,12 +3,13 @@ import TestKit
 import TokenModel
 import TokenStorage
 
-/// Several replicas' kill switches over one faulty store that several hosts reach, in virtual time and in an order that a
-/// seed decides: slow, stale and failing stores, writes that land late, lost suffixes, stopped and ended processes.
+/// The kill switches of several replicas over one faulty store that several hosts can reach, in virtual time and in an
+/// order that a seed decides. Faults are slow, stale and failing stores, late writes, lost suffixes, and stopped and
+/// ended processes.
 ///
-/// What must hold is looked at after each step; what is wrong is listed in ``violations``.
+/// The invariants are checked after each step. Violations are listed in ``violations``.
 struct KillSimulation {
-    /// How likely each mishap is, at each step that it can hit.
+    /// The probability of each fault, per step that it can affect.
     struct Weather: Sendable {
         var storeFails = 0.0
         var isStale = 0.0
@@ -17,17 +18,17 @@ struct KillSimulation {
         var dies = 0.0
     }
 
-    /// A rule of the kill switch, or of a store, that a run goes without.
+    /// A rule of the kill switch or of a store that a run leaves out.
     enum Mutation: Sendable, CaseIterable {
-        /// A read renews the lease, and silence alone proves that one has lapsed.
+        /// A read renews the lease, and silence alone proves that a lease has lapsed.
         case leaseByReading
-        /// The lease counts from when the poll ended.
+        /// The lease counts from the end of the poll.
         case leaseFromTheEnd
-        /// A store shows reads from before the connection's own writes.
+        /// A store returns reads from before the connection's own writes.
         case forgetfulStore
-        /// A kill whose write had no answer is given up.
+        /// A kill whose write was not acknowledged is given up.
         case ordersAreDropped
-        /// An entry that was lost is not written back.
+        /// A lost entry is not written back.
         case nothingIsRestored
     }
 
@@ -46,9 +47,9 @@ struct KillSimulation {
     }
 
     var violations: [String] = []
-    /// Kills that were said to be complete.
+    /// Kills that were reported complete.
     private(set) var complete: [KillID: Epoch] = [:]
-    /// Each kill that was ordered, and by which process.
+    /// Each ordered kill and the process that ordered it.
     private(set) var ordered: [KillID: IncarnationID] = [:]
     private(set) var placed: Set<KillID> = []
     private(set) var pollsThatGaveALease = 0
@@ -67,7 +68,7 @@ struct KillSimulation {
     private(set) var replicas: [SimulatedReplica] = []
     private var events: [(at: Duration, number: Int, replica: Int, life: IncarnationID, step: Step)] = []
     private var scheduled = 0
-    /// Whether a failover has lost something.
+    /// Whether a failover has lost commits.
     var hasLost = false
     /// Complete kills that a failover has lost.
     var lost: Set<KillID> = []
@@ -83,7 +84,7 @@ struct KillSimulation {
 
     private static let keyRing = KeyRing(current: .random())
 
-    /// Goes through `duration` of foul weather, and then through as much of fair.
+    /// Runs for `duration` with faults, and then as long without.
     mutating func run(for duration: Duration) async {
         for index in self.replicas.indices { self.begin(index) }
         while self.now < duration * 2, self.violations.isEmpty, let next = self.takeNext() {
@@ -143,7 +144,7 @@ struct KillSimulation {
         case .wait(let epoch, let action):
             await self.wait(for: epoch, action, index)
         case .kill:
-            // So late that there is fair weather left to complete it in.
+            // No kill begins in the part without faults, so that the whole part is left to complete kills.
             if self.isFoul { self.kill(index) }
         case .fold:
             self.schedule(self.upTo(.seconds(10)), index, .fold)
@@ -154,7 +155,7 @@ struct KillSimulation {
         }
     }
 
-    /// Tells the event loops of the lease, and has the next action done.
+    /// Sets the lease deadline that the event loops see, and schedules the next action.
     private mutating func apply(_ index: Int, _ action: KillMachine.PollAction) {
         let replica = self.replicas[index]
         replica.leaseUntil = replica.machine.leaseUntil
@@ -174,7 +175,7 @@ struct KillSimulation {
         }
     }
 
-    /// Asks the store; the answer comes later.
+    /// Calls the store and schedules the result.
     private mutating func perform(_ action: KillMachine.PollAction, _ index: Int) async {
         let replica = self.replicas[index]
         let event: @Sendable (inout KillMachine) -> KillMachine.PollAction
@@ -195,7 +196,8 @@ struct KillSimulation {
             let result = await Self.result { () async throws(StoreError) in
                 try await replica.log.place(entry, at: epoch)
             }
-            // One that came behind the entry that folds it is in no log; its replica finds that out, if it lives.
+            // An entry placed at a number that is already folded is in no log. Its replica finds that out if it still
+            // runs.
             let folded = (try? await KillLog(self.records).foldedUpTo()) ?? .start
             if case .success(.written) = result, folded < epoch { self.placed.insert(entry.id) }
             event = { $0.didPlace(result) }
@@ -204,7 +206,7 @@ struct KillSimulation {
         self.schedule(self.storeTime(), index, .answer(event))
     }
 
-    /// What a replica would take from a read that does not look for what it knows.
+    /// The reading as a replica uses it that does not notice lost entries.
     private static func blind(_ reading: KillLog.Reading, _ known: KillLogContents) -> KillLog.Reading {
         switch reading {
         case .tail(let entries) where entries.isEmpty: .whole(known)
@@ -255,7 +257,7 @@ struct KillSimulation {
             self.placed.insert(entry.id)
         } catch {
             if entry.kind == .kill {
-                // As it is told to be pending; it ends with its process.
+                // The kill is reported as pending. It ends with its process.
                 if self.mutation == .ordersAreDropped { replica.machine.log.withdraw(entry.id) }
                 replica.machine.log.note(pendingKill: entry.id) { $0.cause = error.code }
             }
@@ -355,7 +357,7 @@ struct KillSimulation {
 
     private func upTo(_ longest: Duration) -> Duration { longest * self.chance.fraction }
 
-    /// Mostly quick, now and then as slow as a store may be.
+    /// Usually short, sometimes as long as a store may take.
     private func storeTime() -> Duration {
         self.upTo(self.isFoul && self.chance.happens(self.weather.storeFails) ? .seconds(2) : .milliseconds(20))
     }

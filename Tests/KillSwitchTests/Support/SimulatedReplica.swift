@@ -3,17 +3,17 @@ import TestKit
 import TokenModel
 import TokenStorage
 
-/// One replica of a ``KillSimulation``: its machine, its way to the store, and what its event loops were told.
+/// One replica of a ``KillSimulation``: its machine, its store connection, and the state of its event loops.
 final class SimulatedReplica {
     var machine: KillMachine
     let store: FaultyTokenStore
     let vault: ReplicaVault
     let log: KillLog
     let incarnation = IncarnationID.random()
-    /// As its event loops were told.
+    /// The epochs that the event loops were given.
     var fenced = KillEpochs()
     var leaseUntil = BootInstant.distantPast
-    /// A failover has lost its joining: its lease may go on until then without anybody who knows of it.
+    /// Until when the lease may last although no other replica knows of it, because a failover has lost the joining.
     var unlistedUntil = BootInstant.distantPast
     var isPolling = false
     var renews = false

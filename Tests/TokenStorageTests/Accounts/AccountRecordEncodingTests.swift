@@ -34,13 +34,13 @@ struct AccountRecordEncodingTests {
     }()
 
     @Test(arguments: records.indices)
-    func `a record reads back as it was`(index: Int) throws {
+    func `a record is decoded as it was encoded`(index: Int) throws {
         let record = Self.records[index]
 
         #expect(try AccountRecord(decoding: record.encoded()) == record)
     }
 
-    @Test func `a record is written in the oldest layout that holds it`() throws {
+    @Test func `a record is encoded in the oldest layout that can hold it`() throws {
         var record = AccountRecord.sample()
         record.binding.issuer = .origin(record.binding.issuer.origin)
         var layouts: [UInt8] = []
@@ -69,21 +69,23 @@ struct AccountRecordEncodingTests {
         .issuer("https://login.acme.example:443", tokenEndpoint: "https://tokens.example:8443/a"),
         .origin("https://login.acme.example:443"),
     ])
-    func `a record says whose its tokens are, also after a replica of an earlier version has written it`(
+    func `a record keeps its token issuer, even after a replica of an earlier version rewrites it`(
         issuer: TokenIssuer
     ) throws {
-        // Given a record, and how one reads it that knows origins and former providers
+        // Given a record, and the same record as an older version reads it, which knows only origins and former
+        // providers
         var record = AccountRecord.sample()
         record.binding.issuer = issuer
         var older = record
         older.binding.issuer = .origin("https://login.acme.example:443")
         older.formerProviders = (issuer.tokenVersion.map { [ProviderID($0)] } ?? []) + record.formerProviders
 
-        // Then to both it is the same bytes
+        // Then both encode to the same bytes
         #expect(older.encoded() == record.encoded())
         #expect(try AccountRecord(decoding: record.encoded()) == record)
 
-        // And what the older one writes over it keeps the issuer, unless an operator has given it to another there
+        // And a record that the older version rewrites keeps the issuer, unless an operator assigns it to another
+        // origin there
         older.generation = older.generation.next
         older.formerProviders.append(ProviderID("before"))
         let rewritten = try AccountRecord(decoding: older.encoded())
@@ -94,7 +96,7 @@ struct AccountRecordEncodingTests {
     }
 
     @Test(arguments: records.indices.dropLast())
-    func `bytes cut short or continued are no record`(index: Int) {
+    func `truncated or extended bytes are not a valid record`(index: Int) {
         let bytes = Self.records[index].encoded().copied()
         for count in bytes.indices {
             #expect(throws: StoreError(.unreadable, ""), "the first \(count) of \(bytes.count) bytes") {
@@ -104,7 +106,7 @@ struct AccountRecordEncodingTests {
         #expect(throws: StoreError(.unreadable, "")) { try AccountRecord(decoding: Secret(bytes + [0])) }
     }
 
-    @Test func `any byte changed gives another record or an error, and encodes as it was read`() throws {
+    @Test func `a changed byte yields an error or a record that encodes to the same bytes`() throws {
         let bytes = AccountRecord.sample().encoded().copied()
         for index in bytes.indices {
             for value in [0x00, 0x01, 0x7F, 0x80, 0xFF, bytes[index] ^ 1] as [UInt8] {
@@ -116,7 +118,7 @@ struct AccountRecordEncodingTests {
         }
     }
 
-    @Test func `bytes at random are never more than an error`() {
+    @Test func `random bytes cause nothing worse than an error`() {
         var generator = SeededGenerator(seed: 7)
         let bytes = AccountRecord.sample().encoded().copied()
         for _ in 0..<5_000 {
@@ -134,7 +136,7 @@ struct AccountRecordEncodingTests {
         }
     }
 
-    @Test func `a layout of a newer Martlet is named`() {
+    @Test func `the error for a layout of a newer Martlet names the layout`() {
         var bytes = AccountRecord.sample().encoded().copied()
         bytes[0] = 5
 
@@ -143,7 +145,7 @@ struct AccountRecordEncodingTests {
         #expect(error?.message.contains("layout 5") == true)
     }
 
-    @Test func `a list that says it is longer than its bytes is refused before it is made room for`() throws {
+    @Test func `a list whose length exceeds its bytes is refused before memory is allocated for it`() throws {
         let writer = FieldWriter(format: 1)
         writer.write(UInt32.max)
         var reader = try FieldReader(writer.finish(), formats: 1...1)

@@ -11,11 +11,11 @@ struct AccountVaultTests {
         self.vault = AccountVault(store: self.store, keyRing: self.keyRing, storeID: .random())
     }
 
-    @Test func `an account never written has no record`() async throws {
+    @Test func `an account that was never written has no record`() async throws {
         #expect(try await self.vault.read(AccountID("alice")) == nil)
     }
 
-    @Test func `what is written is read back with the version to expect next`() async throws {
+    @Test func `a written record is read back with the version to expect next`() async throws {
         let record = AccountRecord.sample()
 
         let version = try await self.vault.write(record, for: AccountID("alice"), expecting: nil)
@@ -24,8 +24,9 @@ struct AccountVaultTests {
         #expect(try await self.vault.read(AccountID("alice")) == AccountVault.Entry(record: record, version: .first))
     }
 
-    @Test func `whenever one record is written, salt, nonce and ciphertext are drawn anew`() async throws {
-        // Given the same record under the same key at the same place: written first, over itself, and in a copy of the store
+    @Test func `each write of a record has a new salt, nonce and ciphertext`() async throws {
+        // Given the same record under the same key at the same place: written first, overwritten, and written in a
+        // copy of the store
         let (account, storeID) = (AccountID("alice"), StoreID.random())
         var stored: [[UInt8]] = []
         for writes in [2, 1] {
@@ -37,14 +38,14 @@ struct AccountVaultTests {
                 stored.append(try #require(try await store.read(.account("alice"))).value.bytes)
             }
         }
-        // Then no two of them are alike in what is stored, at any place
+        // Then no two stored values share bytes at any position after the header
         #expect(stored.count == 3 && Set(stored.map(\.count)).count == 1)
         for (one, other) in [(0, 1), (0, 2), (1, 2)] {
             #expect(stored[one].placesShared(with: stored[other], behind: [UInt8].sealedHeader) == [])
         }
     }
 
-    @Test func `a write behind another writer's carries the record that is there`() async throws {
+    @Test func `a write that conflicts with another writer carries the current record`() async throws {
         let account = AccountID("alice")
         let theirs = AccountRecord.sample(generation: Generation(7))
         _ = try await self.vault.write(theirs, for: account, expecting: nil)
@@ -57,7 +58,7 @@ struct AccountVaultTests {
         #expect(try self.vault.open(current, of: account) == AccountVault.Entry(record: theirs, version: .first))
     }
 
-    @Test func `a record that does not open is refused and kept`() async throws {
+    @Test func `a record that can't be opened is refused and kept`() async throws {
         let key = RecordKey.account("alice")
         let junk = SealedBytes(bytes: [1, 2, 3])
         try await self.store.write(junk, at: key, as: .first, expecting: nil)
@@ -83,7 +84,7 @@ struct AccountVaultTests {
         #expect(try await self.store.read(alice) == second)
     }
 
-    @Test func `an older version put back is refused`() async throws {
+    @Test func `an older version that was put back is refused`() async throws {
         let (account, key) = (AccountID("alice"), RecordKey.account("alice"))
         _ = try await self.vault.write(.sample(), for: account, expecting: nil)
         let old = try #require(try await self.store.read(key)).value
@@ -103,7 +104,7 @@ struct AccountVaultTests {
         await #expect(throws: StoreError(.unreadable, "")) { _ = try await elsewhere.read(account) }
     }
 
-    @Test func `nothing of a token stands in what is stored`() async throws {
+    @Test func `the stored bytes contain no part of a token`() async throws {
         var record = AccountRecord.sample()
         record.tokens?.refreshToken = Secret("canary-refresh-token")
         _ = try await self.vault.write(record, for: AccountID("alice"), expecting: nil)
@@ -122,7 +123,7 @@ struct AccountVaultTests {
         #expect(try await self.vault.accounts() == names.sorted().map { AccountID($0) })
     }
 
-    @Test func `changes name accounts and nothing else`() async throws {
+    @Test func `changes are announced only for accounts`() async throws {
         var changes = self.vault.changes().makeAsyncIterator()
         try await self.store.write(SealedBytes(bytes: [0]), at: .canary, as: .first, expecting: nil)
         _ = try await self.vault.write(.sample(), for: AccountID("alice"), expecting: nil)
@@ -132,7 +133,7 @@ struct AccountVaultTests {
         #expect(change?.version == .first)
     }
 
-    @Test func `tokens too large to store are refused, not cut`() async throws {
+    @Test func `tokens too large for the store are refused, not truncated`() async throws {
         var record = AccountRecord.sample()
         record.tokens?.refreshToken = Secret([UInt8](repeating: 0x61, count: SealedBytes.maximumCount))
 

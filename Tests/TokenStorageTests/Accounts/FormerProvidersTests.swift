@@ -22,7 +22,7 @@ import TokenStorage
         )
     }
 
-    @Test func `each other provider that it is bound to is remembered once`() {
+    @Test func `each former provider of a record is remembered once`() {
         var record = self.record("one")
         record.bind(to: self.binding("one"))
         #expect(record.formerProviders == [])
@@ -32,7 +32,7 @@ import TokenStorage
         #expect(Set(record.providers.map(\.rawValue)) == ["one", "two", "three"])
     }
 
-    @Test func `what is written over a record of its grant remembers that one's providers, and of no other grant`() {
+    @Test func `a record keeps the former providers of a record it overwrites, but only within its grant`() {
         var adopted = self.record("one")
         adopted.bind(to: self.binding("two"))
         var late = self.record("one")

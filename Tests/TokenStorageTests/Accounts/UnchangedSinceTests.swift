@@ -7,7 +7,7 @@ import TokenStorage
 
     private func at(_ seconds: Double) -> BootInstant { self.start.advanced(by: .seconds(seconds)) }
 
-    @Test func `what is read at most 2 s apart is unchanged for as long as it is read`() {
+    @Test func `content read at most 2 s apart counts as unchanged over all those reads`() {
         var seen = UnchangedSince("a", at: self.start)
         for second in stride(from: 2.0, through: 20, by: 2) {
             let duration = seen.saw("a", at: self.at(second))
@@ -16,7 +16,7 @@ import TokenStorage
     }
 
     @Test(arguments: [("b", 1.0, 1.0), ("a", 2.1, 0.0)])
-    func `another value, or a gap between the reads, starts the count anew`(
+    func `another value or a gap between the reads restarts the count`(
         value: String,
         later: Double,
         noticed: Double
@@ -28,7 +28,7 @@ import TokenStorage
         #expect(seen.noticedAt == self.at(noticed))
     }
 
-    @Test func `a read that ended before another one is passed over`() {
+    @Test func `a read that ended before an earlier counted one is ignored`() {
         var seen = UnchangedSince("a", at: self.start)
         seen.saw("b", at: self.at(2))
         let duration = seen.saw("a", at: self.at(1))

@@ -3,7 +3,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Taking keys out while a gateway runs that does not go by the file they are in.
+/// Retiring keys while a gateway runs that does not read the key file.
 @Suite struct LingeringKeyTests {
     private let directory: TemporaryDirectory
     private let keys: KeyRingFile
@@ -22,16 +22,16 @@ import TokenStorage
         return try await Rekeying(opened, keys: self.keys, settling: .zero).run(retires: retires)
     }
 
-    @Test func `a key that somebody seals under while it is waited stays, and goes when nobody does`() async throws {
+    @Test func `a key used for sealing during the wait stays, and is retired once it is unused`() async throws {
         let old = self.opened.keyRing.current
-        // As a gateway that knows the key of before, and nothing of the file.
+        // A gateway that knows only the old key and does not read the key file.
         let gateway = AccountVault(
             store: self.store,
             keyRing: KeyRing(current: old),
             storeID: self.opened.storeID
         )
         _ = try await self.rekey(retires: false)
-        // Each run looks through the store once before it seals anew, and then waits.
+        // Each run lists the store once before it reseals the records, and then waits.
         let carol = self.carol
         self.store.before(listing: 3, of: .all) {
             _ = try? await gateway.write(.sample(grant: "g", generation: 1), for: carol, expecting: nil)

@@ -3,12 +3,12 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Changing the key of a store, beside a gateway that runs on it.
+/// Changing the key of a store while a gateway uses the store.
 struct RekeyingTests {
     private let directory: TemporaryDirectory
     private let keys: KeyRingFile
     private let store = MemoryTokenStore()
-    /// As a gateway has it that was started before.
+    /// The store as opened by a gateway that was started before the change.
     private let gateway: OpenedStore
     private let alice = AccountID("alice")
 
@@ -27,7 +27,7 @@ struct RekeyingTests {
         return try await rekeying.run(retires: retires)
     }
 
-    @Test func `all is sealed anew under a new key, and opens`() async throws {
+    @Test func `all records are resealed under a new key and can be opened`() async throws {
         let old = self.gateway.keyRing.current.id
 
         let outcome = try await self.rekey()
@@ -47,7 +47,7 @@ struct RekeyingTests {
         #expect(files == ["sealing.key", "sealing.key.lock"])
     }
 
-    @Test func `a gateway that runs reads what is sealed anew, and writes under the new key`() async throws {
+    @Test func `a running gateway reads resealed records and writes under the new key`() async throws {
         let outcome = try await self.rekey()
 
         let entry = try #require(try await self.gateway.accounts.read(self.alice))
@@ -57,13 +57,13 @@ struct RekeyingTests {
         #expect(try await self.store.read(.account("alice"))?.value.keyID == outcome.key)
     }
 
-    @Test func `a gateway that has read nothing since writes a new record under the new key`() async throws {
+    @Test func `a gateway that has read nothing since the change writes a new record under the new key`() async throws {
         let outcome = try await self.rekey()
         _ = try await self.gateway.accounts.write(.free, for: AccountID("carol"), expecting: nil)
         #expect(try await self.store.read(.account("carol"))?.value.keyID == outcome.key)
     }
 
-    @Test func `also when the old key is gone from the file already`() async throws {
+    @Test func `a gateway writes under the new key even if the old key is gone from the file`() async throws {
         _ = try await self.rekey()
         let outcome = try await self.rekey(retires: true)
         _ = try await self.gateway.accounts.write(.free, for: AccountID("carol"), expecting: nil)
@@ -73,7 +73,7 @@ struct RekeyingTests {
         #expect(try await self.gateway.accounts.read(self.alice)?.record == .free)
     }
 
-    @Test func `a record whose account is being refreshed is left, and the next run goes on without another key`()
+    @Test func `a record with a refresh in progress is skipped, and the next run continues without a new key`()
         async throws
     {
         var claimed = AccountRecord.sample()
@@ -88,7 +88,7 @@ struct RekeyingTests {
         _ = try await self.gateway.accounts.write(.free, for: AccountID("dora"), expecting: nil)
         var free = claimed
         free.claim = nil
-        // As by a gateway that does not look at the file: it knew the key of before.
+        // Written by a gateway that does not read the key file and knows only the old key.
         let old = AccountVault(
             store: self.store,
             keyRing: try #require(try self.keys.existing().map { KeyRing(current: $0.retired[0]) }),
@@ -103,7 +103,7 @@ struct RekeyingTests {
         #expect(second.unused.count == 1)
     }
 
-    @Test func `a key that any record names stays, be it one that does not open`() async throws {
+    @Test func `a key that any record names stays, even if the record can't be opened`() async throws {
         let key = RecordKey.account("bob")
         let stored = try #require(try await self.store.read(key))
         var bytes = stored.value.bytes
@@ -118,11 +118,11 @@ struct RekeyingTests {
         #expect(retired.retired == [])
         #expect(try self.keys.existing()?.ids.count == 2)
         #expect(try await self.store.read(key)?.value.bytes == bytes)
-        // And it keeps nobody from changing the key again.
+        // And the damaged record does not prevent another key change.
         #expect(try await self.rekey().keyAdded)
     }
 
-    @Test func `to retire adds no key, and takes out what no record names`() async throws {
+    @Test func `retiring adds no key and removes the keys that no record names`() async throws {
         for _ in 0..<3 { _ = try await self.rekey() }
         #expect(try self.keys.existing()?.ids.count == 4)
         let outcome = try await self.rekey(retires: true)
@@ -132,7 +132,7 @@ struct RekeyingTests {
         #expect(try await OpenedStore.openExisting(self.store, keys: self.keys).survey().unreadable == [])
     }
 
-    @Test func `what stands in the file beside the keys stays`() async throws {
+    @Test func `the other contents of the key file stay`() async throws {
         let before = try #require(self.directory.bytes(of: "sealing.key"))
         _ = try await self.rekey()
         _ = try await self.rekey(retires: true)
@@ -142,14 +142,14 @@ struct RekeyingTests {
         #expect(after.hasSuffix("\n"))
     }
 
-    @Test func `two can't change the keys at once`() async throws {
+    @Test func `two processes can't change the keys at the same time`() async throws {
         let opened = try await OpenedStore.openExisting(self.store, keys: self.keys)
         let first = try Rekeying(opened, keys: self.keys)
         #expect(throws: KeyRingError(.inaccessible, "")) { _ = try Rekeying(opened, keys: self.keys) }
         _ = try await first.run(retires: false)
     }
 
-    @Test func `keys of another store in the file's place are not gone over to`() async throws {
+    @Test func `a gateway does not switch to keys of another store in the key file's place`() async throws {
         let known = self.gateway.keyRing.current.id
         try self.directory.remove("sealing.key")
         _ = try self.keys.make()
@@ -157,7 +157,7 @@ struct RekeyingTests {
         #expect(try await self.store.read(.account("carol"))?.value.keyID == known)
     }
 
-    @Test func `writers between cost nothing but another try`() async throws {
+    @Test func `concurrent writers cause only retries`() async throws {
         let gateway = self.gateway
         try await withThrowingTaskGroup { group in
             for account in ["alice", "bob", "carol"] {
@@ -183,7 +183,7 @@ struct RekeyingTests {
 }
 
 extension AccountRecord {
-    /// A record whose account nobody refreshes.
+    /// A record without a refresh in progress.
     fileprivate static var free: AccountRecord {
         var record = AccountRecord.sample()
         record.claim = nil

@@ -3,7 +3,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Whether a store's records open, and what is said of those that don't.
+/// Surveys of a store: whether its records open, and what is reported about those that don't.
 struct StoreSurveyTests {
     private let store = MemoryTokenStore()
     private let opened: OpenedStore
@@ -18,7 +18,7 @@ struct StoreSurveyTests {
         }
     }
 
-    @Test func `a store whose records all open is found whole`() async throws {
+    @Test func `a store whose records all open has no unreadable records`() async throws {
         var steps: [Int] = []
         let survey = try await self.opened.survey { steps.append($0.records) }
         #expect(survey.records == 3)
@@ -31,7 +31,7 @@ struct StoreSurveyTests {
     @Test(arguments: [
         "a bit flipped", "cut short", "another row's", "an older version's", "empty", "a key of nobody's",
     ])
-    func `a row that does not open is named, kept, and the others are looked at`(damage: String) async throws {
+    func `a row that can't be opened is named and kept, and the others are checked`(damage: String) async throws {
         let key = RecordKey.account("alice")
         let first = try #require(try await self.store.read(key))
         var bytes = first.value.bytes
@@ -55,7 +55,7 @@ struct StoreSurveyTests {
         #expect(try await self.store.read(key)?.value == damaged)
     }
 
-    @Test func `more records than one page are all looked at`() async throws {
+    @Test func `a survey covers more records than fit in one page`() async throws {
         for number in 0..<1_100 {
             _ = try await self.opened.accounts.write(.sample(), for: AccountID("n\(number)"), expecting: nil)
         }

@@ -10,7 +10,7 @@ struct ChangeBroadcasterTests {
         RecordChange(key: .account(String(number)), version: .first)
     }
 
-    @Test func `its end ends all streams, also those that begin later`() async throws {
+    @Test func `finishing the broadcaster ends all streams, including later ones`() async throws {
         let before = self.broadcaster.listen()
         self.broadcaster.finish()
         let after = self.broadcaster.listen()
@@ -22,7 +22,7 @@ struct ChangeBroadcasterTests {
         #expect(!self.broadcaster.hasListeners)
     }
 
-    @Test func `a listener that does not listen keeps a bounded number of hints, the newest`() async {
+    @Test func `a listener that does not read keeps a bounded number of hints, the newest ones`() async {
         let stream = self.broadcaster.listen()
         let count = ChangeBroadcaster.bufferLimit + 10
         for number in 0..<count { self.broadcaster.announce(Self.change(number)) }
@@ -34,7 +34,7 @@ struct ChangeBroadcasterTests {
         #expect(heard.last == Self.change(count - 1))
     }
 
-    @Test func `a stream that is dropped is no listener any more`() {
+    @Test func `a dropped stream is no longer a listener`() {
         do {
             let stream = self.broadcaster.listen()
             withExtendedLifetime(stream) { #expect(self.broadcaster.hasListeners) }

@@ -6,12 +6,12 @@ import TokenStorage
 
 struct TimedTokenStoreTests {
     @Test(arguments: TokenStoreContract.clauses)
-    func `it keeps the contract of stores`(clause: TokenStoreContract.Clause) async throws {
+    func `it satisfies the store contract`(clause: TokenStoreContract.Clause) async throws {
         let store = TimedTokenStore(MemoryTokenStore()) { _, _ in }
         try await clause.check(TokenStoreContract.Subject(store: store, other: store))
     }
 
-    @Test func `each call is told of once, also one that fails`() async throws {
+    @Test func `each call is reported once, including failed ones`() async throws {
         let told = Mutex<[TimedTokenStore.Operation]>([])
         let store = TimedTokenStore(MemoryTokenStore()) { operation, time in
             #expect(time >= .zero)

@@ -3,7 +3,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// What a host keeps of a store's kill log.
+/// A host's copy of a store's kill log.
 @Suite struct KeptLogTests {
     private let directory: TemporaryDirectory
 
@@ -15,7 +15,7 @@ import TokenStorage
         KeptEntry(number: UInt64(number), id: "id-\(number)", bytes: Secret("entry \(number)"))
     }
 
-    @Test func `what was added is there for the next process, in order and once`() async throws {
+    @Test func `added entries are there for the next process, in order and once`() async throws {
         let log = self.log
         try await log.add([self.entry(1), self.entry(2)])
         try await log.add([self.entry(2), self.entry(3)])
@@ -23,7 +23,7 @@ import TokenStorage
         #expect(try await KeptLog(in: self.directory.path, of: "another").entries().isEmpty)
     }
 
-    @Test func `more entries than a file takes go to the next`() async throws {
+    @Test func `entries beyond the capacity of a file go to the next file`() async throws {
         let entries = (1...600).map(self.entry)
         for start in stride(from: 0, to: 600, by: 50) { try await self.log.add(Array(entries[start..<start + 50])) }
         #expect(try await self.log.entries() == entries)
@@ -32,7 +32,7 @@ import TokenStorage
         #expect(try await log.entries().count == 601)
     }
 
-    @Test func `several that add at once lose nothing and add nothing twice`() async throws {
+    @Test func `concurrent writers lose no entry and add none twice`() async throws {
         try await withThrowingTaskGroup { tasks in
             for process in 0..<4 {
                 let log = self.log
@@ -58,7 +58,7 @@ import TokenStorage
     }
 
     @Test(arguments: ["order", "standing"])
-    func `an order is kept until it is dropped, also under the name an earlier version gave it`(
+    func `an order is kept until it is dropped, even under the file name of an earlier version`(
         name: String
     ) async throws {
         try await self.log.keep(pendingKill: Secret("kill"), id: "one")
@@ -71,7 +71,7 @@ import TokenStorage
         #expect(try await self.log.entries().isEmpty)
     }
 
-    @Test func `the files are this user's alone`() async throws {
+    @Test func `only this user can access the files`() async throws {
         try await self.log.add([self.entry(1)])
         #expect(try self.directory.mode(of: "kill-log/store/segment-0") == 0o600)
         #expect(try self.directory.mode(of: "kill-log/store") == 0o700)

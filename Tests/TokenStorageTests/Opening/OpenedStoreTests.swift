@@ -26,7 +26,7 @@ struct OpenedStoreTests {
         #expect(try await second.accounts.read(AccountID("alice"))?.record == .sample())
     }
 
-    @Test func `a new store takes the keys that are there`() async throws {
+    @Test func `a new store uses the keys that exist`() async throws {
         let key = try self.keys.make().current
 
         #expect(try await OpenedStore.open(self.store, keys: self.keys).keyRing.current == key)
@@ -39,7 +39,7 @@ struct OpenedStoreTests {
         #expect(first.storeID != second.storeID)
     }
 
-    @Test func `all who open a new store at once get the same id and key`() async throws {
+    @Test func `concurrent openers of a new store get the same id and key`() async throws {
         let opened = try await withThrowingTaskGroup { group in
             for _ in 0..<32 { group.addTask { try await OpenedStore.open(self.store, keys: self.keys) } }
             return try await group.reduce(into: []) { $0.append($1) }
@@ -95,7 +95,7 @@ struct OpenedStoreTests {
         #expect(try await self.store.read(.canary)?.value == junk)
     }
 
-    @Test func `a canary of an older version put back is refused`() async throws {
+    @Test func `an older canary that was put back is refused`() async throws {
         let opened = try await OpenedStore.open(self.store, keys: self.keys)
         let old = try #require(try await self.store.read(.canary)).value
         try await self.store.write(old, at: .canary, as: Version(2), expecting: .first)
@@ -105,7 +105,7 @@ struct OpenedStoreTests {
         }
     }
 
-    @Test func `a key that can't be had is an error of its own words`() async throws {
+    @Test func `a key that can't be read causes an error with its own message`() async throws {
         let keys = KeyRingFile(path: self.directory.path(of: "none.key"), isMadeWhenMissing: false)
 
         let error = await #expect(throws: StoreError(.unreadable, "")) {

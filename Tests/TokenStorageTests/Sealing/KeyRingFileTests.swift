@@ -14,11 +14,11 @@ struct KeyRingFileTests {
         self.file = KeyRingFile(path: self.path, isMadeWhenMissing: true)
     }
 
-    @Test func `where there is no file there are no keys`() throws {
+    @Test func `a missing file yields no keys`() throws {
         #expect(try self.file.existing() == nil)
     }
 
-    @Test func `a file is made with one key, for its owner only, and nothing beside it`() throws {
+    @Test func `a new file has one key, for its owner only, and no other files are made`() throws {
         let made = try self.file.make()
 
         #expect(try self.file.existing()?.current == made.current)
@@ -27,13 +27,13 @@ struct KeyRingFileTests {
         #expect(try self.directory.contents() == ["sealing.key"])
     }
 
-    @Test func `a file that is there is kept`() throws {
+    @Test func `an existing file is kept`() throws {
         let first = try self.file.make()
 
         #expect(try self.file.make().current == first.current)
     }
 
-    @Test func `all who make a file at once get the same key`() async throws {
+    @Test func `concurrent makers of a file get the same key`() async throws {
         let keys = try await withThrowingTaskGroup { group in
             for _ in 0..<32 { group.addTask { try self.file.make().current.id } }
             return try await group.reduce(into: Set()) { $0.insert($1) }
@@ -57,7 +57,7 @@ struct KeyRingFileTests {
         .enabled("needs root, to give a file away") { geteuid() == 0 },
         arguments: [("", "Martlet makes it by itself"), ("/state", "this process can write it too")]
     )
-    func `another user's file under the state directory is refused as one of Martlet's own`(
+    func `another user's file is refused, whether or not it is under the state directory`(
         state: String,
         reason: String
     ) throws {
@@ -76,14 +76,14 @@ struct KeyRingFileTests {
     }
 
     @Test(arguments: [0o600, 0o400, 0o700, 0o611])
-    func `a file that only its owner can read is taken`(mode: Int) throws {
+    func `a file that only its owner can read is accepted`(mode: Int) throws {
         _ = try self.file.make()
         try self.directory.setMode(mode, of: "sealing.key")
 
         #expect(try self.file.existing() != nil)
     }
 
-    @Test func `a directory or a pipe is no file of keys`() throws {
+    @Test func `a directory or a pipe is refused as a key file`() throws {
         let directory = KeyRingFile(path: self.directory.path, isMadeWhenMissing: true)
         #expect(throws: KeyRingError(.inaccessible, "")) { try directory.existing() }
 
@@ -91,14 +91,14 @@ struct KeyRingFileTests {
         #expect(throws: KeyRingError(.inaccessible, "")) { try self.file.existing() }
     }
 
-    @Test func `a file too large to be keys is refused`() throws {
+    @Test func `a file too large for keys is refused`() throws {
         try self.directory.write([UInt8](repeating: 0x23, count: 100_000), to: "sealing.key")
         try self.directory.setMode(0o600, of: "sealing.key")
 
         #expect(throws: KeyRingError(.malformed, "")) { try self.file.existing() }
     }
 
-    @Test func `a key that must be given is not made, and the message says how`() throws {
+    @Test func `a key that must be provided is not made, and the message says how to make it`() throws {
         let given = KeyRingFile(path: self.path, isMadeWhenMissing: false)
 
         let error = #expect(throws: KeyRingError(.missing, "")) { try given.make() }
@@ -107,7 +107,7 @@ struct KeyRingFileTests {
         #expect(try self.directory.contents() == [])
     }
 
-    @Test func `where the directory is missing the message names it`() {
+    @Test func `the message for a missing directory names it`() {
         let path = self.directory.path(of: "missing/sealing.key")
 
         let error = #expect(throws: KeyRingError(.inaccessible, "")) {

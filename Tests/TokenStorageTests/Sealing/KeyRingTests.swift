@@ -9,7 +9,7 @@ struct KeyRingTests {
     private let unreadable = StoreError(.unreadable, "")
 
     @Test(arguments: [0, 1, 15, 16, 17, 4096, SealedBytes.maximumCount - SealedBytes.overhead])
-    func `what was sealed opens at its place`(count: Int) throws {
+    func `a sealed value opens in its context`(count: Int) throws {
         let plaintext = Secret((0..<count).map { UInt8(truncatingIfNeeded: $0) })
 
         let sealed = try self.ring.seal(plaintext, for: self.context)
@@ -18,13 +18,13 @@ struct KeyRingTests {
         #expect(try self.ring.open(sealed, for: self.context) == plaintext)
     }
 
-    @Test func `what would be too large for a store is not sealed`() {
+    @Test func `a value too large for a store is not sealed`() {
         let plaintext = Secret([UInt8](repeating: 1, count: SealedBytes.maximumCount - SealedBytes.overhead + 1))
 
         #expect(throws: StoreError(.invalid, "")) { try self.ring.seal(plaintext, for: self.context) }
     }
 
-    /// Made by an independent implementation of the format (Python's `cryptography`).
+    /// The bytes come from an independent implementation of the format (Python's `cryptography`).
     @Test func `bytes sealed by another implementation open`() throws {
         let key = try #require(SealingKey(Secret(Array(0..<32))))
         let base64 =
@@ -38,7 +38,7 @@ struct KeyRingTests {
         )
     }
 
-    @Test func `no two seals of one plaintext are alike beyond the format and the key's id`() throws {
+    @Test func `two sealings of one plaintext have only the format and the key's id in common`() throws {
         let plaintext = Secret("refresh")
         let first = try self.ring.seal(plaintext, for: self.context).bytes
         let second = try self.ring.seal(plaintext, for: self.context).bytes
@@ -64,7 +64,7 @@ struct KeyRingTests {
         }
     }
 
-    @Test func `bytes cut short or continued do not open`() throws {
+    @Test func `truncated or extended bytes do not open`() throws {
         let sealed = try self.ring.seal(Secret("refresh"), for: self.context)
         for count in sealed.bytes.indices {
             #expect(throws: self.unreadable, "the first \(count) bytes") {
@@ -94,7 +94,7 @@ struct KeyRingTests {
         #expect(throws: self.unreadable) { try self.ring.open(sealed, for: elsewhere) }
     }
 
-    @Test func `a retired key opens what it sealed, and the ring says what to seal anew`() throws {
+    @Test func `a retired key opens what it sealed, and the ring says what to reseal`() throws {
         let sealed = try self.ring.seal(Secret("refresh"), for: self.context)
         let rotated = KeyRing(current: .random(), retired: [.random(), self.ring.current])
 
@@ -103,7 +103,7 @@ struct KeyRingTests {
         #expect(!rotated.sealsAnew(try rotated.seal(Secret("refresh"), for: self.context)))
     }
 
-    @Test func `a ring without the key says which it wants and which it has`() throws {
+    @Test func `the error of a ring without the key names the missing key and the present one`() throws {
         let sealed = try self.ring.seal(Secret("refresh"), for: self.context)
         let other = KeyRing(current: .random())
 
@@ -118,7 +118,7 @@ struct KeyRingTests {
         #expect(SealingKey(Secret([UInt8](repeating: 1, count: count))) == nil)
     }
 
-    @Test func `keys do not print`() {
+    @Test func `keys are not printed`() {
         let key = SealingKey(Secret([UInt8](repeating: 0x41, count: 32)))
         var dumped = ""
         dump(key, to: &dumped)

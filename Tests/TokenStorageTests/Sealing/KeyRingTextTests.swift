@@ -3,7 +3,7 @@ import TokenModel
 import TokenStorage
 
 struct KeyRingTextTests {
-    /// 32 times `A`, and 32 times `B`.
+    /// 32 times `A` and 32 times `B`, in Base64.
     private static let keyA = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
     private static let keyB = "QkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkI="
 
@@ -14,7 +14,7 @@ struct KeyRingTextTests {
     @Test(arguments: [
         keyA, keyA + "\n", "\(keyA)\r\n", "  \(keyA)\t\n", "# a comment\n\n\(keyA)\n", "\(keyA)\n  # \(keyB)\n",
     ])
-    func `a key stands on a line of its own, among comments and empty lines`(text: String) throws {
+    func `a key is on a line of its own, among comments and empty lines`(text: String) throws {
         let ring = try self.parse(text)
 
         #expect(ring.current == SealingKey(Secret(String(repeating: "A", count: 32))))
@@ -33,7 +33,7 @@ struct KeyRingTextTests {
         ("\(keyA)\n\(keyB)\n\(keyA)\n", 3), ("\(keyA.dropLast(1))\n", 1), ("\u{FEFF}\(keyA)\n", 1),
         ("\(keyA)\u{0}\n", 1), ("\(keyA)QUFB\n", 1),
     ])
-    func `a line that is no key is named and not shown`(text: String, line: Int) throws {
+    func `the error for an invalid line names the line and does not show it`(text: String, line: Int) throws {
         let error = #expect(throws: KeyRingError(.malformed, "")) { try self.parse(text) }
 
         let message = try #require(error?.message)
@@ -47,7 +47,7 @@ struct KeyRingTextTests {
         #expect(throws: KeyRingError(.malformed, "")) { try self.parse(text) }
     }
 
-    @Test func `keys that were given open a store without being made`() throws {
+    @Test func `provided keys open a store without being made`() throws {
         let given = try GivenKeyRing(KeyRingText(Secret(Self.keyA), name: "MARTLET_SEALING_KEY"))
 
         #expect(try given.existing()?.current == given.make().current)

@@ -2,18 +2,20 @@ internal import Glibc
 internal import LocalFiles
 internal import TokenModel
 
-/// The files that the starts of this program have in one `state_dir`: `incarnations/<incarnation id>`, locked by the process for as long
-/// as it lives, and `journal/<incarnation id>`.
+/// The files of the incarnations (starts of this program) in one `state_dir`: `boots/<incarnation id>`, which its
+/// process locks for as long as it lives, and `journal/<incarnation id>`.
 ///
-/// Whoever gets the lock of another incarnation's file, under the incarnation of the kernel that the file names, knows that process dead:
-/// the kernel gives it only when the process is gone, and a incarnation id is never used twice. Under another kernel, or another
-/// boot of it, nothing follows: hosts may share the directory, and not all file systems tell one host of another's locks.
-/// Nor does anything follow from a file that isn't there: another host may share the store.
+/// A process that gets the lock of another incarnation's file knows that the other process is dead, if it runs under
+/// the kernel boot that the file names: the kernel grants the lock only once the other process has ended, and an
+/// incarnation id is never reused. Under another kernel or another boot the lock proves nothing, because hosts may
+/// share the directory and not all file systems pass locks from host to host. A missing file proves nothing either,
+/// because another host may share the store.
 struct IncarnationFiles: Sendable {
     let stateDirectory: String
-    /// The store that this process uses: another's incarnations have other claims, and journals that don't open here.
+    /// The store that this process uses. Incarnations of another store have other claims, and their journals do not
+    /// open here.
     let storeID: StoreID
-    /// This boot of the kernel; `nil` where it does not say.
+    /// The id of the kernel's current boot; `nil` if the kernel does not say.
     var kernel: String? = KernelBoot.id
 
     private var incarnations: String { "\(self.stateDirectory)/boots" }
@@ -22,8 +24,8 @@ struct IncarnationFiles: Sendable {
     func path(of incarnation: IncarnationID) -> String { "\(self.incarnations)/\(incarnation)" }
     func journalPath(of incarnation: IncarnationID) -> String { "\(self.journals)/\(incarnation)" }
 
-    /// Makes the file of an incarnation that begins, and locks it. It has its name only once it is locked: nobody finds it
-    /// unlocked before its process has ended.
+    /// Makes and locks the file of a new incarnation. The file gets its name only once it is locked, so no process
+    /// finds it unlocked before its process has ended.
     func begin(_ incarnation: IncarnationID) throws(SystemCallError) -> IncarnationLock {
         try PrivateDirectory.make(self.incarnations)
         try PrivateDirectory.make(self.journals)
@@ -36,17 +38,17 @@ struct IncarnationFiles: Sendable {
         try file.synchronize()
         guard unsafe link(temporary, path) == 0 else { throw SystemCallError(errno, "can't make \(path)") }
         do throws(SystemCallError) {
-            // A journal is worth nothing without the file that says whose it is.
+            // A journal is useless without the file that names its owner.
             try WholeFile.synchronize(directory: self.incarnations)
         } catch {
-            // Unlocked it would say that this incarnation is dead, which goes on without: then rather a lock that a loss of power
-            // may take the journal from.
+            // Without its lock the file would say that this incarnation, which continues without a journal, is dead. If
+            // the file can't be removed, keep it locked, even if a power loss may then make the journal useless.
             if unsafe unlink(path) == 0 { throw error }
         }
         return IncarnationLock(path: path, of: self.storeID, file)
     }
 
-    /// The lock of an incarnation that has ended; `nil` where it runs, or there is no file of its that is ours. Never waits.
+    /// The lock of an incarnation that has ended; `nil` if it is running or has no file of this user. Never waits.
     func seize(_ incarnation: IncarnationID) -> IncarnationLock? {
         guard incarnation.isWellFormed else { return nil }
         let path = self.path(of: incarnation)
@@ -62,7 +64,7 @@ struct IncarnationFiles: Sendable {
         unsafe access(self.journalPath(of: incarnation), F_OK) == 0 || errno != ENOENT
     }
 
-    /// The incarnations that have a journal here, and are not known to be of another store.
+    /// The incarnations that have a journal here and are not known to belong to another store.
     func withJournals() throws(SystemCallError) -> [IncarnationID] {
         let names: [String]
         do throws(SystemCallError) {
@@ -74,7 +76,7 @@ struct IncarnationFiles: Sendable {
         return names.map(IncarnationID.init(rawValue:)).filter { $0.isWellFormed && !self.isOfAnotherStore($0) }
     }
 
-    /// What an incarnation's file says, whether it runs or not.
+    /// Whether the incarnation's file names another store. It may be running.
     private func isOfAnotherStore(_ incarnation: IncarnationID) -> Bool {
         guard let file = try? OpenFile(opening: self.path(of: incarnation), O_RDONLY | O_NOFOLLOW | O_NONBLOCK) else {
             return false
@@ -92,17 +94,17 @@ struct IncarnationFiles: Sendable {
 }
 
 extension IncarnationID {
-    /// Whether it is one as we draw them: what stands in a record must not name any other file.
+    /// Whether this is an id as Martlet draws them. An id from a record must not name any other file.
     fileprivate var isWellFormed: Bool {
         self.rawValue.utf8.count == 32
             && self.rawValue.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
 }
 
-/// The running boot of the host's kernel: containers of one host share it, and no two hosts do. A machine's own id is no
-/// substitute, since images carry copies of it.
+/// The id of the current boot of the host's kernel. Containers on one host share it, and no two hosts do. A machine id
+/// is no substitute, because disk images contain copies of it.
 enum KernelBoot {
-    /// As Linux draws it at each boot; `nil` where it does not say.
+    /// The id that Linux draws at each boot; `nil` if it can't be read.
     static let id: String? = {
         guard let bytes = try? OpenFile.contents(of: "/proc/sys/kernel/random/boot_id", limit: 64) else { return nil }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
@@ -110,14 +112,16 @@ enum KernelBoot {
     }()
 }
 
-/// The lock on an incarnation's file, held for as long as this object lives: of this process's own boot, or of one that has ended.
+/// The lock on an incarnation's file, held for as long as this object lives. The incarnation is this process's own, or
+/// one that has ended.
 ///
-/// The file says which store the incarnation is of, and, behind that, whether somebody has found it dead.
+/// The file names the store of the incarnation and the kernel boot. After that it says whether another process has
+/// found the incarnation dead.
 final class IncarnationLock: Sendable {
     private let path: String
     private let file: OpenFile
     private let storeID: StoreID
-    /// What the file held when it was opened.
+    /// The contents of the file when it was opened.
     private let head: [UInt8]
 
     init(path: String, of storeID: StoreID, _ file: consuming OpenFile) {
@@ -127,49 +131,52 @@ final class IncarnationLock: Sendable {
         self.file = file
     }
 
-    /// What the file of an incarnation of a store begins with.
+    /// The first part of the file of an incarnation: its store.
     static func contents(of storeID: StoreID) -> [UInt8] { Array(storeID.rawValue.utf8) }
 
-    /// What follows: under which incarnation of which kernel the lock was taken.
+    /// The second part: the kernel boot under which the lock was taken.
     private static func mark(of kernel: String) -> [UInt8] { Array("@\(kernel)".utf8) }
 
-    /// What the file of an incarnation that begins holds.
+    /// The contents of the file of a new incarnation.
     static func contents(of storeID: StoreID, under kernel: String?) -> [UInt8] {
         Self.contents(of: storeID) + (kernel.map(Self.mark) ?? [])
     }
 
-    /// Whether the incarnation is of the store that this was opened for: only then does anything follow from its end.
+    /// Whether the incarnation belongs to the store that this file was opened for. Only then does its end mean
+    /// anything.
     var isOfStore: Bool {
         self.head.starts(with: Self.contents(of: self.storeID))
     }
 
-    /// Whether the lock was taken under that incarnation of the kernel: only then does the kernel that gives it now know that the
-    /// process has ended.
+    /// Whether the lock was taken under the kernel boot `kernel`. Only then does getting it prove that the process has
+    /// ended.
     func isUnder(_ kernel: String?) -> Bool {
         kernel.map { self.head.starts(with: Self.contents(of: self.storeID, under: $0)) } ?? false
     }
 
-    /// Writes down that the incarnation is known dead; the file's time says since when. Once is enough.
+    /// Marks the incarnation as dead in the file, whose modification time then says since when. A second call does
+    /// nothing.
     func bury() {
         guard self.head.last != Self.buriedMark else { return }
         try? self.file.write([Self.buriedMark], at: self.head.count)
     }
 
-    /// Ends no hexadecimal id.
+    /// Not a hexadecimal digit, so that it can't end an id.
     private static let buriedMark = UInt8(ascii: "!")
 
-    /// Sets the file's time: its process runs.
+    /// Updates the modification time of the file: its process is running.
     func touch(under kernel: String?) {
         try? self.file.write(Self.contents(of: self.storeID, under: kernel), at: 0)
     }
 
-    /// Whether the file was changed last, by its incarnation or whoever found that dead, longer than `seconds` before `now`.
+    /// Whether the last change of the file, by its incarnation or by the process that found it dead, is more than
+    /// `seconds` before `now`.
     func isOlder(than seconds: Int, at now: Int) -> Bool {
         guard let extent = try? self.file.extent() else { return false }
         return now - extent.changedAt > seconds
     }
 
-    /// Takes the file's name away. From then on nothing is inferred about the incarnation.
+    /// Removes the file. From then on nothing can be concluded about the incarnation.
     func remove() {
         try? PrivateDirectory.remove(self.path)
     }

@@ -2,18 +2,20 @@ internal import FoundationEssentials
 package import LocalFiles
 package import TokenModel
 
-/// This start of the program, known to the others on this host by a lock that it holds to its end; and what it knows of
-/// those others.
+/// This incarnation (start of the program), which holds a lock until it ends so that other processes on this host can
+/// see it, and what it knows about their incarnations.
 ///
-/// An incarnation that is found dead has its journal taken over first: only then is it told to be dead, so that nobody spends a
-/// refresh token anew whose successor stands in that journal. Its file stays for an hour after that, so that the other
-/// processes on this host find it dead too; then its claims, if any are left, are waited out like those of another host.
+/// An incarnation is reported dead only after its journal has been taken over. Otherwise a process could spend a
+/// refresh token whose successor is in that journal. The file of a dead incarnation stays for one hour, so that the
+/// other processes on this host find it dead too. After that, its remaining claims are waited out like those of another
+/// host.
 ///
-/// A lock that was taken under another incarnation of the kernel proves an end only where the store is this host's alone. Else the
-/// journal is taken over all the same, since what is committed twice is committed once; but nobody is told dead, and the
-/// files go only when nobody has touched them for an hour.
+/// A lock that was taken under another kernel boot proves the end of a process only if no other host uses the store. If
+/// other hosts use it, the journal is taken over all the same, because committing an entry twice has the effect of
+/// committing it once. But the incarnation is not reported dead, and its files are removed only if nobody has changed
+/// them for an hour.
 ///
-/// Works on a thread of its own.
+/// Runs on a dispatch queue of its own, because its calls block.
 package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
     private let executor = BlockingExecutor(label: "martlet.boots")
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -24,26 +26,27 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
     private let store: OpenedStore
     private let dispose: TokenDisposal
     private let wantsJournal: Bool
-    /// Whether a lock proves an end also under another incarnation of the kernel.
+    /// Whether a lock also proves the end of a process under another kernel boot: no other host uses the store.
     private let isHostsAlone: Bool
-    /// `nil` after ``close()``.
+    /// The lock of this incarnation; `nil` after ``close(leavesNothing:)``.
     private var own: IncarnationLock?
     private let incarnation: IncarnationID
     private var journal: JournalFile?
     private var dead: Set<IncarnationID> = []
-    /// Boots whose journal stays, and what opened of it has been counted.
+    /// Incarnations whose journal stays and whose committed and dropped entries have been counted.
     private var counted: Set<IncarnationID> = []
 
-    /// How long a dead incarnation's file stays, in seconds.
+    /// How long the file of a dead incarnation stays, in seconds.
     private static let burialTime = 3_600
 
-    /// Begins an incarnation: locks its file, and makes its journal where one is wanted.
+    /// Begins an incarnation: locks its file, and makes its journal if one is wanted.
     ///
     /// - Parameters:
-    ///   - journal: its room; `nil` where what the store does not take is not kept on the disk.
-    ///   - kernel: the incarnation of the kernel, if not the one that runs.
-    ///   - dispose: takes what the store has no place for, of the journals that are taken over.
-    /// - Throws: where there can be no lock. A journal that can't be made is gone without, see ``lacksJournal``.
+    ///   - journal: the size of the journal; `nil`: what the store does not take is not saved on disk.
+    ///   - kernel: the id of the kernel boot, if not that of the running kernel.
+    ///   - dispose: handles tokens from the journals of ended incarnations that the store no longer accepts.
+    /// - Throws: if the lock can't be made. If only the journal can't be made, the process runs without it; see
+    ///   ``lacksJournal``.
     package init(
         _ incarnation: IncarnationID,
         in stateDirectory: String,
@@ -62,13 +65,13 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         self.wantsJournal = capacity != nil
         self.isHostsAlone = store.store.guarantees.reach != .network
         self.own = try files.begin(incarnation)
-        // A small one is better than none.
+        // A small journal is better than none.
         let seal = store.journalSeal(of: incarnation)
         let make = { (capacity: JournalCapacity) in try? JournalFile(making: path, seal, capacity) }
         self.journal = capacity.flatMap { make($0) ?? make($0.least) }
     }
 
-    /// Whether what the store does not take can't be kept on the disk, although it should.
+    /// Whether a journal is wanted and could not be made.
     package var lacksJournal: Bool { self.wantsJournal && self.journal == nil }
 
     package func isDead(_ incarnation: IncarnationID) async -> Bool {
@@ -77,7 +80,7 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         return self.dead.contains(incarnation)
     }
 
-    /// Looks for incarnations that have ended, and takes their journals over.
+    /// Finds incarnations that have ended, and takes over their journals.
     package func inheritAll() async -> Inheritance {
         var sum = Inheritance()
         self.own?.touch(under: self.files.kernel)
@@ -95,10 +98,10 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         self.journal?.release(place)
     }
 
-    /// Ends the incarnation in order: where nothing is left in its journal, nothing of it stays on the disk.
+    /// Ends the incarnation. If its journal is empty, all its files are removed.
     ///
-    /// - Parameter leavesNothing: also the store has nothing of it any more. Else its lock's file stays, so that others can
-    ///   tell that it has ended.
+    /// - Parameter leavesNothing: whether the store, too, holds nothing of this incarnation. If not, the lock file
+    ///   stays, so that other processes can tell that the incarnation has ended.
     package func close(leavesNothing: Bool = true) {
         if self.journal?.isEmpty != false {
             self.journal?.remove()
@@ -108,12 +111,12 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         self.own = nil
     }
 
-    /// - Returns: `nil` where `incarnation` can't be told dead.
+    /// - Returns: `nil` if there is no proof that `incarnation` has ended.
     private func inherit(from incarnation: IncarnationID) async -> Inheritance? {
         guard let lock = self.files.seize(incarnation) else { return nil }
         let now = Int(Date.now.timeIntervalSince1970)
         guard lock.isOfStore else {
-            // Whoever uses that store takes it over; where there is nothing to take, the file goes.
+            // A process that uses the other store takes the journal over. If there is no journal, the file can go.
             if !self.files.hasJournal(incarnation), lock.isOlder(than: Self.burialTime, at: now) { lock.remove() }
             return nil
         }
@@ -143,7 +146,7 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         if self.dead.insert(incarnation).inserted { sum.incarnations = 1 }
         lock.bury()
         if isStale { lock.remove() }
-        // The lock is held up to here, whatever was waited for.
+        // Hold the lock up to here, across all suspension points.
         withExtendedLifetime(lock) {}
         return sum
     }
@@ -155,9 +158,9 @@ extension OpenedStore {
     }
 }
 
-/// Tells of other starts of this program whether they have ended.
+/// Proves that other incarnations of this program have ended.
 package protocol IncarnationWitness: Sendable {
-    /// Whether `incarnation` has ended for certain, and the successes in its journal are in the store. `false` proves nothing: it
-    /// may run, or be another host's.
+    /// Whether `incarnation` has certainly ended and the successes in its journal are in the store. `false` proves
+    /// nothing: the incarnation may be running, or be on another host.
     func isDead(_ incarnation: IncarnationID) async -> Bool
 }

@@ -1,19 +1,20 @@
 package import TokenModel
 
-/// What was done with the journals of incarnations that have ended.
+/// What was done with the journals of ended incarnations.
 package struct Inheritance: Equatable, Sendable {
-    /// Boots that were found to have ended, and were not known to.
+    /// The number of incarnations newly found to have ended.
     package var incarnations = 0
-    /// Successes that the store has now.
+    /// The number of successes that the store now has.
     package var committed = 0
-    /// Entries that the store was not owed any more.
+    /// The number of entries that the store no longer needed.
     package var dropped = 0
-    /// Entries that stay in their journals, since the store does not take them or does not open the account's record.
+    /// The number of entries that stay in their journals because the store does not take them or the account's record
+    /// does not open.
     package var left = 0
-    /// Entries that stay in their journals, since they do not open here: their key is missing, or a newer version wrote
-    /// them.
+    /// The number of entries that stay in their journals because they do not open here: their key is missing, or a
+    /// newer version wrote them.
     package var unopened = 0
-    /// The keys that are missing for them.
+    /// The missing keys of these entries.
     package var missingKeys: Set<SealingKey.ID> = []
 
     package init() {}
@@ -29,17 +30,18 @@ package struct Inheritance: Equatable, Sendable {
         return sum
     }
 
-    /// Whether nothing stays in the journal.
+    /// Whether no entry stays in a journal.
     var isWhole: Bool { self.left == 0 && self.unopened == 0 }
 }
 
-/// What becomes of new tokens that the store has no place for any more: another grant or a later generation stands there.
+/// Handles new tokens that the store no longer accepts, because it has another grant or a later generation.
 ///
-/// - Throws: where that can't be settled now. They stay in their journal.
+/// - Throws: if this can't be done now. The tokens stay in their journal.
 package typealias TokenDisposal = @Sendable (AccountRecord, AccountID) async throws(StoreError) -> Void
 
 extension AccountVault {
-    /// Commits what an incarnation that has ended still owed to the store, and hands to `dispose` what it has no place for.
+    /// Commits the entries that an ended incarnation has not yet committed, and passes to `dispose` the tokens that the
+    /// store no longer accepts.
     func inherit(_ entries: [JournalEntry], _ dispose: TokenDisposal) async -> Inheritance {
         var sum = Inheritance()
         for entry in entries {
@@ -52,7 +54,7 @@ extension AccountVault {
         return sum
     }
 
-    /// Commits again what the store had acknowledged, where it has lost that since.
+    /// Commits entries again that the store had acknowledged and has lost since.
     func restore(_ settled: [JournalEntry]) async -> Inheritance {
         var sum = Inheritance()
         for entry in settled {
@@ -67,19 +69,19 @@ extension AccountVault {
 
     private enum Ending {
         case committed
-        /// It was there already.
+        /// The record was there already.
         case stood
         case dropped
     }
 
-    /// - Returns: `nil` where the store can't say, or takes nothing.
+    /// - Returns: `nil` if the store can't be read or written.
     private func inherit(_ entry: JournalEntry, _ dispose: TokenDisposal) async -> Ending? {
         for _ in 0..<Self.mostTries {
             do throws(StoreError) {
                 let stored = try await self.read(entry.account)
                 var record = entry.record
                 if let stored { record.keepHistory(of: stored.record) }
-                // A write whose answer was lost may stand.
+                // A write whose response was lost may have succeeded.
                 if stored?.record == record { return .stood }
                 guard entry.isOwed(to: stored?.record) else {
                     try await dispose(record, entry.account)

@@ -2,10 +2,10 @@ internal import Glibc
 internal import LocalFiles
 package import TokenModel
 
-/// An incarnation's journal on the disk: sealed entries, each at blocks of its own.
+/// An incarnation's journal on disk. Its entries are sealed, and each begins at a block boundary.
 ///
-/// An entry that the store has acknowledged is *settled*: it says so in the file, and stays for the capacity's retention, or
-/// until its room is needed. One that is not settled is never written over.
+/// An entry that the store has acknowledged is *settled*. The file marks it, and keeps it for
+/// ``JournalCapacity/retention`` or until its blocks are needed. An entry that is not settled is never overwritten.
 final class JournalFile {
     private let file: OpenFile
     private let path: String
@@ -13,10 +13,10 @@ final class JournalFile {
     private let capacity: JournalCapacity
     private let clock: @Sendable () -> BootInstant
     private var blocks: JournalBlocks
-    /// The first was settled first.
+    /// The settled entries, the oldest first.
     private var settled: [(place: JournalPlace, at: BootInstant)] = []
 
-    /// Makes the journal of an incarnation that begins, all of its room taken.
+    /// Makes the journal of a new incarnation, and allocates all its blocks on disk.
     init(
         making path: String,
         _ seal: JournalSeal,
@@ -40,15 +40,15 @@ final class JournalFile {
         self.blocks = JournalBlocks(count: capacity.fileSize / JournalBlocks.blockSize)
     }
 
-    /// Whether nothing is kept, settled or not.
+    /// Whether the journal has no entry, settled or not. Drops expired settled entries first.
     var isEmpty: Bool {
         self.dropSettled()
         return self.blocks.isEmpty
     }
 
-    /// Writes an entry; it would survive a loss of power when this returns.
+    /// Writes an entry. It survives a power loss once this returns.
     ///
-    /// - Returns: `nil` where it can't be written, or there is no room.
+    /// - Returns: `nil` if it can't be written or there is no room.
     func keep(_ entry: JournalEntry) -> JournalPlace? {
         let plaintext = entry.encoded()
         self.dropSettled()
@@ -69,7 +69,7 @@ final class JournalFile {
         }
     }
 
-    /// The store has acknowledged an entry, or something better.
+    /// Settles an entry: the store has acknowledged it, or something better.
     func release(_ place: JournalPlace) {
         guard self.capacity.retention > .zero else { return self.erase(place) }
         try? self.file.write(JournalFrame.settledMark, at: place.blocks.lowerBound * JournalBlocks.blockSize)
@@ -83,17 +83,19 @@ final class JournalFile {
         }
     }
 
-    /// Overwrites an entry. What the disk keeps of it for a while is not owed to the store any more.
+    /// Overwrites an entry with zeros. There is no sync: if the old bytes survive a crash, the store no longer needs
+    /// them.
     private func erase(_ place: JournalPlace) {
         let zeroes = [UInt8](repeating: 0, count: place.blocks.count * JournalBlocks.blockSize)
         try? self.file.write(zeroes, at: place.blocks.lowerBound * JournalBlocks.blockSize)
         self.blocks.give(back: place)
     }
 
-    /// Takes the file's name away.
+    /// Removes the file.
     func remove() { try? PrivateDirectory.remove(self.path) }
 
-    /// What an incarnation left, or has there by now; nothing where there is no file.
+    /// The contents of the journal at `path`, of an incarnation that has ended or is running. Empty if there is no
+    /// file.
     static func contents(at path: String, _ seal: JournalSeal) throws(SystemCallError) -> JournalContents {
         do throws(SystemCallError) {
             let file = try OpenFile(opening: path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
@@ -109,27 +111,27 @@ final class JournalFile {
     }
 }
 
-/// Keeps new tokens on this host's disk while the store does not take them, past the end of this process.
+/// Saves new tokens on this host's disk while the store does not take them, so that they outlive this process.
 package protocol SuccessJournal: Sendable {
-    /// Writes `record` down.
+    /// Saves `record`.
     ///
-    /// - Returns: where it stands, once it would survive a loss of power; `nil` where it can't be written.
+    /// - Returns: its place, once it would survive a power loss; `nil` if it can't be written.
     func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace?
 
-    /// Forgets what stands at `place`: the store has it, or something better.
+    /// Releases the entry at `place`: the store has it, or something better.
     func release(_ place: JournalPlace) async
 }
 
-/// Blocks of a journal that belong together.
+/// The blocks of one journal entry.
 package struct JournalPlace: Hashable, Sendable {
     package let blocks: Range<Int>
 
     package init(blocks: Range<Int>) { self.blocks = blocks }
 }
 
-/// Which blocks of a journal's file are taken.
+/// The set of used blocks in a journal file.
 package struct JournalBlocks: Equatable, Sendable {
-    /// In bytes; what is kept begins at such a boundary, where a reader looks for it.
+    /// The size of a block in bytes. Entries begin at block boundaries, where a reader looks for them.
     package static let blockSize = 512
 
     private var isTaken: [Bool]
@@ -138,10 +140,10 @@ package struct JournalBlocks: Equatable, Sendable {
         self.isTaken = Array(repeating: false, count: count)
     }
 
-    /// Whether nothing is kept.
+    /// Whether no block is used.
     package var isEmpty: Bool { !self.isTaken.contains(true) }
 
-    /// Takes the first blocks in a row that hold `bytes`; `nil` where there are none.
+    /// Takes the first contiguous free blocks that hold `bytes`; `nil` if there are none.
     package mutating func take(bytes: Int) -> JournalPlace? {
         let wanted = (bytes + Self.blockSize - 1) / Self.blockSize
         guard wanted > 0 else { return nil }
@@ -155,17 +157,18 @@ package struct JournalBlocks: Equatable, Sendable {
         return nil
     }
 
-    /// Gives blocks back; those that were never given are ignored.
+    /// Frees blocks. Blocks outside the file are ignored.
     package mutating func give(back place: JournalPlace) {
         for block in place.blocks where self.isTaken.indices.contains(block) { self.isTaken[block] = false }
     }
 }
 
-/// How much room a journal has, and for how long it keeps what the store has taken.
+/// The size of a journal, and how long it keeps entries that the store has taken.
 package struct JournalCapacity: Equatable, Sendable {
-    /// In bytes; all of it is taken from the disk at the start, so that a full disk does not matter later.
+    /// The size of the file in bytes. It is allocated at the start, so that a full disk does not matter later.
     package let fileSize: Int
-    /// How long an entry stays that the store has acknowledged: a failover may lose it there. Zero where none does.
+    /// How long an entry stays after the store has acknowledged it, because a failover may lose it there. Zero if no
+    /// other host uses the store.
     package let retention: Duration
 
     package init(fileSize: Int, retention: Duration = .zero) {
@@ -173,18 +176,18 @@ package struct JournalCapacity: Equatable, Sendable {
         self.retention = retention
     }
 
-    /// Of a store that this host's processes alone use, before anything is known of its providers.
+    /// The capacity for a store without other hosts, before its providers are known.
     package static let least = JournalCapacity(fileSize: Self.leastSize)
 
-    /// The same with no more room than that.
+    /// The same retention with the least size.
     var least: JournalCapacity { JournalCapacity(fileSize: Self.leastSize, retention: self.retention) }
 
-    /// For as many refreshes as may be under way when the store goes away, or as happen while a store that may lose its last
-    /// writes can still lose them.
+    /// Room for the refreshes of 60 s, while the store is unreachable. For a store that several hosts share, room for
+    /// 600 s, in which a failover may lose acknowledged writes.
     ///
     /// - Parameters:
-    ///   - refreshesPerSecond: of all providers together.
-    ///   - burst: how many more at once.
+    ///   - refreshesPerSecond: the rate of all providers together.
+    ///   - burst: how many more refreshes may happen at once.
     package init(refreshesPerSecond: Int, burst: Int, on guarantees: StoreGuarantees) {
         let isShared = guarantees.reach == .network
         self.retention = isShared ? .seconds(600) : .zero
@@ -193,9 +196,9 @@ package struct JournalCapacity: Equatable, Sendable {
         self.fileSize = max(min(entries, most) * Self.entrySize, Self.leastSize)
     }
 
-    /// In bytes, of a usual entry: two tokens of some hundred bytes each.
+    /// The size of a typical entry in bytes: two tokens of some hundred bytes each.
     private static let entrySize = 2_048
     private static let leastSize = 1 << 20
-    /// No journal is larger: whoever takes it over reads it whole.
+    /// The size limit of a journal in bytes. The process that takes a journal over reads it all into memory.
     static let largestSize = 64 << 20
 }

@@ -1,50 +1,51 @@
 package import TokenModel
 
-/// Turns entries of one incarnation's journal into what stands on the disk, and back.
+/// Converts the entries of one incarnation's journal to and from their form on disk.
 package struct JournalSeal: Sendable {
     private let keys: LiveKeyRing
     private let storeID: StoreID
     private let key: RecordKey
 
-    /// - Parameter boot: whose journal it is; what is sealed for one incarnation does not open as another's.
+    /// Entries sealed for `incarnation` do not open as entries of another incarnation.
     package init(_ incarnation: IncarnationID, keyRing: KeyRing, storeID: StoreID) {
         self.init(incarnation, keys: LiveKeyRing(keyRing), storeID: storeID)
     }
 
-    /// - Parameter keys: as they come to be; what is kept long after the start is under the key that seals then.
+    /// - Parameter keys: the current keys. An entry written long after the start is sealed under the key that seals
+    ///   then.
     package init(_ incarnation: IncarnationID, keys: LiveKeyRing, storeID: StoreID) {
         self.keys = keys
         self.storeID = storeID
         self.key = RecordKey(rawValue: "journal/\(incarnation)")
     }
 
-    /// How many bytes the frame of an entry has.
+    /// The number of bytes in the frame of an entry.
     package static func count(of plaintext: Secret) -> Int {
         JournalFrame.headerCount + SealedBytes.overhead + plaintext.count
     }
 
-    /// The frame of an entry that is to begin at `block`.
+    /// The frame of an entry that begins at `block`.
     package func frame(of plaintext: Secret, at block: Int) throws(StoreError) -> [UInt8] {
         self.keys.followUnproven()
         return JournalFrame.bytes(of: try self.keys.ring.seal(plaintext, for: self.context(block)))
     }
 
-    /// The entries in the bytes of a file, whatever they are; what does not open is passed over.
+    /// The unsettled entries in the bytes of a file, whatever the bytes are. What does not open is skipped.
     package func entries(in file: [UInt8]) -> [JournalEntry] { self.contents(of: file).entries }
 
-    /// What stands in the bytes of a file, whatever they are; what is torn, moved or not ours is passed over.
+    /// The contents of the bytes of a file, whatever the bytes are. Torn, moved and foreign frames are skipped.
     package func contents(of file: [UInt8]) -> JournalContents {
         var contents = JournalContents()
         JournalFrame.scan(file) { sealed, block, isSettled in
             guard let layout = try? sealed.layout() else {
-                // What was torn in its first bytes has zeroes there.
+                // A frame that was torn in its first bytes has zeros there.
                 if let format = sealed.bytes.first, format != 0, format != SealedBytes.Layout.format {
                     contents.foreign += 1
                     contents.keyless += 1
                 }
                 return false
             }
-            // It was torn: behind that stands nothing.
+            // The frame was torn: its last bytes were never written.
             guard layout.tag.contains(where: { $0 != 0 }) else { return false }
             contents.byKey[layout.keyID, default: 0] += 1
             guard let plaintext = try? self.keys.open(sealed, for: self.context(block)) else {
@@ -66,28 +67,29 @@ package struct JournalSeal: Sendable {
     }
 }
 
-/// What stands in a journal's file.
+/// The contents of a journal file.
 package struct JournalContents: Equatable, Sendable {
-    /// What opened, in the order in which it stands.
+    /// The unsettled entries that opened, in file order.
     package internal(set) var entries: [JournalEntry] = []
-    /// Those that the store had acknowledged: it is owed them only if it has lost them since.
+    /// The settled entries that opened. The store needs them only if it has lost them since.
     package internal(set) var settled: [JournalEntry] = []
-    /// How many say that they are sealed under which key, whether they open or not.
+    /// The number of entries that name each key, whether they open or not.
     package internal(set) var byKey: [SealingKey.ID: Int] = [:]
-    /// The same of those whose key is not known: it may come back, so they must not go.
+    /// The number of entries by key, for keys that are not known. Such a key may come back, so these entries must be
+    /// kept.
     package internal(set) var locked: [SealingKey.ID: Int] = [:]
-    /// How many are of a form that this version does not know: a newer one wrote them.
+    /// The number of entries in an unknown format: a newer version wrote them, or they are damaged.
     package internal(set) var foreign = 0
-    /// Those of them that don't even show which key they are sealed under: it may be any.
+    /// The number of these entries that do not even show their key, which may be any key.
     package internal(set) var keyless = 0
 
     package init() {}
 
-    /// How many may be new tokens, and can't be read here.
+    /// The number of entries that may be new tokens and can't be read here.
     package var unopened: Int { self.locked.values.reduce(self.foreign, +) }
 }
 
-/// A success that a store would not take: the account, and the record that it is to have.
+/// A success that the store has not taken: an account, and its new record.
 package struct JournalEntry: Equatable, Sendable {
     package let account: AccountID
     package let record: AccountRecord
@@ -99,7 +101,7 @@ package struct JournalEntry: Equatable, Sendable {
 
     private static let format: UInt8 = 1
 
-    /// As bytes to seal.
+    /// The bytes to seal.
     package func encoded() -> Secret {
         let writer = FieldWriter(format: Self.format)
         writer.write(self.account.rawValue)
@@ -115,26 +117,27 @@ package struct JournalEntry: Equatable, Sendable {
         try reader.finish()
     }
 
-    /// Whether the store is still owed this: what stands there is the same grant, and no token set as late as this one. It
-    /// may be claimed, declared dead or adopted for another client since: all less than tokens in hand.
+    /// Whether the store still needs this entry: its record has the same grant and an earlier generation. That record
+    /// may have been claimed, declared dead or adopted for another client since. New tokens are worth more than any of
+    /// these.
     ///
-    /// - Parameter stored: `nil` where nothing stands: records are never removed, so the store has lost it.
+    /// - Parameter stored: the record in the store; `nil`: the store has lost it, because account records are never
+    ///   removed.
     package func isOwed(to stored: AccountRecord?) -> Bool {
         guard let stored else { return true }
         return stored.grant == self.record.grant && stored.generation < self.record.generation
     }
 }
 
-/// Something sealed as it stands in a journal's file: a mark, the length and the sealed bytes, from the beginning of a
-/// block on.
+/// Sealed bytes in a journal file: a mark, the length and the bytes, beginning at a block boundary.
 ///
-/// Where it stands is authenticated with it (the block is the version it is sealed for), so that of a torn frame, and of
-/// what is left of an older one beneath a newer one, nothing opens.
+/// The position is authenticated with the bytes (the version they are sealed for is the block number plus 1). So
+/// neither a torn frame opens nor the rest of an older frame under a newer one.
 package enum JournalFrame {
     private static let mark: [UInt8] = Array("mjournl1".utf8)
-    /// In place of the mark once the store has acknowledged the entry.
+    /// The mark of a settled entry.
     static let settledMark: [UInt8] = Array("msettld1".utf8)
-    /// How many bytes a frame has beside what is sealed.
+    /// The number of bytes in a frame before the sealed bytes.
     package static let headerCount = mark.count + 4
 
     /// The bytes of a frame.
@@ -142,9 +145,11 @@ package enum JournalFrame {
         Self.mark + UInt32(clamping: sealed.bytes.count).bigEndianBytes + sealed.bytes
     }
 
-    /// What may be a frame in `file`, in order, and the block that each begins at. Whether it is one shows when it is opened.
+    /// Calls `opens` with each candidate frame in `file`, in order, and the block it begins at. Only opening it shows
+    /// whether it is a frame.
     ///
-    /// - Parameter opens: whether what begins at a block is whole; then the search goes on behind it, else in the next block.
+    /// - Parameter opens: returns whether the frame is whole. If so, the search continues after it, otherwise at the
+    ///   next block.
     package static func scan(
         _ file: [UInt8],
         opens: (SealedBytes, _ block: Int, _ isSettled: Bool) -> Bool

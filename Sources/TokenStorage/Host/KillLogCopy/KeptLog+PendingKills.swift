@@ -3,13 +3,13 @@ internal import Glibc
 internal import LocalFiles
 package import TokenModel
 
-/// Kills that the store has not taken yet, or that are not in the audit log yet: each a file, for all processes that share
+/// Kills that are not yet in the store or not yet in the audit log. Each is a file, shared by all processes that use
 /// the directory.
 extension KeptLog {
     private static let pendingKillPrefix = "order-"
     private static let standingPrefix = "standing-"
 
-    /// Keeps an order that the store does not take, past the end of this process.
+    /// Saves a kill that the store does not take, so that it outlives this process.
     package func keep(pendingKill bytes: Secret, id: String) throws(StoreError) {
         do throws(SystemCallError) {
             try self.makeDirectory()
@@ -19,9 +19,9 @@ extension KeptLog {
         }
     }
 
-    /// The orders that were kept and not dropped; for one that is damaged, why it can't be read.
+    /// The kills that were saved and not dropped. For a damaged one, the reason why it can't be read.
     package func pendingKills() throws(StoreError) -> [Result<Secret, StoreError>] {
-        // What an earlier version called one that stands in the store and was not recorded.
+        // Earlier versions used the second prefix for a kill that was in the store but not in the audit log.
         try self.files(named: Self.pendingKillPrefix) + self.files(named: Self.standingPrefix)
     }
 
@@ -45,9 +45,9 @@ extension KeptLog {
         return files
     }
 
-    /// Forgets an order that stands in the store and was recorded.
+    /// Deletes a saved kill that the store has taken and the audit log has recorded.
     ///
-    /// - Returns: whether it was there still.
+    /// - Returns: whether it was still there.
     @discardableResult
     package func drop(pendingKill id: String) -> Bool {
         let isDropped = unsafe unlink(self.path(ofOrder: id)) == 0
@@ -57,10 +57,10 @@ extension KeptLog {
     private func path(ofOrder id: String) -> String { "\(self.directory)/\(Self.pendingKillPrefix)\(id)" }
 }
 
-/// A file that says by itself whether it is whole: a mark, the SHA-256 of what follows, and that.
+/// A file that shows whether it is complete: a mark, the SHA-256 of the content, and the content.
 ///
-/// Nothing in it is secret. The digest tells what a disk has spoilt, not what somebody has changed: whoever may write to
-/// `state_dir` could as well take the store away.
+/// Nothing in it is secret. The digest detects damage on disk, not tampering: anyone who can write to `state_dir` could
+/// also remove the store.
 enum KeptBytes {
     private static let mark: [UInt8] = Array("martlet1".utf8)
 
@@ -69,9 +69,9 @@ enum KeptBytes {
         return Secret(Self.mark + Array(SHA256.hash(data: bytes)) + bytes)
     }
 
-    /// What the file at `path` holds; `nil` where there is none.
+    /// The content of the file at `path`; `nil` if there is none.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` for one that is spoilt, or another user's.
+    /// - Throws: ``StoreError/Code/unreadable`` for a file that is damaged or belongs to another user.
     static func read(_ path: String, limit: Int) throws(StoreError) -> Secret? {
         let bytes: [UInt8]
         do throws(SystemCallError) {

@@ -2,13 +2,13 @@ internal import Glibc
 internal import LocalFiles
 package import TokenModel
 
-/// What this host keeps of a store's kill log, in `state_dir`: a store that was put back from a backup, or has lost writes
-/// that it had acknowledged, is found out by it, and what was killed stays dead.
+/// This host's copy of a store's kill log, in `state_dir`. It detects a store that was restored from a backup or has
+/// lost acknowledged writes, so that killed tokens stay dead.
 ///
-/// Entries are only added. Several processes may share the directory: whoever adds holds the lock, and takes in first what
-/// the others have added. Beside the entries stand *orders*: kills that the store has not taken yet.
+/// Entries are only added. Several processes may share the directory: each takes a lock to add entries, and first reads
+/// what the others have added. *Pending kills*, which the store has not yet taken, are files in the same directory.
 ///
-/// Works on a thread of its own.
+/// Runs on a dispatch queue of its own, because its calls block.
 package actor KeptLog: KillLogCopy {
     private let executor = BlockingExecutor(label: "martlet.kept-log")
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -19,10 +19,10 @@ package actor KeptLog: KillLogCopy {
     private let store: String
     let directory: String
     private var ids: Set<String> = []
-    /// How many full segments there are; those are not read again.
+    /// The number of full segments. They are not read again.
     private var full = 0
 
-    /// - Parameter store: whose log it is, a name for a directory.
+    /// - Parameter store: the store of the log, as the name of a directory.
     package init(in stateDirectory: String, of store: String) {
         self.init(beside: "\(stateDirectory)/kill-log", of: store)
     }
@@ -33,15 +33,15 @@ package actor KeptLog: KillLogCopy {
         self.directory = "\(parent)/\(store)"
     }
 
-    /// The name under which the log of a store in memory is kept.
+    /// The name of the log of a store in memory.
     package static let memory = "memory"
 
-    /// Whether the store ends with the process, so that only what stands here outlives it.
+    /// Whether the store ends with the process, so that only this copy outlives the process.
     package nonisolated var isAllThatLasts: Bool { self.store == Self.memory }
 
-    /// All entries, in the order in which they came.
+    /// All entries, in the order in which they were added.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` where a file of them is damaged.
+    /// - Throws: ``StoreError/Code/unreadable`` if one of their files is damaged.
     package func entries() throws(StoreError) -> [KeptEntry] {
         self.full = 0
         self.ids = []
@@ -55,7 +55,7 @@ package actor KeptLog: KillLogCopy {
         return entries
     }
 
-    /// What is kept of other stores' logs, but for the memory's, which is the same at each start.
+    /// The copies of other stores' logs, except that of the store in memory, whose name is the same at each start.
     package func others() throws(StoreError) -> [(store: String, log: KeptLog)] {
         let names: [String]
         do throws(SystemCallError) {
@@ -67,7 +67,7 @@ package actor KeptLog: KillLogCopy {
         return names.filter { $0 != self.store && $0 != Self.memory }.map { ($0, KeptLog(beside: self.parent, of: $0)) }
     }
 
-    /// Makes another store's log this one's, which has none.
+    /// Renames another store's log to be this store's, which has none.
     package func takeOver(_ store: String) throws(StoreError) {
         guard unsafe rename("\(self.parent)/\(store)", self.directory) == 0 else {
             throw StoreError(.unwritable, SystemCallError(errno, "can't rename \(self.parent)/\(store)").message)
@@ -76,9 +76,9 @@ package actor KeptLog: KillLogCopy {
         self.ids = []
     }
 
-    /// Adds those that are not there yet; they would survive a loss of power when this returns.
+    /// Adds the entries that are not there yet. They survive a power loss once this returns.
     ///
-    /// - Throws: ``StoreError/Code/unwritable`` where the directory can't be written.
+    /// - Throws: ``StoreError/Code/unwritable`` if the directory can't be written.
     package func add(_ entries: [KeptEntry]) throws(StoreError) {
         guard entries.contains(where: { !self.ids.contains($0.id) }) else { return }
         do throws(SystemCallError) {
@@ -137,7 +137,7 @@ package actor KeptLog: KillLogCopy {
         try PrivateDirectory.make(self.directory)
     }
 
-    /// Waits for a second at most: whoever holds it may stand still.
+    /// Waits for at most 1 s, because the process that holds the lock may be stopped.
     private func lock() throws(SystemCallError) -> OpenFile {
         let path = "\(self.directory)/lock"
         for _ in 0..<500 {
@@ -149,11 +149,11 @@ package actor KeptLog: KillLogCopy {
     }
 }
 
-/// An entry of a log as this host keeps it beside the store.
+/// An entry of the kill log, as this host keeps it.
 package struct KeptEntry: Equatable, Sendable {
-    /// Where it stands in the store's log.
+    /// The number of the entry in the store's log.
     package let number: UInt64
-    /// The entry's own, whatever its number: what tells two entries apart.
+    /// The id of the entry, which identifies it whatever its number.
     package let id: String
     package let bytes: Secret
 
@@ -164,14 +164,15 @@ package struct KeptEntry: Equatable, Sendable {
     }
 }
 
-/// A few hundred entries in one file. The last one is put in its place anew with each entry that comes; those before it
-/// are full, and never touched again.
+/// Up to 256 entries in one file. The file of the last segment is replaced with each new entry; the files of full
+/// segments never change.
 struct KeptSegment: Equatable, Sendable {
-    /// How many entries a segment has at most.
+    /// The most entries in a segment.
     static let capacity = 256
-    /// With how many bytes of entries nothing is added. One entry is at most a record's 64 KiB.
+    /// The total size of entries in bytes at which a segment counts as full. One entry has at most the 64 KiB of a
+    /// record.
     private static let fullSize = 2 << 20
-    /// No segment's file is larger, in bytes.
+    /// The size limit of a segment file in bytes.
     static let sizeLimit = 4 << 20
 
     var entries: [KeptEntry] = []

@@ -1,12 +1,12 @@
 extension AccountReply {
-    /// What it comes to that the account is as it is after a refresh; `nil` where that brought a valid token.
+    /// The command's failure for the account's state after a refresh; `nil` if the refresh brought a valid token.
     ///
-    /// - Parameter kills: as ``remedy(kills:)`` takes them.
+    /// - Parameter kills: as for ``remedy(kills:)``.
     package func failureAfterRefresh(_ times: RelativeTime, kills: [ScopeReply] = []) -> CommandFailure? {
         guard self.state != "valid" || self.lastError != nil else { return nil }
         guard self.hasValidToken(times) else { return self.failure(kills) }
         let ends = self.expiresAt.map { " (it ends \(times.text($0)))" } ?? ""
-        // What has not ended is of no use where nobody takes it.
+        // An unexpired token is useless if the upstream refuses it.
         let isRefused = self.trouble?.kind == "token_refused"
         let token = "its old token \(isRefused ? "has not ended, but an upstream refuses it" : "is still valid")\(ends)"
         guard self.state != "refreshing" else {
@@ -22,26 +22,25 @@ extension AccountReply {
         )
     }
 
-    /// That it is not valid.
+    /// The failure that says that the account is not valid.
     private func failure(_ kills: [ScopeReply]) -> CommandFailure {
         let reason = self.lastError.flatMap { $0 == self.state ? nil : " (\($0))" } ?? ""
         return CommandFailure(.no, "account \(self.name) is not valid: \(self.state)\(reason); \(self.outlook(kills))")
     }
 
-    /// What is to be done about a refresh that brought nothing, or has not yet.
+    /// Advice for a refresh that brought no token, or has not finished.
     private func outlook(_ kills: [ScopeReply]) -> String {
         switch self.state {
         case "refreshing": "it is still under way; martlet accounts show \(self.name) tells how it ended"
-        // What came of this refresh goes before what else is known to be wrong.
+        // The error of this refresh comes before other known trouble.
         case "valid", "backing_off": self.lastError.map { self.help($0) } ?? self.remedy(kills: kills) ?? self.help("")
         default: self.remedy(kills: kills) ?? self.help(self.lastError ?? "")
         }
     }
 
-    /// What would help an account that is not as it should be, or will not stay so; `nil` where nothing is known to be
-    /// wrong.
+    /// What helps an account that is not usable, or will stop being so; `nil` if nothing is known to be wrong.
     ///
-    /// - Parameter kills: of what is killed, all that the account is a part of; empty where that is not known.
+    /// - Parameter kills: all kills that cover the account; empty if they are not known.
     package func remedy(kills: [ScopeReply] = []) -> String? {
         switch self.state {
         case "killed":
@@ -66,7 +65,7 @@ extension AccountReply {
         }
     }
 
-    /// What lifts a kill that holds the account.
+    /// The command that lifts a kill of the account.
     private func lifting(_ kills: [ScopeReply]) -> String {
         guard let revival = Self.revival(of: kills) else {
             return "martlet kills shows what is killed, and why; martlet revive --account \(self.name) (or --provider "
@@ -75,21 +74,22 @@ extension AccountReply {
         return "martlet kills shows why it is killed; \(revival)"
     }
 
-    /// What lifts kills, each of them; `nil` for none.
+    /// The commands that lift the given kills; `nil` if there are none.
     package static func revival(of kills: [ScopeReply]) -> String? {
         guard !kills.isEmpty else { return nil }
         let commands = kills.map { "martlet revive \($0.option) --reason TEXT" }.joined(separator: " and ")
         return "\(commands) \(kills.count == 1 ? "lifts" : "lift") that"
     }
 
-    /// What goes before an import: the gateway takes no tokens for an account that it has only a record of.
+    /// The step before an import: the gateway accepts no tokens for an account that has only a record.
     private var configuring: String {
         self.configured ? "" : "add accounts.\(self.name) to the configuration first, then "
     }
 
-    /// What would help against a refresh that failed.
+    /// What helps after a failed refresh.
     ///
-    /// - Parameter reason: its first word says what of the exchange failed (`config.invalid_client`).
+    /// - Parameter reason: its part before the first dot says which part of the exchange failed
+    ///   (`config.invalid_client`).
     private func help(_ reason: String) -> String {
         switch reason.prefix(while: { $0 != "." }) {
         case "config", "provider_config":
@@ -127,7 +127,7 @@ extension AccountReply {
 }
 
 extension AccountReply {
-    /// What it comes to that the account is as it is after an adoption; `nil` where its tokens can be used or refreshed.
+    /// The command's failure for the account's state after an adoption; `nil` if its tokens can be used or refreshed.
     package var failureAfterAdoption: CommandFailure? {
         switch self.state {
         case "empty", "reauthorization_required", "unreadable": self.failure([])
@@ -137,7 +137,7 @@ extension AccountReply {
 }
 
 extension RemovalReply {
-    /// What it comes to that the provider did not revoke what it was asked to, or is gone; `nil` where all went well.
+    /// The command's failure if the provider did not revoke a token, or is not configured; `nil` otherwise.
     package var failure: CommandFailure? {
         let alive = self.tokens.filter(\.mayLiveOn)
         guard !alive.isEmpty else { return nil }
@@ -167,9 +167,10 @@ extension RemovalReply {
 }
 
 extension RemovedTokenReply {
-    /// Its provider is asked by itself; it was taken away before. A provider that answered may have used the same word.
+    /// The token was removed earlier, and the gateway asks its provider again by itself. A provider's own response may
+    /// contain the same word, so the outcome is checked too.
     fileprivate var isWaiting: Bool { self.outcome == "unreachable" && self.reason == "waiting" }
 
-    /// There is nobody to ask, likewise.
+    /// No provider is configured to revoke it. The outcome is checked for the same reason.
     var isNobodys: Bool { self.outcome == "unreachable" && self.reason == "not_configured" }
 }

@@ -92,7 +92,7 @@ struct RefreshAccountCommand: AsyncParsableCommand {
         let client = try await self.admin.client()
         let reply = try await client.send(.refresh(self.name))
         let account = try reply.read(AccountReply.self)
-        // What is asked for the words alone does not hold up the answer.
+        // The lookup of kills serves only the text output, so the JSON is printed before it.
         if self.admin.isJSON { Console.say(reply.text) }
         let kills = await client.kills(of: account)
         let times = RelativeTime(now: .now)
@@ -158,7 +158,7 @@ struct ShowAccountCommand: AsyncParsableCommand {
         do {
             reply = try await client.send(.accountWithUnrevoked(self.name))
         } catch {
-            // The store does not say which wait, or a gateway of before does not know the question.
+            // The store can't list the unrevoked tokens, or an older gateway doesn't know the query parameter.
             reply = try await client.send(.account(self.name))
         }
         if self.admin.isJSON { return Console.say(reply.text) }
@@ -174,8 +174,8 @@ struct ShowAccountCommand: AsyncParsableCommand {
 }
 
 extension AdminClient {
-    /// Of what is killed, all that an account is a part of: each has to be revived before it can have tokens again. Empty
-    /// where it is not killed, and where the gateway does not say, as one of before.
+    /// All kills that cover the account. Each must be revived before the account can have tokens again. Empty if the
+    /// account is not killed, or if the gateway doesn't report kills, as older versions don't.
     func kills(of account: AccountReply) async -> [ScopeReply] {
         guard account.state == "killed", let reply = try? await self.send(.status.within(.seconds(5))),
             let killed = try? reply.read(StatusReply.self).killed
@@ -185,7 +185,7 @@ extension AdminClient {
 }
 
 extension ScopeReply {
-    /// Whether an account is a part of it.
+    /// Whether the scope covers an account.
     package func holds(_ account: AccountReply) -> Bool {
         self.all == true || self.provider == account.provider || self.account == account.name
     }

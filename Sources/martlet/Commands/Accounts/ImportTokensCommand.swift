@@ -20,7 +20,7 @@ struct ImportTokensCommand: AsyncParsableCommand {
 
     @Argument(help: "The account's name in the configuration.") var name: String
 
-    /// What would be a token: taken only to be refused without repeating it.
+    /// Positional arguments that are probably tokens. They are parsed only to be refused without being repeated.
     @Argument(help: .hidden) var excess: [String] = []
 
     @Option(help: ArgumentHelp("Read the tokens from here instead of standard input.", valueName: "file"))
@@ -53,10 +53,10 @@ struct ImportTokensCommand: AsyncParsableCommand {
         Console.say(AccountText(times: RelativeTime(now: .now)).imported(account, over: before))
     }
 
-    /// The account as it is; `nil` where the gateway does not show it.
+    /// The account's current state; `nil` if the gateway doesn't show it.
     ///
-    /// Who is not let in here, or finds nobody, would not be with the tokens either: another attempt only costs time, and
-    /// counts among those that the gateway slows down.
+    /// If this request is unauthorized or finds no gateway, the import would fail the same way. A second attempt would
+    /// cost time and count as another wrong token, after which the gateway slows down its responses.
     private func standing(_ client: AdminClient) async throws(CommandFailure) -> AccountReply? {
         let reply = try await client.exchange(.account(self.name))
         let failure = client.refusal(in: reply, of: AdminRequest.importTokens([], for: self.name).attempt)

@@ -99,7 +99,7 @@ struct AuditCommand: AsyncParsableCommand {
     }
 }
 
-/// Records of the audit log as people read them, one a line.
+/// Records of the audit log as text for people, one per line.
 package enum AuditText {
     package static func table(_ items: [AuditItem]) -> [String] {
         var table = TextTable("NO", "TIME", "WHO", "ACTION", "WHAT", "OUTCOME", "REASON")
@@ -131,7 +131,7 @@ package enum AuditText {
         return ScopeReply(all: scope.all, provider: scope.provider, account: scope.account).text
     }
 
-    /// A record from before a change has none; the one after it names that.
+    /// The record before a change has no outcome. The record after it names the first one.
     private static func outcome(_ record: AuditRecord) -> String {
         guard let outcome = record.outcome else { return "(begins)" }
         return record.of.map { "\(outcome), begun as \($0)" } ?? outcome

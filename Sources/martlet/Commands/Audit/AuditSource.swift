@@ -9,11 +9,11 @@ enum AuditSource {
     /// The store itself.
     case store(AuditLog)
 
-    /// Hands over the items behind number `after`, page by page.
+    /// Passes the items after number `after` to `body`, page by page.
     ///
     /// - Parameters:
-    ///   - count: so many at most; `nil` for all.
-    ///   - body: gets a page, and the admin API's text of it.
+    ///   - count: the maximum number of items; `nil` for all.
+    ///   - body: receives a page, and the admin API's text of it.
     func read(
         after: UInt64,
         count: Int? = nil,
@@ -23,7 +23,8 @@ enum AuditSource {
         var left = count ?? .max
         while left > 0 {
             var (reply, text) = try await self.page(after: after, limit: min(left, Self.pageLimit))
-            // Written between the two looks that a page is made of; where it is not there now, it is missing.
+            // A page consists of two reads. A record may have been written between them; if it doesn't appear now, it
+            // is missing.
             if reply.audit.isEmpty, reply.last > after {
                 (reply, text) = try await self.page(after: after, limit: min(left, Self.pageLimit))
             }
@@ -58,15 +59,15 @@ enum AuditSource {
     private static let pageLimit = 500
 }
 
-/// Some records of the audit log, as the admin API shows them.
+/// A page of the audit log, as the admin API shows it.
 package struct AuditReply: Decodable, Equatable, Sendable {
     package let audit: [Item]
-    /// What `after` asks for those behind these.
+    /// The `after` value for the next page.
     package let next: UInt64?
-    /// The number of the last there is.
+    /// The number of the last existing record.
     package let last: UInt64
 
-    /// A record, or the number of one that does not open.
+    /// A record, or the number of a record that can't be opened.
     package struct Item: Decodable, Equatable, Sendable {
         package let item: AuditItem
 

@@ -3,7 +3,8 @@ internal import Logging
 internal import TokenStorage
 
 extension AuditTrail {
-    /// Of a command that works on a store itself: what it has to say, it says otherwise than by a log.
+    /// The audit trail of a command that works on a store directly. It logs nothing, because the command prints its own
+    /// messages.
     static func command(_ records: SealedRecords) -> AuditTrail {
         AuditTrail(
             records,

@@ -1,18 +1,18 @@
 package import Audit
 
-/// Whether the chain of an audit log holds, as `martlet audit --verify` says it.
+/// Whether the hash chain of an audit log is intact, as `martlet audit --verify` reports it.
 package struct AuditVerdict: Encodable, Equatable, Sendable {
     package let records: UInt64
-    /// The last one's.
+    /// The number of the last record.
     package let number: UInt64
     package let hash: String
-    /// The first number at which it does not hold; `nil` where it does.
+    /// The number of the first record that breaks the chain; `nil` if the chain is intact.
     package let broken: UInt64?
-    /// What is wrong there.
+    /// What is wrong with that record.
     package let fault: String?
 
-    /// - Parameter known: the number that whoever has the log takes for its last. A gateway remembers what it has written or
-    ///   read, also when that is no longer there.
+    /// - Parameter known: the last record's number according to the source of the log. A gateway remembers what it has
+    ///   written or read, even if the record has been removed since.
     package init(_ chain: AuditChain, reaching known: UInt64 = 0, expecting expected: ExpectedRecord? = nil) {
         self.records = chain.count
         self.number = chain.last.number
@@ -50,7 +50,7 @@ package struct AuditVerdict: Encodable, Equatable, Sendable {
     }
 }
 
-/// A record that somebody has kept the number and the hash of, as `--verify` prints them.
+/// A record's number and hash, kept from an earlier run of `--verify`.
 package struct ExpectedRecord: Equatable, Sendable {
     package let number: UInt64
     private let hash: AuditHash

@@ -48,16 +48,16 @@ struct NewCallerCommand: ParsableCommand {
         Console.say("line: - { name: \(self.quotedName), key_sha256: \(key.digest) }")
     }
 
-    /// A name that YAML would read as something else than text, such as `1` or `null`, keeps its characters in quotes.
+    /// The name, in quotes if YAML would read it as something other than text, such as `1` or `null`.
     private var quotedName: String {
         self.name.first?.isLetter == true && !["null", "true", "false", "yes", "no"].contains(self.name.lowercased())
             ? self.name : "\"\(self.name)\""
     }
 }
 
-/// A new key for a caller: `martlet_` and 43 letters and digits out of the system's random source, 256 bits.
+/// A new caller key: `martlet_` and 43 letters and digits from the system's random source, 256 bits.
 ///
-/// The beginning lets people, and scanners for leaked secrets, see what it is.
+/// The prefix lets people and secret scanners recognize a key.
 package struct CallerKey {
     /// What the caller sends.
     package let text: String
@@ -66,7 +66,7 @@ package struct CallerKey {
         self.text = "martlet_" + RandomText.lettersAndDigits(43)
     }
 
-    /// What the configuration has of it: the SHA-256 of its characters, in 64 hexadecimal digits.
+    /// The form stored in the configuration: the SHA-256 of the key's characters, as 64 hexadecimal digits.
     package var digest: String {
         SHA256.hash(data: Array(self.text.utf8)).map { byte in
             let digits = String(byte, radix: 16)

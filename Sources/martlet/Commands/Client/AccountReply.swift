@@ -1,21 +1,22 @@
-/// An account as the admin API shows it. Times are RFC 3339.
+/// An account as the admin API shows it. Times are in RFC 3339 format.
 package struct AccountReply: Decodable, Equatable, Sendable {
     package let name: String
     package let provider: String
-    /// `false` for a record that the configuration has no account for.
+    /// `false` for a record without an account in the configuration.
     package let configured: Bool
-    /// One word, `valid` when a request would be served at once.
+    /// One word; `valid` if a request would be served at once.
     package let state: String
-    /// When the access token ends.
+    /// When the access token expires.
     package let expiresAt: String?
     package let generation: UInt64
     package let lastRefreshAt: String?
     /// One word; `nil` after a success.
     package let lastError: String?
-    /// What is wrong beside what the state says; `nil` also where a gateway of before says nothing of it.
+    /// What is wrong in addition to the state; `nil` also if an older gateway doesn't report it.
     package let trouble: Issue?
     package let scopes: [String]
-    /// Tokens that were taken away from it and are not revoked yet; `nil` where that was not asked, or is not known.
+    /// Tokens that were removed from the account and are not revoked yet; `nil` if they were not asked for or are not
+    /// known.
     package let unrevoked: [RemovedTokenReply]?
 
     private enum CodingKeys: String, CodingKey {
@@ -25,13 +26,13 @@ package struct AccountReply: Decodable, Equatable, Sendable {
         case lastError = "last_error"
     }
 
-    /// Why the access token is not taken, or is the last one for now.
+    /// Why the access token is refused, or why there will be no next one for now.
     package struct Issue: Decodable, Equatable, Sendable {
         /// `token_refused`, `client_refused` or `refresh_failing`.
         package let kind: String
         /// One word.
         package let reason: String
-        /// When the process that answered found out.
+        /// When the responding process found out.
         package let knownSince: String
 
         private enum CodingKeys: String, CodingKey {
@@ -46,20 +47,21 @@ package struct AccountsReply: Decodable, Equatable, Sendable {
     package let accounts: [AccountReply]
 }
 
-/// An account without its tokens, and what became of them.
+/// An account after the removal of its tokens, and the outcome for each token.
 package struct RemovalReply: Decodable, Equatable, Sendable {
     package let account: AccountReply
     package let tokens: [RemovedTokenReply]
 }
 
-/// A token that the gateway does not hold any more.
+/// A token that the gateway no longer holds.
 package struct RemovedTokenReply: Decodable, Equatable, Sendable {
     package let kind: String
-    /// What the provider did: `revoked`, `refused`, `client_refused`, `unsupported` or `unreachable`, also where it is gone and was not asked.
+    /// The provider's result: `revoked`, `refused`, `client_refused`, `unsupported` or `unreachable`. `unreachable`
+    /// also means that the provider is not configured any more and was not asked.
     package let outcome: String
     package let reason: String?
     package let endsAt: String?
-    /// When its provider is asked again; `nil` where that is not known, or a gateway of before says nothing of it.
+    /// When its provider is asked again; `nil` if that is not known, or if an older gateway doesn't report it.
     package let nextTryAt: String?
 
     private enum CodingKeys: String, CodingKey {
@@ -68,6 +70,6 @@ package struct RemovedTokenReply: Decodable, Equatable, Sendable {
         case nextTryAt = "next_try_at"
     }
 
-    /// Whether the provider was to revoke it and did not, so that it may live on.
+    /// Whether the provider should have revoked the token and did not, so that it may still be valid.
     package var mayLiveOn: Bool { ["refused", "client_refused", "unreachable"].contains(self.outcome) }
 }

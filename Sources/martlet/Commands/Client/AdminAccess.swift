@@ -3,30 +3,32 @@ internal import FoundationEssentials
 internal import Settings
 package import TokenModel
 
-/// Where a gateway's admin API is, and the token that opens it.
+/// The address of a gateway's admin API, and the token for it.
 package struct AdminAccess: Sendable {
-    /// `http://host:port`, without a slash at the end; or `unix:` and the path of ``socket``.
+    /// `http://host:port` without a trailing slash; or `unix:` and the path of ``socket``.
     package let address: String
-    /// The gateway's Unix socket, which goes before its port; `nil` where there is none, or another place is named.
+    /// The gateway's Unix socket, which is preferred to its port; `nil` if there is none, or if another address is
+    /// given.
     package let socket: AdminSurroundings.Socket?
-    /// Where the token is from, for who has to be told that it was the wrong one: a file's path, or the name of a
-    /// variable; `nil` where none was asked for.
+    /// Where the token comes from, for the message that it was wrong: a file's path, or the name of a variable; `nil`
+    /// if no token was needed.
     package let tokenOrigin: String?
     private let token: Secret?
-    /// The one that would open a port's API, though none is sent.
+    /// The token that a port would require. It is not sent, because the socket needs none.
     private let unsentToken: Secret?
 
-    /// Finds both: on the command line, in the environment, in the configuration, or at their defaults. The
-    /// configuration is read only where it is needed.
+    /// Finds the address and the token on the command line, in the environment, in the configuration, or at their
+    /// defaults. The configuration is read only if it is needed.
     ///
-    /// The gateway's socket needs no token, so none is sent there but one that somebody has named.
+    /// The gateway's socket needs no token. A token is sent there only if the user named one.
     ///
     /// - Parameters:
-    ///   - address: as given by `--admin`.
-    ///   - tokenFile: as given by `--admin-token-file`.
-    ///   - configuration: as given by `--config`.
-    ///   - prefersPort: asks the port where it is known: of several processes with one directory the socket is the latest
-    ///     one's, and who asks how a gateway is means the one of this container. No token is sent then.
+    ///   - address: the value of `--admin`.
+    ///   - tokenFile: the value of `--admin-token-file`.
+    ///   - configuration: the value of `--config`.
+    ///   - prefersPort: use the port if it is known, and send no token. Several processes may share one state
+    ///     directory, and the socket belongs to the latest of them. A health check means the gateway in its own
+    ///     container.
     package init(
         address: String?,
         tokenFile: String?,
@@ -78,10 +80,10 @@ package struct AdminAccess: Sendable {
         }
     }
 
-    /// The value of an `Authorization` field that opens the API.
+    /// The value of the `Authorization` field for the API.
     ///
-    /// - Returns: `nil` where none is sent, since the gateway asks the kernel.
-    /// - Throws: ``ProgramExit/notAllowed`` where no token was asked for.
+    /// - Returns: `nil` if no token is sent, because the gateway asks the kernel who connects.
+    /// - Throws: ``ProgramExit/notAllowed`` if no token was loaded.
     package func authorization() throws(CommandFailure) -> String? {
         guard let token = self.token else {
             guard self.socket == nil else { return nil }
@@ -94,22 +96,23 @@ package struct AdminAccess: Sendable {
         }
     }
 
-    /// Whether `token` is the one that opens the API, and no account's.
+    /// Whether `token` is the admin token rather than an account's token.
     package func isOpened(by token: Secret) -> Bool { (self.token ?? self.unsentToken) == token }
 
-    /// Whether somebody between here and the gateway could read the token.
+    /// Whether the token travels unencrypted to another machine.
     package var showsTokenOnTheWay: Bool {
         guard self.token != nil, let url = URL(string: self.address), url.scheme == "http" else { return false }
         return !NetworkHost.isLoopback(url.host() ?? "")
     }
 
-    /// Has the token, where no file is named.
+    /// The environment variable that holds the token if no file is named.
     package static let tokenVariable = "MARTLET_ADMIN_TOKEN"
 
     private static let standard = "http://127.0.0.1:8081"
 
-    /// What the named configuration says, or the one that a gateway started here would read; `nil` without either. One that
-    /// nobody has named may be anybody's, such as that of a directory that somebody else has made.
+    /// The settings from the named configuration, or from the one that a gateway started in this directory would read;
+    /// `nil` if there is neither. A configuration that the user did not name may come from anybody, for example from
+    /// the owner of the directory.
     private static func configured(
         _ path: String?,
         in surroundings: AdminSurroundings
@@ -120,7 +123,7 @@ package struct AdminAccess: Sendable {
         return try surroundings.configuration(ConfigurationOptions.defaultPath, true)
     }
 
-    /// The socket of the configured gateway, or of one without a configuration.
+    /// The socket of the configured gateway, or of a gateway without a configuration.
     private static func socket(
         _ configured: AdminSurroundings.Configured?,
         in surroundings: AdminSurroundings
@@ -147,24 +150,24 @@ package struct AdminAccess: Sendable {
             scheme == "http" || scheme == "https", url.path().isEmpty || url.path() == "/",
             url.query() == nil, url.fragment() == nil, url.user() == nil, url.password() == nil
         else { throw failure }
-        // A port that is none would be left out, and the token go to the scheme's own.
+        // The HTTP client would ignore an invalid port and send the token to the scheme's default port.
         guard Self.hasSoundPort(address) else {
             throw CommandFailure(.usage, "--admin: what is behind the last colon is no port from 1 to 65535")
         }
         return address.hasSuffix("/") ? String(address.dropLast()) : address
     }
 
-    /// Whether the address of a URL without a path has no port, or one there can be.
+    /// Whether a URL without a path has a valid port or none.
     private static func hasSoundPort(_ address: String) -> Bool {
         let authority = address.drop { $0 != "/" }.drop { $0 == "/" }.prefix { $0 != "/" }
-        // Colons within brackets are an IPv6 address's.
+        // Colons within brackets belong to an IPv6 address.
         let tail = authority.lastIndex(of: "]").map { authority[$0...] } ?? authority
         guard let colon = tail.lastIndex(of: ":") else { return true }
         let port = tail[tail.index(after: colon)...]
         return port.allSatisfy { $0.isASCII && $0.isNumber } && UInt16(port).map { $0 > 0 } ?? false
     }
 
-    /// The file that a gateway makes at its first start.
+    /// The token file that a gateway creates at its first start.
     private static func madeTokenFile(
         _ configured: AdminSurroundings.Configured?,
         in surroundings: AdminSurroundings
@@ -194,14 +197,14 @@ package struct AdminAccess: Sendable {
         )
     }
 
-    /// Where a gateway without a `state_dir` keeps its own.
+    /// The state directory of a gateway without `state_dir`.
     private static func standardDirectory(_ environment: [String: String]) -> String? {
         if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return "\(state)/martlet" }
         if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/.local/state/martlet" }
         return nil
     }
 
-    /// The first operator's token, or else the first: a file may hold several, all valid.
+    /// The token of the first operator, or else the first token: a file may hold several, all of them valid.
     private static func token(in text: String, from origin: String) throws(CommandFailure) -> Secret {
         let lines = text.split(whereSeparator: \.isNewline)
         let entries = lines.compactMap { line in try? AdminTokenLine(line.utf8).entry }

@@ -8,17 +8,18 @@ internal import NIOSSL
 internal import Proxy
 internal import TokenModel
 
-/// Speaks with the admin API of a running gateway.
+/// An HTTP client for the admin API of a running gateway.
 struct AdminClient: Sendable {
     private let access: AdminAccess
-    /// Of PEM form.
+    /// The path of a PEM file with trusted roots.
     private let authorities: String?
-    /// Whether people are told which gateway has answered.
+    /// Whether to print which gateway responded.
     private var isHeralded: Bool
 
     /// - Parameters:
-    ///   - authorities: a PEM file of those who vouch for the gateway's certificate; `nil`: the system's.
-    ///   - isHeralded: whether people are told which gateway has answered.
+    ///   - authorities: a PEM file with the roots that the gateway's certificate is checked against; `nil`: the
+    ///     system's.
+    ///   - isHeralded: whether to print which gateway responded.
     init(_ access: AdminAccess, authorities: String? = nil, isHeralded: Bool = false) throws(CommandFailure) {
         self.access = access
         self.authorities = authorities
@@ -31,7 +32,7 @@ struct AdminClient: Sendable {
         }
     }
 
-    /// The same, without a word about who answers.
+    /// The same client, but it doesn't print which gateway responded.
     var silent: AdminClient {
         var client = self
         client.isHeralded = false
@@ -41,19 +42,19 @@ struct AdminClient: Sendable {
     /// As ``AdminAccess/isOpened(by:)``.
     func isOpened(by token: Secret) -> Bool { self.access.isOpened(by: token) }
 
-    /// Sends a request and returns its answer, which is one that the request was done.
+    /// Sends a request and returns its response, which has a success status.
     func send(_ request: AdminRequest) async throws(CommandFailure) -> AdminReply {
         let reply = try await self.exchange(request)
         if let failure = self.refusal(in: reply, of: request.attempt) { throw failure }
         return reply
     }
 
-    /// As ``AdminReply/failure(of:tokenFrom:)``, with the token that is sent from here.
+    /// As ``AdminReply/failure(of:tokenFrom:)``, with the origin of the token that this client sends.
     func refusal(in reply: AdminReply, of attempt: String) -> CommandFailure? {
         reply.failure(of: attempt, tokenFrom: self.access.tokenOrigin)
     }
 
-    /// Sends a request and returns its answer, whatever it says.
+    /// Sends a request and returns its response, whatever its status.
     func exchange(_ request: AdminRequest) async throws(CommandFailure) -> AdminReply {
         var message = HTTPClientRequest(url: self.base + request.path)
         message.method = .init(rawValue: request.method.rawValue)
@@ -85,9 +86,9 @@ struct AdminClient: Sendable {
         }
     }
 
-    /// Asks whether a gateway is there, and how it is.
+    /// Asks whether a gateway is there, and whether it is ready.
     ///
-    /// - Parameter help: what helps where none is.
+    /// - Parameter help: advice if no gateway is there.
     func readiness(
         otherwise help: String = AdminRequest.isItRunning
     ) async throws(CommandFailure) -> (reply: AdminReply, content: ReadinessReply) {
@@ -101,11 +102,11 @@ struct AdminClient: Sendable {
         return (reply, try reply.read())
     }
 
-    /// What to say where there is no token to send: first of all whether a gateway is there.
+    /// The failure if there is no token to send. It says first whether a gateway is there.
     ///
     /// - Parameters:
-    ///   - fault: why there is none.
-    ///   - help: what helps where none is.
+    ///   - fault: why there is no token.
+    ///   - help: advice if no gateway is there.
     func failure(withoutToken fault: CommandFailure, otherwise help: String) async -> CommandFailure {
         do throws(CommandFailure) {
             _ = try await self.readiness(otherwise: help)
@@ -123,7 +124,7 @@ struct AdminClient: Sendable {
 
     private func failure(_ error: any Error, of request: AdminRequest) -> CommandFailure {
         let place = self.access.address
-        // Not where there was no connection: nothing was sent then.
+        // Added only if there was a connection: without one, nothing was sent.
         let doubt = request.doubt.map { "; \($0)" } ?? ""
         let help = request.helpWithoutGateway
         if place.hasPrefix("https://"), let fault = HandshakeFault("\(error)") {
@@ -159,7 +160,7 @@ struct AdminClient: Sendable {
         return SystemText.reason(error.errnoCode)
     }
 
-    /// The URL that paths are put behind.
+    /// The URL that a request's path is appended to.
     private var base: String {
         guard let socket = self.access.socket else { return self.access.address }
         return "http+unix://" + AdminRequest.encoded(socket.path)
@@ -172,7 +173,7 @@ struct AdminClient: Sendable {
             decompression: .disabled
         )
         configuration.httpVersion = .http1Only
-        // A command says at once that nobody is there.
+        // The command must report at once that nothing listens there.
         configuration.connectionPool.retryConnectionEstablishment = false
         if let authorities {
             var tls = TLSConfiguration.makeClientConfiguration()
@@ -180,7 +181,8 @@ struct AdminClient: Sendable {
             configuration.tlsConfiguration = tls
         }
         if let owners = self.access.socket?.owners {
-            // On the connection itself, before a byte is sent: by its name another could be reached.
+            // Checks the peer on the connection itself before a byte is sent. A check of the path could look at another
+            // process.
             configuration.http1_1ConnectionDebugInitializer = { StrangerAtSocket.refuse(on: $0, unlessOf: owners) }
         }
         return configuration
@@ -189,18 +191,18 @@ struct AdminClient: Sendable {
     private static let longestBody = 64 << 20
 }
 
-/// On the gateway's socket listens a process of somebody who is not trusted with that.
+/// The process that listens on the gateway's socket belongs to a user who is not trusted.
 struct StrangerAtSocket: Error {
-    /// `nil` where the kernel does not tell.
+    /// `nil` if the kernel doesn't report the user.
     let user: UInt32?
 
-    /// What is wrong there, behind the socket's path.
+    /// What is wrong; it follows the socket's path.
     var message: String {
         let who = self.user.map { "user \($0)" } ?? "a user that the kernel does not name"
         return "is listened on by a process of \(who), which is neither this user nor root"
     }
 
-    /// Closes a connection unless the process that listens there is one of these users'.
+    /// Closes a connection unless the listening process belongs to one of `owners`.
     static func refuse(on connection: any Channel, unlessOf owners: Set<UInt32>) -> EventLoopFuture<Void> {
         connection.peerIdentity().flatMapThrowing { peer in
             if let peer, owners.contains(peer.user) { return }

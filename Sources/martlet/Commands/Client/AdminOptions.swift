@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// How a command finds the gateway it speaks with.
+/// The options that tell a command which gateway to use.
 struct AdminOptions: ParsableArguments {
     @Option(
         name: .customLong("admin"),
@@ -37,10 +37,10 @@ struct AdminOptions: ParsableArguments {
     @Flag(name: .customLong("json"), help: "Print the admin API's answer as it is.")
     var isJSON = false
 
-    /// The gateway that is meant.
+    /// A client for the selected gateway.
     ///
-    /// - Parameter help: what helps where no gateway is there.
-    /// - Throws: where there is no token to send, as ``AdminClient/failure(withoutToken:otherwise:)``.
+    /// - Parameter help: advice if no gateway is there.
+    /// - Throws: if there is no token to send, with the message from ``AdminClient/failure(withoutToken:otherwise:)``.
     func client(
         needsToken: Bool = true,
         otherwise help: String = AdminRequest.isItRunning
@@ -58,7 +58,7 @@ struct AdminOptions: ParsableArguments {
                 "warning: the admin token goes to \(access.address) in the clear; use https:// or a tunnel to loopback"
             )
         }
-        // What prints an answer as it is, or asks for health alone, is read by programs.
+        // JSON output and health checks are read by programs.
         let isForPeople = needsToken && !self.isJSON
         return try AdminClient(access, authorities: self.authorities, isHeralded: isForPeople)
     }
@@ -75,9 +75,9 @@ struct AdminOptions: ParsableArguments {
     }
 }
 
-/// Which configuration file is meant.
+/// The option that selects the configuration file.
 struct ConfigurationOptions: ParsableArguments {
-    /// What is read where nothing is named.
+    /// The file that is read if none is named.
     static let defaultPath = "martlet.yaml"
 
     @Option(
@@ -86,7 +86,7 @@ struct ConfigurationOptions: ParsableArguments {
     )
     var path: String?
 
-    /// The path of the file to read, wherever it is named.
+    /// The path of the file: from the option, the environment or the default.
     func path(in environment: [String: String]) -> String {
         self.path ?? environment["MARTLET_CONFIG"].flatMap { $0.isEmpty ? nil : $0 } ?? Self.defaultPath
     }

@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 internal import Synchronization
 
-/// An answer of the admin API.
+/// A response of the admin API.
 package struct AdminReply: Equatable, Sendable {
     package let httpStatus: Int
     package let body: [UInt8]
-    /// Which gateway has answered, as it says itself; `nil` where it says nothing of it.
+    /// The gateway's own name for itself; `nil` if the response doesn't contain it.
     package let gateway: String?
 
     package init(httpStatus: Int, body: [UInt8], gateway: String? = nil) {
@@ -14,15 +14,15 @@ package struct AdminReply: Equatable, Sendable {
         self.gateway = gateway
     }
 
-    /// The body as it came, without the end of its last line.
+    /// The body as received, without the last line's newline.
     package var text: String {
         let text = String(decoding: self.body, as: UTF8.self)
         return text.hasSuffix("\n") ? String(text.dropLast()) : text
     }
 
-    /// The body as what the API says for a request that was done.
+    /// Decodes the body of a successful response.
     ///
-    /// - Throws: ``ProgramExit/unavailable`` when it is nothing of the kind: then no gateway answered.
+    /// - Throws: ``ProgramExit/unavailable`` if the body has another form: then no gateway responded.
     package func read<Content: Decodable>(_ content: Content.Type = Content.self) throws(CommandFailure) -> Content {
         do {
             return try JSONDecoder().decode(content, from: Data(self.body))
@@ -34,12 +34,12 @@ package struct AdminReply: Equatable, Sendable {
         }
     }
 
-    /// What a refusal comes to for the command that asked, in the gateway's words; `nil` for an answer that is none.
+    /// The command's failure for an error response, in the gateway's words; `nil` for a success.
     ///
     /// - Parameters:
-    ///   - attempt: what was tried, as in `import tokens for alice`.
-    ///   - origin: where the token is from that was sent. It is named where that opens nothing: the default's is not
-    ///     that of a gateway elsewhere.
+    ///   - attempt: what was tried, such as `import tokens for alice`.
+    ///   - origin: where the sent token comes from. The message names it if the token is refused, because the default
+    ///     token may belong to another gateway.
     package func failure(of attempt: String, tokenFrom origin: String? = nil) -> CommandFailure? {
         guard !(200..<300).contains(self.httpStatus) else { return nil }
         let status = ProgramExit(httpStatus: self.httpStatus)
@@ -63,7 +63,7 @@ package struct AdminReply: Equatable, Sendable {
         return CommandFailure(status, "can't \(attempt): \(problem.detail)\(help)")
     }
 
-    /// Where a token came from that opens nothing, and what to look at.
+    /// Advice about a token that was refused, with its origin.
     private static func help(withTokenOf origin: String) -> String {
         origin == AdminAccess.tokenVariable
             ? "the token sent is that of the variable \(origin), which goes before a configuration's token_file: unset it, or set "
@@ -72,7 +72,7 @@ package struct AdminReply: Equatable, Sendable {
                 + "at SIGHUP? name another with --admin-token-file"
     }
 
-    /// Whether an error's code is one that only callers are answered.
+    /// Whether an error code occurs only in responses to callers.
     private static func isForCallers(_ code: Substring) -> Bool {
         switch code {
         case "no_route", "caller_unknown", "caller_forbidden", "account_empty", "reauthorization_required",
@@ -83,23 +83,24 @@ package struct AdminReply: Equatable, Sendable {
     }
 }
 
-/// A problem (RFC 9457), as far as it is shown.
+/// A problem (RFC 9457), reduced to the members that are shown.
 private struct ProblemReply: Decodable {
     let type: String
     let detail: String
 }
 
-/// Tells on standard error which gateway has answered: of several on one store each knows its own requests and refreshes.
+/// Prints on standard error which gateway responded. Several gateways may share a store, and each knows only its own
+/// requests and refreshes.
 enum GatewayHerald {
     private static let last = Mutex<String?>(nil)
 
-    /// Remembers who gave an answer to what was asked for.
+    /// Remembers the gateway that gave a successful response.
     static func heard(_ reply: AdminReply, from address: String) {
         guard (200..<300).contains(reply.httpStatus) else { return }
         self.last.withLock { $0 = "answered by \(reply.gateway ?? "the gateway") at \(address)" }
     }
 
-    /// To be called behind the results of a command that has done what it was to do: a failure is one line.
+    /// Call it after the results of a successful command: a failure prints one line only.
     static func tell() {
         guard let line = self.last.withLock({ $0 }) else { return }
         Console.mention(line)

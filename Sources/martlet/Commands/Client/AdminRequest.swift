@@ -2,7 +2,7 @@ internal import TokenModel
 
 /// A request to the admin API.
 package struct AdminRequest: Sendable {
-    /// Those that the API takes.
+    /// The methods that the API accepts.
     package enum Method: String, Sendable {
         case get = "GET"
         case put = "PUT"
@@ -15,13 +15,13 @@ package struct AdminRequest: Sendable {
     package let path: String
     /// JSON; empty for none.
     package let body: [UInt8]
-    /// What is tried, as in `import tokens for alice`, for a message that it failed.
+    /// What is tried, such as `import tokens for alice`, for the message about a failure.
     package let attempt: String
-    /// How long the answer may take.
+    /// How long the response may take.
     package let patience: Duration
-    /// `false` for what anybody may ask.
+    /// `false` for requests that need no authorization.
     package let needsToken: Bool
-    /// What helps where no gateway was there, so that nothing was sent.
+    /// Advice if no gateway is there, so that nothing was sent.
     package var helpWithoutGateway: String
 
     private init(
@@ -41,7 +41,7 @@ package struct AdminRequest: Sendable {
         self.helpWithoutGateway = path == Self.killPath ? Self.nothingWasKilled : Self.isItRunning
     }
 
-    /// Whether callers would be served.
+    /// Whether the gateway is ready for callers.
     package static let readiness = AdminRequest(
         .get,
         "/readyz",
@@ -49,7 +49,7 @@ package struct AdminRequest: Sendable {
         patience: .seconds(5),
         needsToken: false
     )
-    /// The process, its providers and accounts.
+    /// The process, its providers and its accounts.
     package static let status = AdminRequest(.get, "/v1/status", "show the status")
     /// All accounts.
     package static let accounts = AdminRequest(.get, "/v1/accounts", "list the accounts")
@@ -59,41 +59,41 @@ package struct AdminRequest: Sendable {
         AdminRequest(.get, "/v1/accounts/\(Self.encoded(name))", "show account \(name)")
     }
 
-    /// One account, and which of its tokens are not revoked yet.
+    /// One account with its unrevoked tokens.
     package static func accountWithUnrevoked(_ name: String) -> AdminRequest {
         AdminRequest(.get, "/v1/accounts/\(Self.encoded(name))?unrevoked=true", "show account \(name)")
     }
 
-    /// New tokens in place of whatever is there; `body` as ``TokenInput/body`` gives it.
+    /// Replaces an account's tokens; `body` comes from ``TokenInput/body``.
     package static func importTokens(_ body: [UInt8], for name: String) -> AdminRequest {
         AdminRequest(.put, "/v1/accounts/\(Self.encoded(name))/tokens", "import tokens for \(name)", body: body)
     }
 
-    /// A refresh now, also of a valid token.
+    /// Refreshes an account now, even if its token is valid.
     package static func refresh(_ name: String) -> AdminRequest {
         AdminRequest(.post, "/v1/accounts/\(Self.encoded(name))/refresh", "refresh \(name)")
     }
 
-    /// Tokens that were made for another provider, token endpoint or client are the configured one's from now on.
+    /// Assigns tokens that were made for another provider, token endpoint or client to the configured one.
     package static func adopt(_ name: String) -> AdminRequest {
         AdminRequest(.post, "/v1/accounts/\(Self.encoded(name))/adopt", "adopt the tokens of \(name)")
     }
 
     /// Invalidates tokens.
     ///
-    /// - Parameter wait: for how long the gateway waits for the kill's end, as the order says. Its answer may take a little
-    ///   longer, where the store is slow.
+    /// - Parameter wait: how long the gateway waits for the kill to complete, as the order says. Its response may take
+    ///   a little longer if the store is slow.
     package static func kill(_ order: [UInt8], wait: Duration) -> AdminRequest {
         AdminRequest(.post, Self.killPath, "kill the tokens", body: order, patience: wait + .seconds(30))
     }
 
-    /// Lets new tokens come.
+    /// Allows new tokens again.
     package static func revive(_ order: [UInt8]) -> AdminRequest {
         AdminRequest(.post, "/v1/revive", "revive the tokens", body: order)
     }
 
-    /// What is to be said where no answer came to a request that was sent: it may have been done. `nil` for one that
-    /// changes nothing.
+    /// The message if no response arrives to a request that was sent, which may have taken effect; `nil` for a request
+    /// that changes nothing.
     package var doubt: String? {
         guard self.method != .get else { return nil }
         return self.path == Self.killPath
@@ -102,13 +102,13 @@ package struct AdminRequest: Sendable {
             : "it may have been done all the same: martlet audit shows whether it was"
     }
 
-    /// What helps where no gateway was there, so that no kill was sent.
+    /// Advice if no gateway is there, so that no kill was sent.
     package static let nothingWasKilled =
         "nothing was killed: a kill goes through a gateway that runs, so start one (martlet serve), or name another on "
         + "that store with --admin; while none runs no token is used, and none is revoked, and one that runs out of "
         + "reach uses them until it is stopped"
 
-    /// What helps where no gateway was there.
+    /// Advice if no gateway is there.
     package static let isItRunning = "is it running? martlet serve starts it, --admin names another address"
 
     private static let killPath = "/v1/kill"
@@ -121,20 +121,20 @@ package struct AdminRequest: Sendable {
         AdminRequest(.get, "/v1/kills/\(Self.encoded(id))", "show the kill")
     }
 
-    /// Those that share the store.
+    /// The replicas that share the store.
     package static let replicas = AdminRequest(.get, "/v1/replicas", "list the replicas")
 
-    /// No kill waits for it any more.
+    /// Removes a replica from the list, so that no kill waits for it.
     package static func forgetReplica(_ name: String) -> AdminRequest {
         AdminRequest(.delete, "/v1/replicas/\(Self.encoded(name))", "forget replica \(name)")
     }
 
-    /// Records of the audit log behind number `after`.
+    /// Records of the audit log after number `after`.
     package static func audit(after: UInt64, limit: Int) -> AdminRequest {
         AdminRequest(.get, "/v1/audit?after=\(after)&limit=\(limit)", "read the audit log")
     }
 
-    /// The provider is asked about each token, which may take its time.
+    /// Removes an account's tokens. The provider is asked about each token, which may take a while.
     package static func removeTokens(of name: String) -> AdminRequest {
         AdminRequest(
             .delete,
@@ -144,7 +144,7 @@ package struct AdminRequest: Sendable {
         )
     }
 
-    /// The same for who waits less, or longer.
+    /// The same request with another limit for the response time.
     package func within(_ patience: Duration) -> AdminRequest {
         AdminRequest(
             self.method,
@@ -156,7 +156,7 @@ package struct AdminRequest: Sendable {
         )
     }
 
-    /// `name` as one segment of a path: all but unreserved characters percent-encoded (RFC 3986 §2.3).
+    /// `name` as one path segment: everything except unreserved characters is percent-encoded (RFC 3986 §2.3).
     static func encoded(_ name: String) -> String {
         name.utf8.map { byte in
             let character = Character(Unicode.Scalar(byte))

@@ -4,23 +4,24 @@ internal import Listening
 internal import LocalFiles
 internal import Settings
 
-/// What a command finds around it: the environment, files, the configuration.
+/// What a command reads from its surroundings: the environment, files, the configuration.
 package struct AdminSurroundings: Sendable {
-    /// Where the admin API is and its tokens are, as a configuration says.
+    /// The admin API's address and token file according to a configuration.
     package struct Configured: Equatable, Sendable {
         /// Such as `127.0.0.1:8081`.
         package let address: String
-        /// Whether what is sent there stays on this machine.
+        /// Whether the address is on this machine.
         package let isLoopback: Bool
-        /// Whether TLS is spoken there.
+        /// Whether the address uses TLS.
         package let isEncrypted: Bool
         package let tokenFile: String
-        /// The path of the link to the latest gateway's socket.
+        /// The path of the link to the socket of the gateway that started last.
         package let socket: String
-        /// Nobody has named the configuration: it was only there.
+        /// Whether the configuration was found in the working directory instead of being named by the user.
         package let isFound: Bool
 
-        /// Whether there is a known port that anybody may be sent to, and no certificate to know it by.
+        /// Whether the port is known, doesn't use TLS, and is on loopback or comes from a configuration that the user
+        /// named.
         var hasPort: Bool {
             !self.isEncrypted && !self.address.hasSuffix(":0") && (self.isLoopback || !self.isFound)
         }
@@ -45,7 +46,7 @@ package struct AdminSurroundings: Sendable {
     /// A gateway's Unix socket.
     package struct Socket: Equatable, Sendable {
         package let path: String
-        /// The users that are trusted to be the gateway's. Where a process of another listens nothing is sent.
+        /// The users that the gateway may run as. If a process of another user listens there, nothing is sent.
         package let owners: Set<UInt32>
 
         package init(path: String, owners: Set<UInt32>) {
@@ -54,14 +55,14 @@ package struct AdminSurroundings: Sendable {
         }
     }
 
-    /// Variables by their names.
+    /// Environment variables by name.
     package let environment: [String: String]
-    /// Whether there is a file at a path.
+    /// Whether a file exists at a path.
     package let exists: @Sendable (_ path: String) -> Bool
-    /// Reads what the configuration at a path says. One that was only found there must be this user's or root's.
+    /// Reads the configuration at a path. A configuration that was only found must belong to this user or root.
     package let configuration: @Sendable (_ path: String, _ isFound: Bool) throws(CommandFailure) -> Configured
-    /// Finds the latest gateway's socket by its link; `nil` where there is none for this user. A link that a found
-    /// configuration has led to must stand in a directory that is this user's or root's.
+    /// Finds the latest gateway's socket through its link; `nil` if there is none for this user. If a found
+    /// configuration names the link, the link's directory must belong to this user or root.
     package let socket: @Sendable (_ link: String, _ isFound: Bool) throws(CommandFailure) -> Socket?
     /// Reads the text of a token file.
     package let text: @Sendable (_ path: String) throws(CommandFailure) -> String
@@ -80,7 +81,7 @@ package struct AdminSurroundings: Sendable {
         self.text = text
     }
 
-    /// Those of this process.
+    /// The surroundings of this process.
     static let system = AdminSurroundings(
         environment: ProcessInfo.processInfo.environment,
         exists: { FileManager.default.fileExists(atPath: $0) },
@@ -89,8 +90,8 @@ package struct AdminSurroundings: Sendable {
         text: Self.tokenText
     )
 
-    /// Whatever else is wrong with the file, or with what it refers to, is nothing to who only speaks with a gateway that
-    /// runs: this user may not even be one who may read its secrets.
+    /// Ignores all other faults of the file and of the files it refers to. They don't matter to a command that only
+    /// talks to a running gateway, and this user may not even be allowed to read the secrets.
     private static func configured(_ path: String, isFound: Bool) throws(CommandFailure) -> Configured {
         do throws(SettingsError) {
             let admin = try SettingsFile.loadAdmin(path: path, isFound: isFound)
@@ -114,7 +115,7 @@ package struct AdminSurroundings: Sendable {
         }
     }
 
-    /// Root goes where the owner of the directory leads: that user's processes are what it came to speak with.
+    /// For root, the owner of the directory is trusted too: root wants to talk to that user's gateway.
     private static func socket(_ link: String, isFound: Bool) throws(CommandFailure) -> Socket? {
         guard let path = LinkedSocket.path(behind: link) else { return nil }
         let directory = WholeFile.directory(of: link)

@@ -1,13 +1,13 @@
-/// What keeps a command and what listens at an `https://` address from coming to terms about TLS.
+/// Why the TLS handshake with an `https://` address failed.
 package enum HandshakeFault: Sendable {
-    /// What listens there speaks without TLS.
+    /// The server there speaks without TLS.
     case notTLS
-    /// Its certificate is none that this host trusts, or another name's.
+    /// The certificate is not trusted by this host, or it is for another name.
     case untrusted
 
-    /// Reads what TLS threw; only its text tells what it was. `nil` for anything else.
+    /// Recognizes an error from TLS by its text, because the error has no other detail; `nil` for other errors.
     ///
-    /// - Parameter error: the error, as text.
+    /// - Parameter error: the error's text.
     package init?(_ error: String) {
         switch error {
         case let text where text.contains("WRONG_VERSION_NUMBER"): self = .notTLS
@@ -16,7 +16,7 @@ package enum HandshakeFault: Sendable {
         }
     }
 
-    /// What is wrong there, and what helps.
+    /// What is wrong, and what helps.
     package var text: String {
         switch self {
         case .notTLS:

@@ -2,16 +2,16 @@
 package struct StatusReply: Decodable, Equatable, Sendable {
     package let version: String
     package let ready: Bool
-    /// `true` while it lets its last requests end; `nil` otherwise, or where a gateway of before says nothing of it.
+    /// `true` while the gateway waits for its last requests; `nil` otherwise, or if an older gateway doesn't report it.
     package let stopping: Bool?
     package let replica: Replica
-    /// `nil` where it goes by its configuration file, or a gateway of before says nothing of it.
+    /// `nil` if the gateway follows its configuration file, or if an older gateway doesn't report it.
     package let configuration: Configuration?
     package let store: Store
     package let listeners: [Listener]
-    /// What the kill switch holds now; `nil` where a gateway of before says nothing of it.
+    /// The active kills; `nil` if an older gateway doesn't report them.
     package let killed: [ScopeReply]?
-    /// Kills that the store has not taken yet.
+    /// Kills that the store has not accepted yet.
     package let waitingKills: [ScopeReply]?
     package let providers: [Provider]
     package let accounts: [AccountReply]
@@ -21,7 +21,7 @@ package struct StatusReply: Decodable, Equatable, Sendable {
         case waitingKills = "waiting_kills"
     }
 
-    /// The process that answered.
+    /// The process that responded.
     package struct Replica: Decodable, Equatable, Sendable {
         package let name: String
         package let startedAt: String
@@ -32,11 +32,11 @@ package struct StatusReply: Decodable, Equatable, Sendable {
         }
     }
 
-    /// What of its configuration file it does not go by.
+    /// The parts of its configuration file that the gateway doesn't follow.
     package struct Configuration: Decodable, Equatable, Sendable {
-        /// Of the last reload; `nil` where that was taken.
+        /// The failure of the last reload; `nil` if it succeeded.
         package let reloadFailed: Failure?
-        /// Parts of the file that wait for a restart.
+        /// Parts of the file that take effect only after a restart.
         package let needsRestart: [String]?
 
         private enum CodingKeys: String, CodingKey {
@@ -48,13 +48,13 @@ package struct StatusReply: Decodable, Equatable, Sendable {
         package struct Failure: Decodable, Equatable, Sendable {
             package let at: String
             package let code: String
-            /// The first of them.
+            /// The first fault.
             package let fault: String
             package let faults: Int
         }
     }
 
-    /// Where it keeps tokens.
+    /// Where the gateway keeps tokens.
     package struct Store: Decodable, Equatable, Sendable {
         package let driver: String
         package let open: Bool
@@ -66,14 +66,14 @@ package struct StatusReply: Decodable, Equatable, Sendable {
         package let bound: Bool
     }
 
-    /// A provider, and how many of its accounts are in which state.
+    /// A provider, and the number of its accounts in each state.
     package struct Provider: Decodable, Equatable, Sendable {
         package let name: String
-        /// How it stands with the gateway; `nil` for one that only records name.
+        /// The provider's availability for the gateway; `nil` for a provider that only records name.
         package let state: String?
-        /// When it is asked again, where it is not asked now.
+        /// When the provider is asked again, unless it is asked now.
         package let retryAt: String?
-        /// Whether a kill revokes anything there; `nil` where nobody knows, or a gateway of before says nothing of it.
+        /// Whether a kill revokes tokens there; `nil` if that is not known, or if an older gateway doesn't report it.
         package let revokes: Bool?
         package let accounts: [String: Int]
 
@@ -87,15 +87,15 @@ package struct StatusReply: Decodable, Equatable, Sendable {
 /// Whether a gateway is ready for callers.
 package struct ReadinessReply: Decodable, Equatable, Sendable {
     package let ready: Bool
-    /// `true` while it lets its last requests end; `nil` otherwise, or where a gateway of before says nothing of it.
+    /// `true` while the gateway waits for its last requests; `nil` otherwise, or if an older gateway doesn't report it.
     package let stopping: Bool?
-    /// What that hangs on.
+    /// The conditions for readiness.
     package let checks: [String: Bool]
 
-    /// Why it is not ready; `nil` where it is.
+    /// Why the gateway is not ready; `nil` if it is ready.
     package var obstacle: String? {
         guard !self.ready else { return nil }
-        // Its listeners are closed on purpose then.
+        // While the gateway stops, its listeners are closed on purpose.
         if self.stopping == true { return "it is stopping, and ends when its last requests have" }
         let failed = self.checks.filter { !$0.value }.keys.sorted().joined(separator: ", ")
         return failed.isEmpty ? "it does not say why" : failed

@@ -1,21 +1,21 @@
-/// A line as it is typed unseen, byte by byte: the terminal edits nothing and shows nothing.
+/// A line that is typed without echo. It is read byte by byte, because the terminal neither edits nor shows it.
 package struct HiddenLine: Sendable {
-    /// What a byte came to.
+    /// The result of one byte.
     package enum Step: Equatable, Sendable {
         case goesOn
         case ended
-        /// The user gave up.
+        /// The user canceled.
         case cancelled
-        /// Nobody types that much.
+        /// Too long to have been typed.
         case tooLong
     }
 
-    /// What has been typed so far.
+    /// The bytes typed so far.
     package private(set) var bytes: [UInt8] = []
 
     package init() {}
 
-    /// Takes what a key sent: characters, or a control character that edits or ends the line.
+    /// Takes a byte from the keyboard: part of a character, or a control character that edits or ends the line.
     package mutating func take(_ byte: UInt8) -> Step {
         switch byte {
         case 0x0A, 0x0D: return .ended
@@ -31,7 +31,7 @@ package struct HiddenLine: Sendable {
         return .goesOn
     }
 
-    /// With the bytes that continue it (UTF-8).
+    /// Removes the last character, including its UTF-8 continuation bytes.
     private mutating func removeCharacter() {
         while let byte = self.bytes.popLast(), byte & 0xC0 == 0x80 {}
     }

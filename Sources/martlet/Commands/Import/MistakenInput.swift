@@ -1,12 +1,13 @@
 internal import FoundationEssentials
 
-/// What people pipe in where tokens are wanted, and what they meant instead.
+/// Recognizes input that people pipe in by mistake instead of tokens.
 ///
-/// An import replaces what is there, so that whatever can't be told from a refresh token would cost a grant that works.
+/// An import replaces the existing tokens. Input wrongly accepted as a refresh token would cost a working grant.
 enum MistakenInput {
-    /// What is wrong with `text`, which is trimmed, not empty and no JSON object; `nil` where it may be a refresh token.
+    /// What is wrong with `text`, which is trimmed, not empty and not a JSON object; `nil` if it may be a refresh
+    /// token.
     ///
-    /// The words repeat nothing of the text.
+    /// The message repeats no part of the text.
     static func reason(of text: String) -> String? {
         if let reason = Self.reasonOfJSON(text) { return reason }
         if Self.absences.contains(text.lowercased()) {
@@ -49,7 +50,7 @@ enum MistakenInput {
     private static let wanted =
         "import the whole token answer, or a refresh token alone (as {\"refresh_token\":…} if it is really this)"
 
-    /// As ``CallerKey`` makes them.
+    /// The form of keys from ``CallerKey``.
     private static func isCallerKey(_ text: String) -> Bool {
         let begin = "martlet_"
         let rest = text.utf8.dropFirst(begin.utf8.count)
@@ -68,7 +69,7 @@ enum MistakenInput {
         }
     }
 
-    /// One field has to have a name that answers have: tokens may end in `=`.
+    /// A single field counts only if its name occurs in token responses and requests: a token may end in `=`.
     private static func isForm(_ text: String) -> Bool {
         let fields = text.split(separator: "&", omittingEmptySubsequences: false)
         let names = fields.map { field in field.prefix { $0 != "=" } }

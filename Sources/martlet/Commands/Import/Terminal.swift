@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// The terminal that standard input may be, or what the program writes to.
+/// The terminal behind standard input, output or error, if there is one.
 enum Terminal {
     static var isStandardInput: Bool { isatty(STDIN_FILENO) == 1 }
     static var isStandardOutput: Bool { isatty(STDOUT_FILENO) == 1 }
     static var isStandardError: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Of standard output; `nil` where that is no terminal.
+    /// The size of the terminal at standard output; `nil` if that is not a terminal.
     static var size: (rows: Int, columns: Int)? {
         guard Self.isStandardOutput else { return nil }
         var size = winsize()
@@ -16,9 +16,10 @@ enum Terminal {
         return (Int(size.ws_row), Int(size.ws_col))
     }
 
-    /// Asks on standard error and reads a line that is not shown while it is typed.
+    /// Asks on standard error and reads a line without echo.
     ///
-    /// The terminal hands over each byte as it is typed: its own lines end after 4,095, and some tokens are longer.
+    /// The terminal delivers each byte as it is typed. Its line mode ends lines after 4,095 bytes, and some tokens are
+    /// longer.
     static func readHidden(_ question: String) throws(CommandFailure) -> String {
         var before = termios()
         guard unsafe tcgetattr(STDIN_FILENO, &before) == 0 else {

@@ -2,21 +2,21 @@ internal import Glibc
 internal import OAuth
 package import TokenModel
 
-/// Tokens as somebody hands them over: a provider's token answer, or a refresh token alone.
+/// Tokens as a user supplies them: a provider's token response, or a refresh token alone.
 package struct TokenInput: Equatable, Sendable {
     package let refreshToken: Secret
     /// `nil`: the first use fetches one.
     package let accessToken: Secret?
     /// In seconds; never negative.
     package let expiresIn: Int64?
-    /// What was granted (RFC 6749 §3.3); `nil` where nothing says.
+    /// The granted scope (RFC 6749 §3.3); `nil` if it is not known.
     package let scope: String?
 
-    /// Reads what was typed, piped or stored in a file.
+    /// Parses text that was typed, piped or stored in a file.
     ///
-    /// - Parameter text: a JSON object as a token endpoint answers it (RFC 6749 §5.1), whose other members are passed
-    ///   over, or a refresh token. Space around either counts nothing.
-    /// - Throws: ``ProgramExit/usage``; the message repeats nothing of the text, but the words of an error answer.
+    /// - Parameter text: a JSON object in the form of a token response (RFC 6749 §5.1), whose other members are
+    ///   ignored, or a refresh token. Surrounding whitespace is ignored.
+    /// - Throws: ``ProgramExit/usage``; the message repeats nothing of the text except the words of an error response.
     package init(_ text: String) throws(CommandFailure) {
         let trimmed = Self.trimmed(text)
         guard !trimmed.isEmpty else {
@@ -63,9 +63,9 @@ package struct TokenInput: Equatable, Sendable {
         )
     }
 
-    /// As the admin API takes it.
+    /// The JSON body for the admin API.
     package var body: [UInt8] {
-        // Printable ASCII, in which only two characters must be escaped, and a scope has neither.
+        // All values are printable ASCII. Only two characters need escapes, and a scope contains neither.
         var members = [Self.member("refresh_token", self.refreshToken)]
         if let accessToken = self.accessToken { members.append(Self.member("access_token", accessToken)) }
         if let expiresIn = self.expiresIn { members.append(Array("\"expires_in\":\(expiresIn)".utf8)) }
@@ -96,7 +96,7 @@ package struct TokenInput: Equatable, Sendable {
         return Secret(text)
     }
 
-    /// The gateway takes no longer ones either.
+    /// The gateway accepts no longer tokens either.
     private static let longest = 16_384
 
     private static func trimmed(_ text: String) -> String {
@@ -105,12 +105,12 @@ package struct TokenInput: Equatable, Sendable {
     }
 }
 
-/// Where tokens to import are read from; never the command line, which others on the machine can see.
+/// Where tokens to import are read from. Never the command line, which other users of the machine can see.
 enum TokenSource {
     case standardInput
     case file(String)
 
-    /// - Parameter account: whose tokens a person at a terminal is asked for.
+    /// - Parameter account: the account to name in the question at a terminal.
     func read(for account: String) throws(CommandFailure) -> TokenInput {
         switch self {
         case .standardInput where Terminal.isStandardInput:

@@ -1,15 +1,16 @@
 internal import FoundationEssentials
 
-/// What of a provider's token answer (RFC 6749 §5.1) is taken over.
+/// The parts of a provider's token response (RFC 6749 §5.1) that an import uses.
 struct TokenResponse: Decodable {
     let refreshToken: String?
     let accessToken: String?
     let expiresIn: Int64?
-    /// `nil` where the answer does not say.
+    /// `nil` if the response doesn't contain it.
     let tokenType: String?
-    /// What was granted (§5.1); `nil` where the answer does not say, or in another way than with a string.
+    /// The granted scope (§5.1); `nil` if the response doesn't contain it, or if it is not a string.
     let scope: String?
-    /// What an error answer (§5.2) says, as the end of a sentence, and empty where that is nothing; `nil` for others.
+    /// The text of an error response (§5.2), as the end of a sentence, and empty if there is none; `nil` for other
+    /// responses.
     let error: String?
 
     private enum Key: String, CodingKey {
@@ -43,8 +44,8 @@ struct TokenResponse: Decodable {
         }
     }
 
-    /// The provider's own words, for whoever has to find out what went wrong: 200 characters that any terminal can show.
-    /// Some providers repeat a token in them, so what is too long for a word is left out.
+    /// The provider's own words, to help find the cause: at most 200 characters that any terminal can show. Some
+    /// providers repeat a token in them, so words of more than 24 bytes are left out.
     private static func words(of members: KeyedDecodingContainer<Key>) -> String {
         let texts: [String] = [Key.error, .errorDescription].compactMap { key in
             try? members.decodeIfPresent(String.self, forKey: key)
@@ -61,7 +62,7 @@ struct TokenResponse: Decodable {
 
     private static let longestWord = 24
 
-    /// Some providers write a string or a fraction; what has ended already has 0 seconds left.
+    /// Some providers write a string or a fraction. An expired token has 0 seconds left.
     private static func seconds(in members: KeyedDecodingContainer<Key>) throws -> Int64? {
         let text = try? members.decodeIfPresent(String.self, forKey: .expiresIn)
         let number = try text.flatMap(Double.init) ?? members.decodeIfPresent(Double.self, forKey: .expiresIn)

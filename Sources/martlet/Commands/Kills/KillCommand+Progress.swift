@@ -2,7 +2,7 @@ internal import FoundationEssentials
 package import TokenModel
 
 extension KillCommand {
-    /// Sends the order, and says on standard error for whom it waits as long as it does.
+    /// Sends the order. While the gateway waits for replicas, prints on standard error which ones.
     static func send(
         _ request: AdminRequest,
         for scope: ScopeReply,
@@ -29,8 +29,8 @@ extension KillCommand {
         }
     }
 
-    /// The kill with its tokens counted, which the answer to an order does not wait for; as it was where nobody tells in
-    /// time.
+    /// The kill with its tokens counted, because the response to an order doesn't wait for the count; the unchanged
+    /// `kill` if no response arrives in time.
     static func counted(_ kill: KillReply, by client: AdminClient) async -> KillReply {
         guard kill.tokens.isCounted == false, kill.epoch != nil,
             let reply = try? await client.exchange(AdminRequest.killReport(kill.id).within(.seconds(10)))
@@ -38,7 +38,7 @@ extension KillCommand {
         return (try? reply.read(KillReply.self)) ?? kill
     }
 
-    /// Until its task is cancelled.
+    /// Prints the progress until its task is canceled.
     private static func tell(of scope: ScopeReply, _ reason: String, by client: AdminClient) async {
         let clock = Timepiece.system
         var sighting = KillSighting(of: scope, reason: reason)
@@ -55,8 +55,8 @@ extension KillCommand {
     }
 }
 
-/// Who a kill still waits for, said while it does: each second in place on a terminal, elsewhere when that changes and
-/// every five seconds.
+/// The replicas that a kill still waits for, printed while it waits: every second in place on a terminal, elsewhere on
+/// each change and every five seconds.
 package struct KillProgress: Sendable {
     private let isTerminal: Bool
     private var names: [String] = []
@@ -68,9 +68,9 @@ package struct KillProgress: Sendable {
         self.isTerminal = isTerminal
     }
 
-    /// What is to be written, with the end of its line; `nil` for nothing.
+    /// The text to write, including its line ending; `nil` for nothing.
     ///
-    /// - Parameter kill: `nil` where it is not known how far it has come.
+    /// - Parameter kill: `nil` if its progress is not known.
     package mutating func text(_ kill: KillReply?, times: RelativeTime, now: BootInstant) -> String? {
         let missing = kill?.replicas.filter { $0.state == "pending" } ?? []
         guard !missing.isEmpty else { return nil }
@@ -88,6 +88,6 @@ package struct KillProgress: Sendable {
         return "martlet: \(line)\n"
     }
 
-    /// Takes away what stands on a terminal's line.
+    /// The text that clears the terminal's line.
     package var end: String? { self.isTerminal && self.saidAt != nil ? "\r\u{1B}[K" : nil }
 }

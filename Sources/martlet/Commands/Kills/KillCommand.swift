@@ -141,9 +141,9 @@ struct ReviveCommand: AsyncParsableCommand {
     }
 }
 
-/// Why somebody kills or revives: it stands in logs for good.
+/// The reason for a kill or a revival. Logs keep it permanently.
 enum KillReason {
-    /// Refuses one that says nothing, before anything is sent.
+    /// Refuses a blank reason before anything is sent.
     static func check(_ reason: String) throws {
         guard reason.contains(where: { !$0.isWhitespace }) else {
             throw ValidationError("--reason is blank: say in a few words why")
@@ -151,12 +151,12 @@ enum KillReason {
     }
 }
 
-/// How long an order to kill waits for the kill's end, such as `15s`: the gateway is told so, and the command waits for its
-/// answer accordingly.
+/// How long a kill waits for its completion, such as `15s`. The gateway gets this time with the order, and the command
+/// waits correspondingly longer for the response.
 enum KillWait {
     private static let longest = Duration.seconds(300)
 
-    /// Refuses what is no such time, before anything is sent.
+    /// Refuses an invalid time before anything is sent.
     static func duration(_ text: String) throws -> Duration {
         guard let wait = try? Quantity.duration(text), wait <= Self.longest else {
             throw ValidationError("--wait takes a time with its unit, such as 500ms, 15s or 2m, and 5m at most")
@@ -165,7 +165,7 @@ enum KillWait {
     }
 }
 
-/// Which tokens a command is about: exactly one of three.
+/// The options that select the tokens: exactly one of three.
 struct ScopeOptions: ParsableArguments {
     @Flag(help: "All tokens of the gateway.") var all = false
     @Option(
@@ -182,20 +182,20 @@ struct ScopeOptions: ParsableArguments {
     var accounts: [String] = []
 
     func validate() throws {
-        // Of several, none must be left out in silence.
+        // If several are named, none may be ignored silently.
         let named = (self.all ? 1 : 0) + self.providers.count + self.accounts.count
         guard named == 1 else { throw ValidationError("name exactly one of --all, --provider and --account, once") }
     }
 
-    /// As the admin API takes it.
+    /// The scope in the admin API's form.
     var scope: ScopeReply {
         ScopeReply(all: self.all ? true : nil, provider: self.providers.first, account: self.accounts.first)
     }
 }
 
 extension CommandFailure {
-    /// What an order to kill ends with that the gateway did not take: ``ProgramExit/no`` says for such an order that it
-    /// holds, and that not every replica has stopped.
+    /// The failure for a kill order that the gateway refused. ``ProgramExit/no`` becomes ``ProgramExit/usage``, because
+    /// for a kill the former means that the kill is active and a replica has not stopped.
     package var ofRefusedKill: CommandFailure {
         self.status == .no ? CommandFailure(.usage, self.message) : self
     }

@@ -1,4 +1,4 @@
-/// What a kill is about, as the admin API shows and takes it.
+/// The scope of a kill, in the admin API's JSON form.
 package struct ScopeReply: Codable, Equatable, Sendable {
     package let all: Bool?
     package let provider: String?
@@ -10,7 +10,7 @@ package struct ScopeReply: Codable, Equatable, Sendable {
         return "everything"
     }
 
-    /// As `martlet kill` and `martlet revive` take it.
+    /// The matching option of `martlet kill` and `martlet revive`.
     package var option: String {
         if let provider { return "--provider \(provider)" }
         if let account { return "--account \(account)" }
@@ -25,20 +25,20 @@ package struct KillReply: Decodable, Equatable, Sendable {
     package let reason: String
     /// `complete` or `pending`.
     package let state: String
-    /// `reachable`, or what keeps the kill from standing there; `nil` where a gateway of before says nothing of it.
+    /// `reachable`, or what keeps the kill from being stored; `nil` if an older gateway doesn't report it.
     package let store: String?
-    /// Its place in the log; `nil` where it has none yet.
+    /// Its position in the kill log; `nil` if it has none yet.
     package let epoch: UInt64?
-    /// Its scope was killed before.
+    /// Whether its scope was already killed.
     package let wasKilled: Bool?
     package let replicas: [Replica]
     package let tokens: Tokens
     package let draining: Int
     package let startedAt: String
     package let completedAt: String?
-    /// When its scope was revived; `nil` while it holds, or where a gateway of before says nothing of it.
+    /// When its scope was revived; `nil` while the kill is active, or if an older gateway doesn't report it.
     package let revivedAt: String?
-    /// Whether the order stands in the audit log; only in the answer to it.
+    /// Whether the audit log holds the order; present only in the response to the order.
     package let audited: Bool?
 
     package struct Replica: Decodable, Equatable, Sendable {
@@ -48,21 +48,21 @@ package struct KillReply: Decodable, Equatable, Sendable {
     }
 
     package struct Tokens: Decodable, Equatable, Sendable {
-        /// Whether the numbers say anything; `nil` where a gateway of before counts them always.
+        /// Whether the tokens are counted; `nil` for an older gateway, which always counts them.
         package let isCounted: Bool?
         package let total: Int
         package let waiting: Int
         package let inFlight: Int
         package let revoked: Int
         package let refused: Int
-        /// `nil` where a gateway of before counts these as unreachable.
+        /// `nil` if an older gateway counts these as unreachable.
         package let clientRefused: Int?
         package let unsupported: Int
         package let unreachable: Int
-        /// Of those the ones that no provider is asked about any more; `nil` where a gateway of before says nothing of
+        /// Those of ``unreachable`` that no provider is asked about any more; `nil` if an older gateway doesn't report
         /// it.
         package let givenUp: Int?
-        /// When a provider is asked again about the first of those that wait; `nil` where that is not known.
+        /// When a provider is asked again about the first waiting token; `nil` if that is not known.
         package let nextTryAt: String?
 
         private enum CodingKeys: String, CodingKey {
@@ -86,32 +86,32 @@ package struct KillReply: Decodable, Equatable, Sendable {
     package var isComplete: Bool { self.state == "complete" }
 }
 
-/// All kills, the last first.
+/// All kills, the latest first.
 package struct KillsReply: Decodable, Equatable, Sendable {
     package let kills: [KillReply]
-    /// `unreachable`: there may be others; `nil` where a gateway of before says nothing of it.
+    /// `unreachable`: the list may be incomplete; `nil` if an older gateway doesn't report it.
     package let store: String?
 
-    /// There may be kills that the gateway has not heard of.
+    /// Whether there may be kills that the gateway doesn't know.
     package var isIncomplete: Bool { self.store == "unreachable" }
 }
 
-/// What is still killed after a revival.
+/// What remains killed after a revival.
 package struct RevivalReply: Decodable, Equatable, Sendable {
     package let revived: ScopeReply
-    /// Of the revival itself; `nil` where a gateway of before says nothing of it.
+    /// The epoch of the revival itself; `nil` if an older gateway doesn't report it.
     package let epoch: UInt64?
     package let lifted: [Kill]?
     package let killed: [ScopeReply]
 
-    /// A kill that holds no longer.
+    /// A kill that is no longer active.
     package struct Kill: Decodable, Equatable, Sendable {
         package let id: String
         package let epoch: UInt64
     }
 }
 
-/// The replicas there are.
+/// All replicas of the store.
 package struct ReplicasReply: Decodable, Equatable, Sendable {
     package let replicas: [Replica]
 
@@ -122,7 +122,7 @@ package struct ReplicasReply: Decodable, Equatable, Sendable {
         package let leaseMilliseconds: Int64
         package let acknowledged: UInt64
         package let expelled: Bool
-        /// `false`: its record does not open.
+        /// `false` if its record can't be opened.
         package let readable: Bool?
         package let joinedAt: String?
 
@@ -134,15 +134,16 @@ package struct ReplicasReply: Decodable, Equatable, Sendable {
     }
 }
 
-/// A replica that is being forgotten.
+/// A replica that is being removed from the list.
 package struct ForgottenReplicaReply: Decodable, Equatable, Sendable {
     package let name: String
     package let state: String
     package let until: String?
 }
 
-/// Finds the kill that an order has begun, whose id nobody is told before its answer: in the list of all, by what it says.
-/// From then on it alone is asked for, as each report is read from the store anew.
+/// Finds the kill that an order has started. The kill's id is not known before the order's response, so the kill is
+/// first found in the list of all kills by its scope and reason. Later requests ask for that kill alone, because the
+/// gateway reads every report that it returns from the store.
 package struct KillSighting: Sendable {
     private let scope: ScopeReply
     private let reason: String
@@ -153,14 +154,15 @@ package struct KillSighting: Sendable {
         self.reason = reason
     }
 
-    /// What to ask next.
+    /// The next request to send.
     package var request: AdminRequest { self.id.map { .killReport($0) } ?? .kills }
 
-    /// The kill by the answer to ``request``; `nil` where that does not tell, or the kill is complete.
+    /// The kill according to the response to ``request``; `nil` if the response doesn't contain it, or if the kill is
+    /// complete.
     package mutating func kill(in reply: AdminReply) -> KillReply? {
         guard self.id == nil else {
             let kill = try? reply.read(KillReply.self)
-            // Without the store a report can't be read: what the gateway knows by itself stands in the list.
+            // Without the store the report can't be read. The list contains what the gateway knows by itself.
             if kill == nil { self.id = nil }
             return kill?.isComplete == false ? kill : nil
         }

@@ -1,4 +1,4 @@
-/// A kill as people read it.
+/// A kill as text for people.
 package struct KillText: Sendable {
     private let times: RelativeTime
 
@@ -6,7 +6,7 @@ package struct KillText: Sendable {
         self.times = times
     }
 
-    /// All kills, an empty line between two; and where that may not be all of them, that.
+    /// All kills, separated by empty lines, with a note if the list may be incomplete.
     package func lines(_ list: KillsReply) -> [String] {
         guard !list.kills.isEmpty else {
             return [
@@ -18,7 +18,7 @@ package struct KillText: Sendable {
         return Array(blocks.joined(separator: [""]))
     }
 
-    /// What it is about and how far it has come; who is missing; what became of the tokens.
+    /// A kill's scope and progress, the missing replicas, and the outcome for its tokens.
     package func lines(_ kill: KillReply) -> [String] {
         var facts = FactList()
         facts.add("kill", "\(kill.id), \(kill.scope.text)")
@@ -61,13 +61,13 @@ package struct KillText: Sendable {
         return "complete: no replica sends any of these tokens any more\(time)"
     }
 
-    /// Its report could not be read.
+    /// Whether the kill's report could not be read from the store.
     private static func isAway(_ kill: KillReply) -> Bool { kill.store.map { $0 != "reachable" } ?? false }
 
-    /// It does not stand in the store.
+    /// Whether the store has not accepted the kill.
     private static func isUntaken(_ kill: KillReply) -> Bool { self.isAway(kill) && kill.epoch == nil }
 
-    /// Who stops when, where the store has not taken the kill.
+    /// When other replicas stop, if the store has not accepted the kill.
     private static func store(_ kill: KillReply) -> String? {
         guard self.isAway(kill) else { return nil }
         guard self.isUntaken(kill) else { return "unreachable: what became of the tokens is told when it can be read" }
@@ -76,7 +76,7 @@ package struct KillText: Sendable {
             : "unreachable: another replica stops when its lease ends, if it can't read the store either"
     }
 
-    /// Why the command that ordered it ends with a failure.
+    /// Why the command that ordered the kill fails.
     package static func obstacle(_ kill: KillReply) -> String {
         self.isUntaken(kill)
             ? "the kill is not complete: the store has not taken it yet (\(kill.store ?? "")); the gateway keeps it and tries until "
@@ -98,12 +98,12 @@ package struct KillText: Sendable {
         return counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
     }
 
-    /// What comes next for tokens that were not revoked, in one line; `nil` where there are none.
+    /// What happens next to tokens that were not revoked, in one line; `nil` if there are none.
     private static func outlook(_ tokens: KillReply.Tokens) -> String? {
         var parts = self.outlookOfUnreached(tokens)
         if tokens.unsupported > 0 {
             let some = tokens.unsupported == 1 ? "1 token" : "\(tokens.unsupported) tokens"
-            // Some may have ended by now.
+            // Some of these tokens may have expired by now.
             parts.append(
                 "\(some) could not be revoked, since nothing at the provider revokes; what has not expired works "
                     + "there until it does"
@@ -119,7 +119,7 @@ package struct KillText: Sendable {
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
-    /// The same for those whose provider could not be reached: it is asked again, or was for long enough.
+    /// What happens next to tokens whose provider could not be reached: it is asked again, or no longer.
     private static func outlookOfUnreached(_ tokens: KillReply.Tokens) -> [String] {
         guard tokens.unreachable > 0 else { return [] }
         guard let givenUp = tokens.givenUp else {

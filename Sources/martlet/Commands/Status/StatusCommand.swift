@@ -32,13 +32,13 @@ struct StatusCommand: AsyncParsableCommand {
     }
 }
 
-/// Shows a gateway's status again and again.
+/// Shows a gateway's status repeatedly.
 struct StatusWatch: Sendable {
     private let client: AdminClient
     private let isJSON: Bool
 
     private static let interval = Duration.seconds(1)
-    /// One that does not answer is said to be away, and asked again.
+    /// How long to wait for one response. After that the gateway is shown as unreachable, and asked again.
     private static let patience = Duration.seconds(3)
 
     init(_ client: AdminClient, isJSON: Bool) {
@@ -46,9 +46,9 @@ struct StatusWatch: Sendable {
         self.isJSON = isJSON
     }
 
-    /// Ends in order by SIGINT or SIGTERM, and when nobody reads any more.
+    /// Returns after SIGINT or SIGTERM, and when the reader of standard output is gone.
     ///
-    /// - Throws: what the gateway says for good, such as that the token is wrong; or that what is shown is lost.
+    /// - Throws: for a permanent failure reported by the gateway, such as a wrong token; or if the output is lost.
     func run() async throws {
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -57,7 +57,7 @@ struct StatusWatch: Sendable {
             _ = try await tasks.next()
             tasks.cancelAll()
         }
-        // What follows begins on a line of its own, behind a ^C that the terminal shows.
+        // The terminal shows ^C on the current line, so later output starts on a new one.
         if Terminal.isStandardOutput { Console.say("") }
     }
 

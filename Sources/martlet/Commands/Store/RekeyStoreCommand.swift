@@ -52,7 +52,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         }
     }
 
-    /// Has what is done recorded in the store, before and after it.
+    /// Runs `body` with an audit record before it and another after it.
     private func audited(
         _ store: StoreAtHand,
         _ body: () async throws -> Rekeying.Outcome
@@ -157,14 +157,15 @@ struct RekeyStoreCommand: AsyncParsableCommand {
     }
 }
 
-/// What came of sealing a store's records anew, as people read it: each record is in one of the numbers.
+/// The result of resealing a store's records, as text. Each record is in exactly one of the counts.
 package enum ResealingText {
-    /// Such as `103 records: 102 sealed anew under key k2, 1 under it already`: what a gateway has written meanwhile is.
+    /// A line such as `103 records: 102 sealed anew under key k2, 1 under it already`. Records that a gateway has
+    /// written in the meantime are already under the new key.
     ///
     /// - Parameters:
-    ///   - records: all that were looked at.
-    ///   - left: whose account is being refreshed, or that others wrote each time.
-    ///   - unreadable: those that do not open.
+    ///   - records: the records examined.
+    ///   - left: records whose account is being refreshed, or that others changed at each attempt.
+    ///   - unreadable: records that can't be opened.
     package static func line(records: Int, resealed: Int, left: Int, unreadable: Int, key: String) -> String {
         let others = [
             ("under it already", records - resealed - left - unreadable), ("left as they are", left),
@@ -175,12 +176,12 @@ package enum ResealingText {
     }
 }
 
-/// Says now and then, on standard error, how far long work has come.
+/// Prints the progress of long work to standard error, at most every 2 s.
 struct ProgressLines {
     private let work: String
     private var next: BootInstant
 
-    /// - Parameter work: what is done with the records, as in `checked`.
+    /// - Parameter work: what is done with the records, such as `checked`.
     init(_ work: String) {
         self.work = work
         self.next = BootInstant.now.advanced(by: Self.interval)

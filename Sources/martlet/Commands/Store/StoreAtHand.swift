@@ -3,19 +3,20 @@ internal import Settings
 internal import TokenStorage
 internal import TokenStorageSQLite
 
-/// The store of a configuration, opened for a command without a gateway.
+/// The store that a configuration names, opened by a command without a gateway.
 struct StoreAtHand {
     let opened: OpenedStore
     let keys: KeyRingFile
-    /// Where it is.
+    /// The path of the database.
     let path: String
-    /// Whose journals may hold tokens that the store did not take.
+    /// The directory whose journals may hold tokens that the store has not accepted.
     let stateDirectory: String
-    /// Within which a gateway that runs has looked at its own record, and sealed it anew where it goes by another key.
+    /// Within this time every running gateway has read its own record, and has sealed it again if the gateway uses
+    /// another key.
     let lease: Duration
     private let store: SQLiteTokenStore
 
-    /// Opens what is there; makes neither a store nor a key.
+    /// Opens an existing store. Creates neither a store nor a key.
     init(configuration path: String) async throws {
         let settings: GatewaySettings
         do throws(SettingsError) {
@@ -59,7 +60,7 @@ struct StoreAtHand {
     func close() async { await self.store.close() }
 }
 
-/// Runs `body` with the store of a configuration, and closes it whatever comes of that.
+/// Runs `body` with the store that a configuration names, and closes the store afterwards in every case.
 func withStoreAtHand(
     configuration path: String,
     _ body: (StoreAtHand) async throws -> Void

@@ -14,21 +14,21 @@ struct VerifyReport: Encodable {
 /// What `martlet store rekey --json` prints.
 struct RekeyReport: Encodable {
     let store: String
-    /// Under which all is to be.
+    /// The key that all records should be sealed with.
     let key: String
-    /// Whether it was drawn just now.
+    /// Whether this run generated the key.
     let keyAdded: Bool
     let records: Int
     let resealed: Int
     let left: [FoundRecord]
     let unreadable: [FoundRecord]
-    /// Keys that are still in the file and that no record names.
+    /// Keys that are still in the file, but that no record uses.
     let unused: [String]
-    /// Keys that no record names, and that stay for what journals hold.
+    /// Keys that no record uses, but that are kept because journal entries use them.
     let journalled: [String]
-    /// Keys that a gateway still seals under.
+    /// Keys that a running gateway still seals with.
     let lingering: [String]
-    /// Keys that were taken out of the file.
+    /// Keys that were removed from the file.
     let retired: [String]
 
     private enum CodingKeys: String, CodingKey {
@@ -37,7 +37,7 @@ struct RekeyReport: Encodable {
     }
 }
 
-/// What the journals of the configuration's `state_dir` hold that the store did not take.
+/// What the journals in the configuration's `state_dir` hold: tokens that the store has not accepted.
 struct JournalReport: Encodable {
     let entries: Int
     let opened: Int
@@ -50,18 +50,18 @@ struct JournalReport: Encodable {
     }
 }
 
-/// How many records a key of the file, or one that a record names, seals.
+/// How many records are sealed with a key. The key is in the file, or a record names it.
 struct KeyUse: Encodable {
     let id: String
     let records: Int
-    /// Of journals.
+    /// The number of journal entries sealed with it.
     let entries: Int
-    /// What it is in the file of keys: `current`, the first, which seals; `older`, one behind it, which only opens; or
-    /// `missing`.
+    /// The key's role in the key file: `current` (the first one, which seals), `older` (a later one, which only opens)
+    /// or `missing`.
     let role: String
 
-    /// What can be done about it; `nil` where nothing has to be. Whether an older key can go is not told by what it
-    /// seals now: a gateway may still seal under it.
+    /// What can be done about the key; `nil` if nothing is needed. The counts alone don't tell whether an older key can
+    /// be removed: a gateway may still seal with it.
     var advice: String? {
         guard self.role == "older" else { return nil }
         if self.records > 0 { return "martlet store rekey seals them anew" }
@@ -70,7 +70,7 @@ struct KeyUse: Encodable {
     }
 }
 
-/// A record by its place in the store, and why it is named.
+/// A record's key in the store, and why it is listed.
 struct FoundRecord: Encodable {
     let record: String
     let reason: String
@@ -82,12 +82,12 @@ struct FoundRecord: Encodable {
 }
 
 extension Console {
-    /// A result as JSON, in one line.
+    /// Prints a report as one line of JSON.
     static func sayJSON(_ report: some Encodable) throws {
         self.say(try self.json(report))
     }
 
-    /// The same text.
+    /// The JSON text of a report.
     static func json(_ report: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -96,7 +96,7 @@ extension Console {
 }
 
 extension KeyUse {
-    /// All keys of a ring, the one that seals first, and those that only records name.
+    /// All keys of the key ring, the sealing key first, then keys that only records name.
     static func all(_ keyRing: KeyRing, _ survey: StoreSurvey, _ journals: JournalSurvey) -> [KeyUse] {
         let known = keyRing.ids
         let missing = Set(survey.byKey.keys).union(journals.byKey.keys).filter { !known.contains($0) }.sorted {

@@ -1,6 +1,6 @@
 package import FoundationEssentials
 
-/// Accounts as people read them.
+/// Accounts as text for people.
 package struct AccountText: Sendable {
     private let times: RelativeTime
 
@@ -8,7 +8,7 @@ package struct AccountText: Sendable {
         self.times = times
     }
 
-    /// One line an account, and below them where to read more of those that something is wrong with.
+    /// One line per account, then a hint about the accounts in trouble.
     package func table(_ accounts: [AccountReply]) -> [String] {
         var table = TextTable("ACCOUNT", "PROVIDER", "STATE", "TOKEN ENDS", "LAST REFRESH", "LAST ERROR")
         for account in accounts {
@@ -32,9 +32,9 @@ package struct AccountText: Sendable {
         return ["", "\(some) in trouble: martlet accounts show \(name) says why, and what helps"]
     }
 
-    /// All there is to know about one.
+    /// All facts about one account.
     ///
-    /// - Parameter kills: as ``AccountReply/remedy(kills:)`` takes them.
+    /// - Parameter kills: as for ``AccountReply/remedy(kills:)``.
     package func details(_ account: AccountReply, kills: [ScopeReply] = []) -> [String] {
         var facts = FactList()
         facts.add("account", account.name)
@@ -55,7 +55,7 @@ package struct AccountText: Sendable {
         return facts.lines
     }
 
-    /// A token that is still to be revoked, and what comes of that.
+    /// The prospects of a token that is still to be revoked.
     private func outlook(of token: RemovedTokenReply) -> String {
         let wait =
             token.isNobodys
@@ -65,9 +65,9 @@ package struct AccountText: Sendable {
         return "\(token.kind) token: \(wait)\(nextTry)\(end)"
     }
 
-    /// That tokens were imported.
+    /// The message after an import.
     ///
-    /// - Parameter before: the account as it was until then, where that is known.
+    /// - Parameter before: the account before the import, if it is known.
     package func imported(_ account: AccountReply, over before: AccountReply?) -> String {
         let isFirst = before.map { $0.state == "empty" } ?? true
         let name = PlainText.line(account.name)
@@ -77,7 +77,7 @@ package struct AccountText: Sendable {
         return "\(isFirst ? "imported tokens for" : "replaced the tokens of") \(name); \(use)"
     }
 
-    /// What became of tokens that were removed, one line each.
+    /// The outcome for each removed token, one line each.
     package func table(_ tokens: [RemovedTokenReply]) -> [String] {
         var table = TextTable("TOKEN", "AT THE PROVIDER", "REASON", "NEXT TRY", "ENDS")
         for token in tokens {
@@ -88,18 +88,18 @@ package struct AccountText: Sendable {
     }
 }
 
-/// Names and values, one pair a line, the values one below the other.
+/// Pairs of names and values, one per line, with the values aligned in a column.
 package struct FactList: Sendable {
     private var facts: [(name: String, value: String)] = []
 
     package init() {}
 
-    /// Puts a pair below the others.
+    /// Appends a pair.
     package mutating func add(_ name: String, _ value: String) {
         self.facts.append((name, PlainText.line(value)))
     }
 
-    /// One a pair.
+    /// One line per pair.
     package var lines: [String] {
         let width = self.facts.map(\.name.count).max() ?? 0
         return self.facts.map { name, value in
@@ -117,13 +117,13 @@ package struct TextTable: Sendable {
         self.headings = headings
     }
 
-    /// Puts a row below the others. A missing cell is empty; one too many is left out.
+    /// Appends a row. Missing cells are empty; surplus cells are dropped.
     package mutating func add(_ cells: [String]) {
         let cells = cells.prefix(self.headings.count).map(PlainText.line)
         self.rows.append(cells + Array(repeating: "", count: self.headings.count - cells.count))
     }
 
-    /// The lines, without spaces at their ends.
+    /// The lines, without trailing spaces.
     package var lines: [String] {
         let all = [self.headings] + self.rows
         let widths = self.headings.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
@@ -136,18 +136,19 @@ package struct TextTable: Sendable {
     }
 }
 
-/// Moments as people say them.
+/// Points in time, relative to now, as text.
 package struct RelativeTime: Sendable {
-    /// What "now" is.
+    /// The reference time.
     private let now: Date
 
     package init(now: Date) {
         self.now = now
     }
 
-    /// `in 54 min`, `3 h ago`; a dash for `nil`.
+    /// A text such as `in 54 min` or `3 h ago`; a dash for `nil`.
     ///
-    /// - Parameter moment: as the admin API writes it (RFC 3339, UTC with milliseconds); what is none is shown as it is.
+    /// - Parameter moment: a time in the admin API's format (RFC 3339, UTC with milliseconds); any other text is
+    ///   returned unchanged.
     package func text(_ moment: String?) -> String {
         guard let moment else { return "-" }
         guard let date = try? Self.format.parse(moment) else { return moment }
@@ -157,10 +158,10 @@ package struct RelativeTime: Sendable {
         return seconds > 0 ? "in \(amount)" : "\(amount) ago"
     }
 
-    /// Whether a moment has come, as ``text(_:)`` takes it; what is none has not.
+    /// Whether a moment has passed, in the format of ``text(_:)``; `false` for any other text.
     package func isOver(_ moment: String) -> Bool { (try? Self.format.parse(moment)).map { $0 <= self.now } ?? false }
 
-    /// Both ways: `in 54 min (2026-11-19T08:30:00.250Z)`.
+    /// Relative and absolute: `in 54 min (2026-11-19T08:30:00.250Z)`.
     package func longText(_ moment: String?) -> String {
         guard let moment else { return "-" }
         return "\(self.text(moment)) (\(moment))"
@@ -168,7 +169,7 @@ package struct RelativeTime: Sendable {
 
     private static let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
-    /// In the largest unit there is at least one and a half of, so that little is lost in rounding.
+    /// Uses the largest unit of which there is at least one and a half, to keep the rounding error small.
     private static func amount(_ seconds: UInt64) -> String {
         switch seconds {
         case ..<90: "\(seconds) s"

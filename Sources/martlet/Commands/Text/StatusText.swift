@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// A gateway's status as people read it.
+/// A gateway's status as text for people.
 package struct StatusText: Sendable {
     private let times: RelativeTime
 
@@ -8,7 +8,7 @@ package struct StatusText: Sendable {
         self.times = times
     }
 
-    /// The process first, then its providers and accounts.
+    /// The process, then its providers, then its accounts.
     package func lines(_ status: StatusReply) -> [String] {
         var facts = FactList()
         let state = status.stopping == true ? "not ready, stopping" : status.ready ? "ready" : "not ready"
@@ -28,7 +28,7 @@ package struct StatusText: Sendable {
         return facts.lines + self.providers(status) + self.accounts(status.accounts)
     }
 
-    /// What of its file the gateway does not go by.
+    /// The parts of its configuration file that the gateway doesn't follow.
     private func configuration(_ configuration: StatusReply.Configuration?) -> [String] {
         var texts: [String] = []
         if let failure = configuration?.reloadFailed {
@@ -56,7 +56,8 @@ package struct StatusText: Sendable {
         return [""] + table.lines + self.held(status.providers)
     }
 
-    /// Providers that are sent nothing but a probe: what their accounts look like may be of before.
+    /// Providers that get no requests except a probe, so that the states of their accounts may be out of date; and
+    /// providers without a revocation endpoint.
     private func held(_ providers: [StatusReply.Provider]) -> [String] {
         let lines = providers.compactMap { provider -> String? in
             let trouble: String
@@ -78,13 +79,13 @@ package struct StatusText: Sendable {
         return lines.isEmpty && silent.isEmpty ? [] : [""] + lines + silent
     }
 
-    /// Nobody asks a provider but for a token that is needed: what is due may be so for long.
+    /// The gateway asks a provider only if a token is needed, so the time of the next try may be long past.
     private func nextTry(_ moment: String) -> String {
         self.times.isOver(moment)
             ? "with the next refresh, such as martlet accounts refresh makes at once" : self.times.text(moment)
     }
 
-    /// How many accounts are in which state, by the words that ``AccountText`` has for those.
+    /// The number of accounts in each state, with the state names of ``AccountText``.
     private static func states(
         _ provider: StatusReply.Provider,
         _ accounts: [AccountReply]
@@ -103,29 +104,29 @@ package struct StatusText: Sendable {
 }
 
 extension AccountReply {
-    /// Whether its first access token is still to be fetched: nothing has ended, and the first use fetches one. The admin
-    /// API has one word for this and for a token that has ended.
+    /// Whether the first access token is still to be fetched: no token has expired, and the first use fetches one. The
+    /// admin API uses the same word for this state and for an expired token.
     package var isUnfetched: Bool { self.state == "expired" && self.expiresAt == nil }
 
-    /// The state as people read it.
+    /// The state's name for people.
     package var stateText: String { self.isUnfetched ? Self.unfetched : self.state }
 
-    /// The state and what stands beside it, such as `valid, token refused`.
+    /// The state and the trouble beside it, such as `valid, token refused`.
     package func troubledStateText(_ times: RelativeTime) -> String {
         var parts = [self.stateText]
-        // Either word says that refreshes fail, and leaves open whether callers are served meanwhile.
+        // Both states mean that refreshes fail. They don't tell whether callers still get a valid token.
         let isFailing = self.state == "backing_off" || self.state == "reauthorization_required"
         if isFailing, self.trouble?.kind != "token_refused", self.hasValidToken(times) { parts.append("token valid") }
         if let trouble, trouble.kind != "refresh_failing" || !isFailing { parts.append(trouble.words) }
         return parts.joined(separator: ", ")
     }
 
-    /// Whether requests get the access token that there is, whatever else the state says.
+    /// Whether requests get the existing access token, whatever else the state says.
     package func hasValidToken(_ times: RelativeTime) -> Bool {
         guard self.configured else { return false }
         return switch self.state {
         case "valid": true
-        // Such a token is another client's.
+        // This token belongs to another client.
         case "reauthorization_required" where self.lastError == "bound_elsewhere": false
         case "backing_off", "refreshing", "reauthorization_required":
             self.expiresAt.map { !times.isOver($0) } ?? false
@@ -133,22 +134,22 @@ extension AccountReply {
         }
     }
 
-    /// Whether somebody should look at it: something is wrong beside the state, or the state is one that nothing but an
-    /// operator ends. One that waits for its first tokens is none of these.
+    /// Whether the account needs attention: there is trouble beside the state, or only an operator can end the state.
+    /// An account that waits for its first tokens needs none.
     package var isInTrouble: Bool {
         guard self.trouble == nil else { return true }
         return self.configured && (self.state == "reauthorization_required" || self.state == "unreadable")
     }
 
-    /// What ``stateText`` calls an account without its first access token.
+    /// The ``stateText`` of an account without its first access token.
     package static let unfetched = "not fetched yet"
 }
 
 extension AccountReply.Issue {
-    /// What is wrong in two words.
+    /// The trouble in two words.
     package var words: String { String(self.kind.map { $0 == "_" ? " " : $0 }) }
 
-    /// What is wrong as people say it.
+    /// The trouble as a sentence for people.
     package var text: String {
         switch self.kind {
         case "token_refused":

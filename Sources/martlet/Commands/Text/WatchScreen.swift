@@ -1,4 +1,4 @@
-/// Lines that are shown again and again: in place on a terminal, one block after the other elsewhere.
+/// Shows lines repeatedly: in place on a terminal, one block after another elsewhere.
 package struct WatchScreen: Sendable {
     private let rows: Int
     private let columns: Int
@@ -8,11 +8,12 @@ package struct WatchScreen: Sendable {
         self.columns = columns
     }
 
-    /// What draws `lines` over those of before (ECMA-48), cut to what there is room for, so that nothing scrolls.
+    /// The text that draws `lines` over the previous ones (ECMA-48). Lines are cut to the terminal's size, so that
+    /// nothing scrolls.
     ///
-    /// - Parameter clears: begin with an empty screen.
+    /// - Parameter clears: whether to clear the screen first.
     package func frame(_ lines: [String], at time: String, clears: Bool) -> String {
-        // The last row stays free for the cursor.
+        // The last row is left for the cursor.
         let room = max(self.rows - 2, 1)
         var shown = [time] + lines.prefix(lines.count > room ? room - 1 : room)
         if lines.count > room { shown.append("… \(lines.count - room + 1) more lines; the terminal is too low") }
@@ -20,7 +21,7 @@ package struct WatchScreen: Sendable {
         return (clears ? "\u{1B}[2J" : "") + "\u{1B}[H" + text + "\u{1B}[J"
     }
 
-    /// The same for what is no terminal.
+    /// The lines as a block for output that is not a terminal.
     package static func block(_ lines: [String], at time: String) -> String {
         ([time] + lines + [""]).map { $0 + "\n" }.joined()
     }

@@ -6,12 +6,12 @@ internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
 
-/// Looks after the incarnations of this host, from the start of this one to its end.
+/// Manages the incarnations of this host, from the start of this one to its end.
 struct IncarnationKeeper: Sendable {
     private let host: DirectoryHostState
     private let logger: Logger
 
-    /// How often incarnations that have ended are looked for; who meets a claim of one asks at once.
+    /// The interval between searches for ended incarnations. A refresh that meets a claim of one searches at once.
     private static let interval = Duration.seconds(60)
 
     init(_ host: DirectoryHostState, logger: Logger) {
@@ -19,8 +19,8 @@ struct IncarnationKeeper: Sendable {
         self.logger = logger
     }
 
-    /// Begins `incarnation`, and takes over what those that have ended left, before anybody asks for a credential. What this host can't
-    /// keep is said here: the process serves all the same.
+    /// Begins `incarnation` and takes over what ended incarnations left behind, before any credential is requested. If
+    /// this host can't keep some of its state, that is logged, and the process serves all the same.
     func begin(_ incarnation: IncarnationID, _ settings: GatewaySettings, _ store: OpenedStore) async {
         let inheritance = await self.host.begin(
             incarnation,
@@ -41,7 +41,7 @@ struct IncarnationKeeper: Sendable {
         self.report(inheritance)
     }
 
-    /// Comes back when its task is cancelled.
+    /// Returns when its task is canceled.
     func run() async {
         while !Task.isCancelled {
             let clock = Timepiece.system
@@ -51,7 +51,7 @@ struct IncarnationKeeper: Sendable {
         }
     }
 
-    /// Ends the incarnation in order; call it when nothing is refreshed any more.
+    /// Ends the incarnation in order. Call it when no refresh is in progress any more.
     func end(leavesNothing: Bool) async { await self.host.close(leavesNothing: leavesNothing) }
 
     private func report(_ inheritance: Inheritance) {

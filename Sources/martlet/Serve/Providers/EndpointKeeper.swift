@@ -3,17 +3,18 @@ internal import ProviderClient
 internal import Synchronization
 internal import TokenModel
 
-/// Lets go of providers' connections when nobody needs them any more: at the end, or when the configuration was read again
-/// and the last refresh has ended that had begun before.
+/// Closes providers' connections when they are no longer needed: at the end of the process, or after a reload, when the
+/// last refresh that began before it has ended.
 final class EndpointKeeper: Sendable {
-    /// Those that were not let go of yet.
+    /// The endpoints that are still open.
     private let kept = Mutex<[ObjectIdentifier: HTTPTokenEndpoint]>([:])
     private let released = AsyncStream<HTTPTokenEndpoint>.makeStream()
     private let added = AsyncStream<HTTPTokenEndpoint>.makeStream()
 
-    /// Sees to `endpoint` from now on.
+    /// Manages `endpoint` from now on.
     ///
-    /// - Returns: what is to be used in its place; when the last reference to that is gone, so are the connections.
+    /// - Returns: the object to use in its place. When the last reference to it is released, the connections are
+    ///   closed.
     func keep(_ endpoint: HTTPTokenEndpoint) -> SharedTokenEndpoint {
         self.kept.withLock { $0[ObjectIdentifier(endpoint)] = endpoint }
         self.added.continuation.yield(endpoint)
@@ -24,8 +25,8 @@ final class EndpointKeeper: Sendable {
         self.released.continuation.yield(endpoint)
     }
 
-    /// Has each new one find its endpoints, so that the status says from the start what can't be revoked, and lets go of those
-    /// that nobody needs, as they come; ends after ``shutDown()``.
+    /// Lets each new endpoint discover its metadata, so that the status shows from the start which tokens can't be
+    /// revoked. Closes released endpoints. Ends after ``shutDown()``.
     func run() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask {
@@ -40,7 +41,7 @@ final class EndpointKeeper: Sendable {
         }
     }
 
-    /// Lets go of all. Exchanges that are under way end without an answer.
+    /// Closes all endpoints. Exchanges in progress end without a response.
     func shutDown() async {
         self.released.continuation.finish()
         self.added.continuation.finish()
@@ -48,7 +49,7 @@ final class EndpointKeeper: Sendable {
     }
 }
 
-/// A provider's endpoint, shared by its accounts and by the refreshes that are under way.
+/// A provider's endpoint, shared by its accounts and by the refreshes in progress.
 final class SharedTokenEndpoint: Sendable {
     let endpoint: HTTPTokenEndpoint
     private let keeper: EndpointKeeper
@@ -61,8 +62,8 @@ final class SharedTokenEndpoint: Sendable {
     deinit { self.keeper.release(self.endpoint) }
 }
 
-/// A provider that is asked to revoke tokens of one issuer. Whoever asks holds it, so that a reload in the meantime leaves the
-/// connections.
+/// A provider endpoint that only revokes tokens, all from one issuer. It retains the shared endpoint, so that a reload
+/// doesn't close the connections in the meantime.
 struct RevokingTokenEndpoint: TokenEndpoint {
     let shared: SharedTokenEndpoint
     let issuer: TokenIssuer

@@ -3,17 +3,17 @@ internal import ProviderClient
 internal import Telemetry
 internal import TokenModel
 
-/// A provider as one account asks it, whose token requests are counted and timed.
+/// A provider's endpoint for one account. It counts and times the token requests.
 struct MeteredTokenEndpoint: TokenEndpoint {
     let provider: ProviderID
-    /// Held for as long as anyone may ask.
+    /// Retained as long as requests may be sent.
     let shared: SharedTokenEndpoint
     let meter: RefreshMeter
-    /// What the account's tokens are minted by, where they are.
+    /// The grant that mints the account's tokens, if they are minted.
     let grant: MintGrant
-    /// Which of the client's proofs is shown; `nil`: what worked last.
+    /// The index of the client's proof to present; `nil`: the one that worked last.
     private(set) var proof: Int?
-    /// Whose tokens are sent; `nil`: of whoever is asked.
+    /// The issuer of the tokens that are sent; `nil`: the issuer of this endpoint.
     private(set) var issuer: TokenIssuer?
 
     init(provider: ProviderID, shared: SharedTokenEndpoint, meter: RefreshMeter, grant: MintGrant = .clientCredentials)

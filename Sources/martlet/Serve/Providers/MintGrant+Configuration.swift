@@ -4,7 +4,7 @@ internal import TokenModel
 internal import TokenRefresh
 
 extension MintGrant {
-    /// What an account's tokens are minted by; `nil` where they are not.
+    /// The grant that mints an account's tokens; `nil` if they come from a refresh token.
     init?(_ account: AccountSettings) throws(CommandFailure) {
         switch account.grant {
         case .refreshToken:

@@ -8,21 +8,21 @@ internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
 
-/// The providers of a configuration, ready to be asked.
+/// The endpoints of the configured providers.
 struct ProviderRegistry: Sendable {
     private struct Entry: Sendable {
         let settings: Settings.ProviderSettings
-        /// What the files held that it names and that are read anew for each endpoint: roots, certificate and key.
+        /// The contents of the files that each new endpoint reads again: roots, certificate and key.
         let files: [Secret?]
         let endpoint: SharedTokenEndpoint
     }
 
     private let entries: [ProviderID: Entry]
-    /// What tokens are minted by, of accounts whose tokens are.
+    /// The grants of the accounts whose tokens are minted.
     private let mints: [AccountID: MintGrant]
 
-    /// - Parameter old: what runs. Of it those providers are taken over of which nothing is different, neither in the
-    ///   configuration nor in the files it names: they keep what they have discovered.
+    /// - Parameter old: the registry in use. Providers whose settings and files are unchanged are taken from it, with
+    ///   the metadata that they have discovered.
     init(
         _ configuration: GatewaySettings,
         following old: ProviderRegistry? = nil,
@@ -31,7 +31,8 @@ struct ProviderRegistry: Sendable {
     ) throws(CommandFailure) {
         var entries: [ProviderID: Entry] = [:]
         for settings in configuration.providers {
-            // Before the endpoint reads it: what is changed between is seen the next time.
+            // Read before the endpoint reads the same files: a change between the two reads is noticed at the next
+            // reload.
             let files = try [settings.certificateAuthorities, settings.identity?.certificate, settings.identity?.key]
                 .map { file throws(CommandFailure) in try Self.contents(of: file, for: settings.id) }
             if let entry = old?.entries[settings.id], entry.settings == settings, entry.files == files {
@@ -47,14 +48,14 @@ struct ProviderRegistry: Sendable {
         self.mints = mints
     }
 
-    /// Those that are asked in another way than by `old`, that are new, or gone.
+    /// The providers that are new, removed, or have another endpoint than in `old`.
     func changes(since old: ProviderRegistry) -> Set<ProviderID> {
         Set(self.entries.keys).union(old.entries.keys)
             .filter { self.entries[$0]?.endpoint !== old.entries[$0]?.endpoint }
     }
 
-    /// Where tokens that were made for somebody are revoked; `nil` where they would go to somebody else. Its connections
-    /// stay for as long as it is held.
+    /// The endpoint that revokes tokens made for `binding`; `nil` if the tokens would go to another issuer or client.
+    /// It retains its connections.
     func endpoint(of binding: AccountRecord.Binding) -> (any TokenEndpoint)? {
         guard let shared = self.entries[binding.provider]?.endpoint else { return nil }
         let configured = shared.endpoint.binding
@@ -64,7 +65,7 @@ struct ProviderRegistry: Sendable {
         return RevokingTokenEndpoint(shared: shared, issuer: binding.issuer)
     }
 
-    /// What the accounts are refreshed by.
+    /// The refresh engine's configuration of the accounts.
     func plans(_ accounts: [AccountSettings], counting refreshes: RefreshMeter) -> [AccountConfiguration] {
         accounts.compactMap { account in
             guard let entry = self.entries[account.provider] else { return nil }

@@ -3,7 +3,7 @@ internal import ProviderClient
 internal import Settings
 
 extension ProviderClient.ProviderSettings {
-    /// What the configuration says of a provider, as the one who talks to it takes it.
+    /// The provider client's settings from the configuration.
     init(_ settings: Settings.ProviderSettings) throws(CommandFailure) {
         let tokenParameters: TokenParameters
         do throws(TokenParameters.Reserved) {
@@ -33,7 +33,8 @@ extension ProviderClient.ProviderSettings {
         }
     }
 
-    /// What is named stands before what the issuer says; without an issuer what is named is all there is.
+    /// Configured endpoints take precedence over the issuer's metadata. Without an issuer there are only the configured
+    /// ones.
     private static func endpoints(_ settings: Settings.ProviderSettings) throws(ProviderURLError) -> Endpoints {
         let tokenEndpoint = try Self.endpoint(settings.tokenEndpoint, settings)
         let revocationEndpoint = try Self.endpoint(settings.revocationEndpoint, settings)
@@ -71,7 +72,7 @@ extension ProviderClient.ProviderSettings {
 }
 
 extension AssertionKey {
-    /// - Parameter owner: whose key it is, for the fault.
+    /// - Parameter owner: the owner of the key, for the error message.
     init(_ settings: SigningKeySettings, for owner: String) throws(CommandFailure) {
         do throws(AssertionKeyError) {
             try self.init(pem: settings.pem, algorithm: settings.algorithm, keyID: settings.keyID)

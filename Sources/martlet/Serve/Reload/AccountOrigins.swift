@@ -1,10 +1,10 @@
 internal import Settings
 internal import TokenModel
 
-/// Where the tokens of each account come from that there was since the start.
+/// The origin of each account's tokens, for all accounts since the start.
 ///
-/// A request under way goes on by its old route, with whatever token its account has by then. That must not become a token
-/// of somebody else's making: the old upstream would get what is meant for the new one.
+/// A request in progress keeps its old route but takes the account's current token. If that token came from another
+/// issuer, the old upstream would receive a token meant for the new one.
 struct AccountOrigins {
     private struct Origin: Equatable {
         let issuer: HTTPURL?
@@ -17,14 +17,14 @@ struct AccountOrigins {
         self.add(settings)
     }
 
-    /// Accounts whose tokens would come from elsewhere than they ever did.
+    /// The accounts whose tokens would come from another origin than before.
     func moved(in settings: GatewaySettings) -> [AccountID] {
         Self.origins(of: settings).compactMap { account, origin in
             self.origins[account].map { $0 == origin } ?? true ? nil : account
         }
     }
 
-    /// Remembers those that are new.
+    /// Remembers the origins of new accounts.
     mutating func add(_ settings: GatewaySettings) {
         for (account, origin) in Self.origins(of: settings) where self.origins[account] == nil {
             self.origins[account] = origin

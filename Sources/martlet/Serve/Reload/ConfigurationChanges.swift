@@ -1,13 +1,13 @@
 package import Settings
 package import TokenModel
 
-/// What one configuration has otherwise than another: names for the log, never a value.
+/// The differences between two configurations: names for the log, never values.
 package struct ConfigurationChanges: Equatable, Sendable {
-    /// Such as `route acme added`, in the order of the file.
+    /// Texts such as `route acme added`, in the order of the file.
     package let parts: [String]
 
-    /// - Parameter providers: those that are asked in another way, though the settings may be the same: a file that they
-    ///   name holds something else.
+    /// - Parameter providers: providers that have a new endpoint although their settings may be equal, because the
+    ///   contents of a file have changed.
     package init(from old: GatewaySettings, to new: GatewaySettings, providers: Set<ProviderID> = []) {
         var parts = Self.names("provider", old.providers, new.providers, { $0.id.rawValue }) {
             $0 != $1 || providers.contains($0.id)

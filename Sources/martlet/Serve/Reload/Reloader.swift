@@ -9,12 +9,12 @@ internal import Telemetry
 internal import TokenModel
 internal import TokenRefresh
 
-/// Reads the configuration again while the gateway runs: all that may fail first, then all that changes, so that a bad
-/// file or certificate changes nothing.
+/// Reads the configuration again while the gateway runs. Everything that may fail comes first and all changes come
+/// after it, so that a bad file or certificate changes nothing.
 final class Reloader: Sendable {
-    /// Of the configuration.
+    /// The path of the configuration.
     private let path: String
-    /// What the gateway was started with: what only a restart brings about is compared with this.
+    /// The settings at start. Parts that only a restart can change are compared with them.
     private let started: GatewaySettings
     private let running: Mutex<RunningConfiguration>
     private let origins: Mutex<AccountOrigins>
@@ -23,7 +23,7 @@ final class Reloader: Sendable {
     private let threshold: LogThreshold
     private let logger: Logger
 
-    /// - Parameter running: what the gateway was made by.
+    /// - Parameter running: the configuration that the gateway was built from.
     init(
         path: String,
         running: RunningConfiguration,
@@ -42,26 +42,26 @@ final class Reloader: Sendable {
         self.logger = logger
     }
 
-    /// All that a reload puts in place, read and found good.
+    /// Everything that a reload will apply, read and checked.
     private struct Prepared {
         let configuration: RunningConfiguration
         let budget: DescriptorBudget
         let plan: ProxyConfiguration
-        /// What operators are shown from now on.
+        /// The admin listener's new certificate.
         let encryption: CallerTLS?
-        /// `nil` where they are another file's from the next start on.
+        /// `nil` if the file's path has changed, which takes effect at the next start.
         let tokens: AdminTokens?
 
         var settings: GatewaySettings { self.configuration.settings }
     }
 
-    /// Why there is nothing to put in place.
+    /// Why nothing is applied.
     private struct Refusal: Error {
         let changes: ReloadNews
         let reasons: [String]
     }
 
-    /// Once at a time.
+    /// Calls must not overlap.
     func reload() async {
         let running = self.running.withLock { $0 }
         do throws(Refusal) {
@@ -72,7 +72,7 @@ final class Reloader: Sendable {
             await self.gateway.audit.end(ticket, "done", detail: needs.outcome(changes))
             let level = Logger.Level(prepared.settings.log.level)
             self.gateway.status.followed(waiting: needs.parts)
-            // What has changed is said if either configuration would have it said.
+            // The change is logged if either the old or the new level allows it.
             self.threshold.level = min(self.threshold.level, level)
             self.report(prepared, following: running.settings, changes: changes, needs: needs)
             self.threshold.level = level
@@ -135,8 +135,8 @@ extension Reloader {
         }
     }
 
-    /// A file is checked with the listeners that it names; but it is those of the start that are served, and whoever is
-    /// connected there stays.
+    /// Checks the callers against the bound listeners. The reader has checked the file against the listeners that it
+    /// names, but a reload neither changes which listeners are bound nor closes their connections.
     private func checkCallers(
         _ settings: GatewaySettings,
         following running: GatewaySettings
@@ -193,14 +193,15 @@ extension Reloader {
 // MARK: - What can't fail
 
 extension Reloader {
-    /// - Returns: what is different now, as the file names it.
+    /// - Returns: the changed parts, by their names in the file.
     private func commit(_ prepared: Prepared, following running: RunningConfiguration) async -> [String] {
         let (settings, waiters) = (prepared.settings, prepared.settings.limits.waiters)
         let counting = self.gateway.counts.refreshes
         counting.reload(settings.providers.map(\.id))
         self.gateway.providers.reload(prepared.configuration.providers)
         let plans = prepared.configuration.providers.plans(settings.accounts, counting: counting)
-        // New accounts are there before the first request that needs them, and old ones until none can come.
+        // New accounts exist before the first request that needs them. Removed ones stay until no request can need
+        // them.
         let configured = Set(plans.map(\.account))
         let leaving = running.settings.accounts.filter { !configured.contains($0.id) }
         self.gateway.engine.reload(
@@ -243,7 +244,7 @@ extension Reloader {
             )
         }
         let limits = prepared.settings.limits
-        // What the process may hold is as it was at the start, so of the same number all has been said.
+        // The descriptor limit is still that of the start, so nothing new is to be reported about an unchanged number.
         if (limits.connections, limits.namesConnections)
             != (running.limits.connections, running.limits.namesConnections)
         {

@@ -1,17 +1,17 @@
 internal import Settings
 
-/// The parts of a configuration that were changed in its file and that a running gateway can't follow.
+/// The changed parts of a configuration file that a running gateway can't apply.
 struct RestartNeeds: Equatable {
-    /// As the file names them.
+    /// The names of the parts in the file.
     let parts: [String]
 
-    /// - Parameter running: what the gateway was started with.
+    /// - Parameter running: the settings at start.
     init(from running: GatewaySettings, to read: GatewaySettings) {
         func part<Value: Equatable>(_ name: String, _ value: (GatewaySettings) -> Value) -> String? {
             value(running) == value(read) ? nil : name
         }
         self.parts = [
-            // Certificates may be others, but whether there are any may not.
+            // Certificates may change, but a listener can't gain or lose TLS.
             part("listeners") { $0.listeners.map(ListenerKind.init) },
             part("admin") { AdminKind($0.admin) },
             part("metrics") { $0.metrics },
@@ -22,7 +22,7 @@ struct RestartNeeds: Equatable {
         ].compactMap { $0 }
     }
 
-    /// What a reload has come to: what is different now, or why nothing is.
+    /// The outcome of a reload: what has changed, or why nothing has.
     func outcome(_ changes: [String]) -> String {
         guard changes.isEmpty else { return changes.joined(separator: ", ") }
         let parts = self.parts.joined(separator: ", ")

@@ -1,8 +1,8 @@
 internal import Settings
 
-/// What the gateway goes by.
+/// The configuration that the gateway follows.
 struct RunningConfiguration: Sendable {
     let settings: GatewaySettings
-    /// Of the settings.
+    /// The providers of these settings.
     let providers: ProviderRegistry
 }

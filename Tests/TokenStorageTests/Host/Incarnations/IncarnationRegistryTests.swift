@@ -5,8 +5,8 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// Several incarnations in one `state_dir`. One whose register is gone without ``IncarnationRegistry/close()`` has been killed, as far as
-/// the others can tell: the kernel has its lock back.
+/// Several incarnations in one `state_dir`. A registry that is released without ``IncarnationRegistry/close()`` looks
+/// to the others like a killed process: the kernel releases its lock.
 @Suite struct IncarnationRegistryTests {
     private let directory: TemporaryDirectory
     private let keyRing = KeyRing(current: .random())
@@ -31,7 +31,7 @@ import TokenStorage
         try IncarnationRegistry(incarnation, in: self.directory.path, store, journal: journal, kernel: kernel, dispose)
     }
 
-    /// An incarnation that keeps `records` and is killed.
+    /// Begins an incarnation that keeps `records` and is then killed.
     private func killed(_ store: OpenedStore, keeping records: AccountRecord...) async throws -> IncarnationID {
         let incarnation = IncarnationID.random()
         do {
@@ -42,13 +42,13 @@ import TokenStorage
         return incarnation
     }
 
-    /// Waits until the last who holds a killed boot's register has let go of it.
+    /// Waits until no process holds the lock of a killed boot's register.
     private func waitForLock(of incarnation: IncarnationID) async throws {
         let path = self.directory.path(of: "boots/\(incarnation)")
         try await eventually("its lock to go") {
             let file = unsafe Glibc.open(path, O_RDONLY)
             defer {
-                // First, as a process that another test starts just now has the file too.
+                // Unlock first, because a process that another test starts now may have inherited the file.
                 _ = flock(file, LOCK_UN)
                 close(file)
             }
@@ -56,7 +56,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an incarnation that runs is not told dead, and one that was killed is`() async throws {
+    @Test func `a running incarnation is not reported dead, and a killed one is`() async throws {
         let store = try await self.open()
         let dead = try await self.killed(store)
         let lives = IncarnationID.random()
@@ -69,7 +69,7 @@ import TokenStorage
         await other.close()
     }
 
-    @Test func `of its own boot, of one without a file and of what is no incarnation at all nothing is inferred`()
+    @Test func `nothing is inferred about its own boot, a boot without a file, and invalid incarnation names`()
         async throws
     {
         let store = try await self.open()
@@ -83,7 +83,7 @@ import TokenStorage
         #expect(await !register.isDead(IncarnationID("")))
     }
 
-    @Test func `a link or another kind of file in place of an incarnation's proves nothing`() async throws {
+    @Test func `a link or another file type in place of an incarnation's file proves nothing`() async throws {
         let store = try await self.open()
         let register = try self.begin(store)
         let (linked, pipe) = (IncarnationID.random(), IncarnationID.random())
@@ -97,7 +97,7 @@ import TokenStorage
         #expect(await !register.isDead(pipe))
     }
 
-    @Test func `only the owner can read what is there`() async throws {
+    @Test func `only the owner can read the files`() async throws {
         let incarnation = IncarnationID.random()
         let register = try self.begin(try await self.open(), as: incarnation)
 
@@ -108,7 +108,7 @@ import TokenStorage
         await register.close()
     }
 
-    @Test func `an incarnation that ends in order leaves nothing`() async throws {
+    @Test func `an incarnation that closes in order leaves no files`() async throws {
         let incarnation = IncarnationID.random()
         let register = try self.begin(try await self.open(), as: incarnation)
         let place = try #require(await register.keep(self.success, for: self.alice))
@@ -120,7 +120,7 @@ import TokenStorage
         #expect(self.directory.bytes(of: "journal/\(incarnation)") == nil)
     }
 
-    @Test func `an incarnation that ends and stays in the store is known to be dead`() async throws {
+    @Test func `an incarnation that closes but stays in the store is known to be dead`() async throws {
         let store = try await self.open()
         let incarnation = IncarnationID.random()
         let register = try self.begin(store, as: incarnation)
@@ -132,7 +132,7 @@ import TokenStorage
         #expect(await other.isDead(incarnation))
     }
 
-    @Test func `I19_a success in the journal of a killed boot is committed by the next, once`() async throws {
+    @Test func `I19_a success in the journal of a killed boot is committed once by the next boot`() async throws {
         let store = try await self.open()
         let spent = AccountRecord.sample(grant: "g", generation: 1)
         _ = try await store.accounts.write(spent, for: self.alice, expecting: nil)
@@ -148,7 +148,7 @@ import TokenStorage
         #expect(self.directory.bytes(of: "journal/\(dead)") == nil)
     }
 
-    @Test func `a success that is committed over a record that a kill has emptied leaves what was killed known`()
+    @Test func `a success committed over a record that a kill emptied keeps the killed tokens known`()
         async throws
     {
         let store = try await self.open()
@@ -167,7 +167,7 @@ import TokenStorage
         #expect(record?.hasKilled(Secret("rt-1")) == true)
     }
 
-    @Test func `a success that ended in order but was owed is committed by the next boot`() async throws {
+    @Test func `a success still owed when its boot closes in order is committed by the next boot`() async throws {
         let store = try await self.open()
         let incarnation = IncarnationID.random()
         let first = try self.begin(store, as: incarnation)
@@ -180,7 +180,7 @@ import TokenStorage
         #expect(try await store.accounts.read(self.alice)?.record == self.success)
     }
 
-    @Test func `a success that the account has outgrown is dropped`() async throws {
+    @Test func `a success older than the account's generation is dropped`() async throws {
         let store = try await self.open()
         let later = AccountRecord.sample(grant: "g", generation: 3)
         _ = try await store.accounts.write(later, for: self.alice, expecting: nil)
@@ -192,7 +192,7 @@ import TokenStorage
         #expect(try await store.accounts.read(self.alice)?.record == later)
     }
 
-    @Test func `tokens without a place in the store stay in the journal until somebody takes them`()
+    @Test func `tokens without a place in the store stay in the journal until they can be disposed of`()
         async throws
     {
         let store = try await self.open()
@@ -227,7 +227,7 @@ import TokenStorage
         #expect(try await store.accounts.read(self.alice) == nil)
     }
 
-    @Test func `an incarnation is not told dead while the store does not take what it left`() async throws {
+    @Test func `an incarnation is not reported dead while the store does not accept its successes`() async throws {
         let faulty = FaultyTokenStore()
         let store = try await self.open(faulty)
         let dead = try await self.killed(store, keeping: self.success)
@@ -260,14 +260,14 @@ import TokenStorage
         #expect(await first.isDead(dead))
     }
 
-    @Test func `without room for a journal an incarnation begins all the same, and keeps nothing`() async throws {
+    @Test func `an incarnation without a journal begins nonetheless and keeps nothing`() async throws {
         let register = try self.begin(try await self.open(), journal: nil)
 
         #expect(await register.keep(self.success, for: self.alice) == nil)
         #expect(await !register.lacksJournal)
     }
 
-    @Test func `what is released makes room for what comes next`() async throws {
+    @Test func `a released place is used for the next success`() async throws {
         let register = try self.begin(try await self.open())
         var places: [JournalPlace] = []
         for _ in 0..<3 {
@@ -280,7 +280,7 @@ import TokenStorage
         #expect(await register.keep(self.success, for: self.alice) == places[1])
     }
 
-    @Test func `an incarnation of another store is left alone, with its journal`() async throws {
+    @Test func `an incarnation of another store is ignored, and so is its journal`() async throws {
         let (store, another) = (try await self.open(), try await self.open())
         let dead = try await self.killed(another, keeping: self.success)
         let register = try self.begin(store)
@@ -293,13 +293,13 @@ import TokenStorage
 
     // MARK: - Hosts
 
-    /// A store that several hosts reach.
+    /// A store that several hosts can reach.
     private var shared: FaultyTokenStore {
         FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
     }
 
     @Test(arguments: [true, false])
-    func `a lock of another kernel's boot proves an end only where the store is this host's alone`(
+    func `a free lock of another kernel's boot proves its end only if the store belongs to this host alone`(
         isShared: Bool
     ) async throws {
         let store = try await self.open(isShared ? self.shared : MemoryTokenStore())
@@ -314,10 +314,10 @@ import TokenStorage
     }
 
     @Test
-    func `the journal of an incarnation of another kernel is taken over all the same, and goes when nobody touches it`()
+    func `the journal of another kernel's incarnation is inherited, and removed once its file is old`()
         async throws
     {
-        // Given an incarnation on a machine that was started anew since, or on another that shares the directory
+        // Given an incarnation on a machine that has restarted since, or on another machine that shares the directory
         let store = try await self.open(self.shared)
         let spent = AccountRecord.sample(grant: "g", generation: 1)
         _ = try await store.accounts.write(spent, for: self.alice, expecting: nil)
@@ -329,10 +329,10 @@ import TokenStorage
         try await self.waitForLock(of: gone)
         let register = try self.begin(store)
 
-        // When its journal is looked at
+        // When its journal is inherited
         let first = await register.inheritAll()
 
-        // Then the store has what it is owed, once, and the files stay: the incarnation may go on
+        // Then the store has the owed success, once, and the files stay, because the incarnation may still run
         #expect([first.incarnations, first.committed, first.left] == [0, 1, 0])
         #expect(try await store.accounts.read(self.alice)?.record == self.success)
         #expect(await register.inheritAll().committed == 0)
@@ -344,7 +344,7 @@ import TokenStorage
         #expect(self.directory.bytes(of: "boots/\(gone)") == nil)
     }
 
-    @Test func `an incarnation that runs says so by its file's time`() async throws {
+    @Test func `a running incarnation updates its file's modification time`() async throws {
         let incarnation = IncarnationID.random()
         let register = try self.begin(try await self.open(), as: incarnation)
         let path = self.directory.path(of: "boots/\(incarnation)")
@@ -361,7 +361,7 @@ import TokenStorage
     // MARK: - Entries that the store has acknowledged
 
     @Test func `I2_an acknowledged success that the store loses is committed again by the next boot`() async throws {
-        // Given a store that has taken a success, and loses it when its writer is killed
+        // Given a store that accepts a success, and loses it when its writer is killed
         let shared = self.shared
         let store = try await self.open(shared)
         let spent = AccountRecord.sample(grant: "g", generation: 1)
@@ -378,10 +378,10 @@ import TokenStorage
         shared.lose(1)
         #expect(try await store.accounts.read(self.alice)?.record == spent)
 
-        // When the next takes its journal over
+        // When the next boot inherits its journal
         let inherited = try await self.begin(store).inheritAll()
 
-        // Then it is there again; where nothing was lost nothing is written, nor called dropped
+        // Then the success is there again
         #expect(inherited.committed == 1)
         #expect(try await store.accounts.read(self.alice)?.record == self.success)
         #expect(self.directory.bytes(of: "journal/\(dead)") == nil)

@@ -18,7 +18,7 @@ import TokenStorage
         return try IncarnationRegistry(.random(), in: self.directory.path, store, journal: capacity) { _, _ in }
     }
 
-    @Test func `an acknowledged success makes room where there is no other, and one that is not never does`()
+    @Test func `a full journal overwrites an acknowledged success, but never one that is not acknowledged`()
         async throws
     {
         let capacity = JournalCapacity(fileSize: 8 * JournalBlocks.blockSize, retention: .seconds(600))
@@ -33,7 +33,7 @@ import TokenStorage
         #expect(await register.keep(self.success, for: self.alice) == nil)
     }
 
-    @Test func `where the disk has no room for all of it, the journal has the least room there is`() async throws {
+    @Test func `a journal has the minimum size if the disk has no space for the requested size`() async throws {
         let capacity = JournalCapacity(fileSize: 1 << 60)
 
         let register = try await self.begin(capacity)

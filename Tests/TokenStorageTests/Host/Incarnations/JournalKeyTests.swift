@@ -4,12 +4,12 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// New tokens in a journal, and a change of the key that they are sealed under.
+/// New tokens in a journal, and changes of the key that they are sealed under.
 @Suite struct JournalKeyTests {
     private let directory: TemporaryDirectory
     private let keys: KeyRingFile
     private let store = MemoryTokenStore()
-    /// As a gateway has it that was started before the change.
+    /// The store as opened by a gateway that was started before the change.
     private let opened: OpenedStore
     private let alice = AccountID("alice")
     private let success = AccountRecord.sample(grant: "g", generation: 2)
@@ -20,7 +20,7 @@ import TokenStorage
         self.opened = try await OpenedStore.open(self.store, keys: self.keys)
     }
 
-    /// As a gateway has it that is started now.
+    /// The store as opened by a gateway that is started now.
     private func openedNow() async throws -> OpenedStore {
         try await OpenedStore.openExisting(self.store, keys: self.keys)
     }
@@ -29,7 +29,7 @@ import TokenStorage
         try IncarnationRegistry(incarnation, in: self.directory.path, store, journal: .least) { _, _ in }
     }
 
-    /// An incarnation under the key of before that owes the store a success, and has ended.
+    /// An incarnation under the old key that has ended and still owes the store a success.
     private func ended(in store: OpenedStore? = nil) async throws -> IncarnationID {
         let incarnation = IncarnationID.random()
         let register = try self.begin(store ?? self.opened, as: incarnation)
@@ -49,7 +49,7 @@ import TokenStorage
         return try await rekeying.run(retires: retires)
     }
 
-    /// Puts the last key of `file` behind the others.
+    /// Appends the last key of `file` to the key file.
     private func putBack(_ file: [UInt8]) throws {
         let lost = try #require(file.split(separator: UInt8(ascii: "\n")).last)
         let now = try #require(self.directory.bytes(of: "sealing.key"))
@@ -57,14 +57,14 @@ import TokenStorage
         try self.directory.setMode(0o600, of: "sealing.key")
     }
 
-    @Test func `I2_a journal whose key is missing is kept and told of, and committed when the key is back`()
+    @Test func `I2_a journal whose key is missing is kept and reported, and committed when the key is back`()
         async throws
     {
         let old = self.opened.keyRing.current.id
         let incarnation = try await self.ended()
         let copy = try #require(self.directory.bytes(of: "sealing.key"))
         _ = try await self.rekey()
-        // As by somebody who edits the file.
+        // Stands for a person who edits the file.
         let retired = try await self.rekey(retires: true, looksAtJournals: false)
         try #require(retired.retired == [old])
         let journal = self.directory.bytes(of: "journal/\(incarnation)")
@@ -86,7 +86,7 @@ import TokenStorage
         #expect(self.directory.bytes(of: "journal/\(incarnation)") == nil)
     }
 
-    @Test func `a key that a journal needs is not taken out; when the journal is taken over, it is`() async throws {
+    @Test func `a key that a journal needs is not retired until the journal is inherited`() async throws {
         let old = self.opened.keyRing.current.id
         _ = try await self.ended()
         #expect(try await self.rekey().journalled == [old])
@@ -104,7 +104,7 @@ import TokenStorage
         #expect(free.journalled == [])
     }
 
-    @Test func `what a start of before the change keeps after it is under the new key`() async throws {
+    @Test func `a gateway started before the key change keeps later successes under the new key`() async throws {
         let incarnation = IncarnationID.random()
         let register = try self.begin(self.opened, as: incarnation)
         let rekeyed = try await self.rekey()
@@ -117,7 +117,7 @@ import TokenStorage
         await register.close()
     }
 
-    @Test func `a journal that opens is counted, and one whose key is missing is named`() async throws {
+    @Test func `a journal that opens is counted, and a journal whose key is missing is named`() async throws {
         let old = self.opened.keyRing.current.id
         let incarnation = try await self.ended()
         let before = try await self.openedNow().surveyJournals(in: self.directory.path)
@@ -135,7 +135,7 @@ import TokenStorage
         #expect([before.locked, after.locked] == [0, 1])
     }
 
-    @Test func `a journal that can't be read keeps every key`() async throws {
+    @Test func `an unreadable journal keeps every key`() async throws {
         let old = self.opened.keyRing.current.id
         _ = try await self.rekey()
         let register = try self.begin(try await self.openedNow())
@@ -152,7 +152,7 @@ import TokenStorage
         await register.close()
     }
 
-    @Test func `an entry in the sealed form of a newer version keeps every key, since it may need any`() async throws {
+    @Test func `an entry in the sealed form of a newer version keeps every key`() async throws {
         let old = self.opened.keyRing.current.id
         let incarnation = try await self.ended()
         _ = try await self.rekey()
@@ -170,7 +170,7 @@ import TokenStorage
         #expect(outcome.journalled == [old])
     }
 
-    @Test func `journals of another store need no key of this one, and without any there is nothing`() async throws {
+    @Test func `journals of another store need no key of this store, and no journals need none`() async throws {
         let none = self.opened.surveyJournals(in: self.directory.path)
         let another = try await OpenedStore.open(
             MemoryTokenStore(),

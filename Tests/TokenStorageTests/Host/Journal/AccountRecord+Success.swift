@@ -2,7 +2,7 @@ import TokenModel
 import TokenStorage
 
 extension AccountRecord {
-    /// A record as a commit leaves it.
+    /// A record as a committed refresh leaves it.
     static func sample(grant: String, generation: UInt64) -> AccountRecord {
         AccountRecord(
             grant: GrantID(grant),

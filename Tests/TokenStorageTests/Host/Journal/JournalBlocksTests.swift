@@ -2,7 +2,7 @@ import Testing
 import TokenStorage
 
 @Suite struct JournalBlocksTests {
-    @Test func `what is kept begins at a block of its own`() {
+    @Test func `each entry begins at a block of its own`() {
         var blocks = JournalBlocks(count: 8)
 
         #expect(blocks.take(bytes: 1) == JournalPlace(blocks: 0..<1))
@@ -10,7 +10,7 @@ import TokenStorage
         #expect(blocks.take(bytes: 513) == JournalPlace(blocks: 2..<4))
     }
 
-    @Test func `a full journal takes nothing more, and smaller things where they fit`() {
+    @Test func `a full journal accepts only entries that fit the remaining blocks`() {
         var blocks = JournalBlocks(count: 4)
         _ = blocks.take(bytes: 3 * 512)
 
@@ -20,7 +20,7 @@ import TokenStorage
         #expect(blocks.take(bytes: 0) == nil)
     }
 
-    @Test func `what is given back is taken again`() {
+    @Test func `released blocks are used again`() {
         var blocks = JournalBlocks(count: 4)
         let places = (0..<4).compactMap { _ in blocks.take(bytes: 512) }
         #expect(!blocks.isEmpty)

@@ -2,7 +2,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// What of a journal can't be read here, and must not go for that.
+/// Journal entries that this process can't read and that must not be lost for that reason.
 @Suite struct JournalContentsTests {
     private let key = SealingKey.random()
     private let incarnation = IncarnationID.random()
@@ -18,7 +18,7 @@ import TokenStorage
         return frame + [UInt8](repeating: 0, count: 16_384 - frame.count)
     }
 
-    @Test func `an entry under a key that is missing is counted under that`() throws {
+    @Test func `an entry under a missing key is counted under that key`() throws {
         let contents = self.seal(.random()).contents(of: try self.file())
 
         #expect(contents.entries.isEmpty)
@@ -27,7 +27,7 @@ import TokenStorage
         #expect(contents.unopened == 1)
     }
 
-    @Test func `an entry that opens is not`() throws {
+    @Test func `an entry that opens is not counted as unopened`() throws {
         let contents = self.seal(self.key).contents(of: try self.file())
 
         #expect(contents.entries == [self.entry])
@@ -35,7 +35,7 @@ import TokenStorage
         #expect(contents.unopened == 0)
     }
 
-    @Test func `what was torn while it was written is not waited for, whatever its key`() throws {
+    @Test func `an entry torn during its write is not counted as unopened, whatever its key`() throws {
         let file = try self.file()
         let count = JournalSeal.count(of: self.entry.encoded())
         let other = self.seal(.random())
@@ -46,7 +46,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an entry in the form of a newer version is counted`() throws {
+    @Test func `an entry in the form of a newer version is counted as foreign`() throws {
         var file = try self.file()
         file[JournalFrame.headerCount] = 2
 

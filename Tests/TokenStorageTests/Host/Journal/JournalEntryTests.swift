@@ -5,7 +5,7 @@ import TokenStorage
 @Suite struct JournalEntryTests {
     private static let success = AccountRecord.sample(grant: "g", generation: 5)
 
-    @Test func `an entry is read back as it was written`() throws {
+    @Test func `an entry is decoded as it was encoded`() throws {
         let entry = JournalEntry(account: AccountID("alice"), record: Self.success)
 
         #expect(try JournalEntry(decoding: entry.encoded()) == entry)
@@ -35,7 +35,7 @@ import TokenStorage
     ]
 
     @Test(arguments: cases)
-    func `I2_a success is owed to the same grant until it has a token set as late`(of what: Case) {
+    func `I2_a success is owed to its grant until the store has that generation or a later one`(of what: Case) {
         let entry = JournalEntry(account: AccountID("alice"), record: Self.success)
 
         #expect(entry.isOwed(to: what.stored) == what.isOwed)

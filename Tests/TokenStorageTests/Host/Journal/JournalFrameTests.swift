@@ -26,19 +26,19 @@ import TokenStorage
         return found
     }
 
-    @Test func `frames are found where they begin, gaps or not`() {
+    @Test func `frames are found at their blocks, with or without gaps`() {
         let file = Self.file([(0, Self.large), (3, Self.small), (9, Self.small)])
 
         #expect(Self.found(in: file) == [0: Self.large, 3: Self.small, 9: Self.small])
     }
 
-    @Test func `an empty file and one of any length have none`() {
+    @Test func `a file of zeros has no frames, whatever its length`() {
         for count in [0, 1, 11, 12, 511, 512, 513, 5_000] {
             #expect(Self.found(in: [UInt8](repeating: 0, count: count)).isEmpty)
         }
     }
 
-    @Test func `behind a frame that does not open the next one is still found, also within it`() {
+    @Test func `the scan continues after a frame that does not open, and also finds frames within it`() {
         var inner = Self.file([(0, Self.large)])
         inner.replaceSubrange(
             512..<512 + JournalFrame.bytes(of: Self.small).count,
@@ -48,7 +48,7 @@ import TokenStorage
         #expect(Self.found(in: inner) { $0 == Self.small } == [1: Self.small])
     }
 
-    @Test func `a length past the end, or past what is ever sealed, is no frame`() {
+    @Test func `a length past the end of the file or past the largest sealed value is not a frame`() {
         for length: [UInt8] in [[0, 0, 0x20, 0], [0, 1, 0, 1], [0xFF, 0xFF, 0xFF, 0xFF]] {
             var file = Self.file([(14, Self.small), (2, Self.small)])
             file.replaceSubrange(14 * 512 + 8..<14 * 512 + 12, with: length)

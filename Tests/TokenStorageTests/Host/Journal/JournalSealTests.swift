@@ -2,7 +2,7 @@ import Testing
 import TokenModel
 import TokenStorage
 
-/// What a process that was cut off anywhere leaves in its journal.
+/// What a process that is killed at any point leaves in its journal.
 @Suite struct JournalSealTests {
     private let keyRing = KeyRing(current: .random())
     private let storeID = StoreID.random()
@@ -12,7 +12,7 @@ import TokenStorage
 
     private var seal: JournalSeal { JournalSeal(self.incarnation, keyRing: self.keyRing, storeID: self.storeID) }
 
-    /// A file with both, the second at block 4.
+    /// A file with both entries, the second at block 4.
     private func file() throws -> (bytes: [UInt8], second: Range<Int>) {
         var file = [UInt8](repeating: 0, count: 8 * 512)
         let first = try self.seal.frame(of: self.first.encoded(), at: 0)
@@ -23,26 +23,26 @@ import TokenStorage
         return (file, range)
     }
 
-    @Test func `entries are read back, in the order in which they stand`() throws {
+    @Test func `entries are read back in the order of their blocks`() throws {
         let file = try self.file()
 
         #expect(self.seal.entries(in: file.bytes) == [self.first, self.second])
         #expect(file.second.count == JournalSeal.count(of: self.second.encoded()))
     }
 
-    @Test func `whenever one entry is kept at one place, salt, nonce and ciphertext are drawn anew`() throws {
+    @Test func `each write of an entry at one place has a new salt, nonce and ciphertext`() throws {
         let frames = try (1...2).map { _ in try self.seal.frame(of: self.first.encoded(), at: 0) }
         let sealed = frames.map { Array($0[JournalFrame.headerCount...]) }
         #expect(sealed[0].count == sealed[1].count)
         #expect(sealed[0].placesShared(with: sealed[1], behind: [UInt8].sealedHeader) == [])
     }
 
-    @Test func `I19_an entry torn at any of its bytes is passed over, and what stands before it is kept`() throws {
+    @Test func `I19_an entry torn at any of its bytes is skipped, and the entry before it is kept`() throws {
         let file = try self.file()
         for end in file.second {
             var torn = file.bytes
             for index in end..<file.second.upperBound { torn[index] = 0 }
-            // The last byte of a tag is 0 now and then.
+            // The last byte of the tag may be 0 already.
             guard torn != file.bytes else { continue }
 
             #expect(self.seal.entries(in: torn) == [self.first], "torn at \(end)")
@@ -50,7 +50,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I17_an entry with a flipped bit is passed over`() throws {
+    @Test func `I17_an entry with a flipped bit is skipped`() throws {
         let file = try self.file()
         for index in file.second {
             var flipped = file.bytes
@@ -60,14 +60,14 @@ import TokenStorage
         }
     }
 
-    @Test func `what stands behind a torn entry is still read`() throws {
+    @Test func `an entry after a torn one is still read`() throws {
         var file = try self.file().bytes
         file[40] ^= 1
 
         #expect(self.seal.entries(in: file) == [self.second])
     }
 
-    @Test func `I17_an entry at another block, of another boot, store or key does not open`() throws {
+    @Test func `I17_an entry at another block, or of another boot, store or key does not open`() throws {
         let frame = try self.seal.frame(of: self.first.encoded(), at: 0)
         let moved = [UInt8](repeating: 0, count: 512) + frame
         let others = [
@@ -81,7 +81,7 @@ import TokenStorage
         for other in others { #expect(other.entries(in: frame).isEmpty) }
     }
 
-    @Test func `I16_no token stands in the file`() throws {
+    @Test func `I16_the file contains no token`() throws {
         let file = try self.file().bytes
 
         for token in ["at-2", "rt-2", "at-7", "rt-7", "alice"] {
