@@ -2,7 +2,7 @@
     import Glibc
 #endif
 
-/// Where something stands in the bytes of a head: half-open, counted from the head's first byte.
+/// The position of something in the bytes of a head: half-open, counted from the head's first byte.
 package struct ByteRange: Equatable, Sendable {
     private let start: UInt32
     private let end: UInt32
@@ -14,14 +14,14 @@ package struct ByteRange: Equatable, Sendable {
         self.end = UInt32(truncatingIfNeeded: upper)
     }
 
-    /// Nothing, nowhere.
+    /// The empty range.
     package static let empty = ByteRange(0, 0)
 
-    /// The first byte.
+    /// Offset of the first byte.
     package var lower: Int { Int(self.start) }
-    /// Behind the last byte.
+    /// Offset behind the last byte.
     package var upper: Int { Int(self.end) }
-    /// In bytes.
+    /// Length in bytes.
     package var count: Int { Int(self.end) - Int(self.start) }
     /// Whether no byte is in it.
     package var isEmpty: Bool { self.start == self.end }
@@ -62,13 +62,14 @@ extension UInt8 {
     /// `0` to `9`.
     package var isDigit: Bool { self &- 0x30 < 10 }
 
-    /// What stands in a registered name or an IPv4 address; the sub-delimiters of RFC 3986 are left out on purpose.
+    /// Whether it may stand in a registered name or an IPv4 address. The sub-delimiters of RFC 3986 are left out on
+    /// purpose.
     var isHostName: Bool {
         self.isDigit || self.lowercased &- 0x61 < 26 || self == 0x2D || self == .dot || self == .underscore
             || self == 0x7E
     }
 
-    /// ASCII letters in lower case, all else as it is.
+    /// An ASCII letter in lower case; any other byte as it is.
     package var lowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
 
     /// The value of a hexadecimal digit.
@@ -80,7 +81,7 @@ extension UInt8 {
 }
 
 extension Span<UInt8> {
-    /// Whether the bytes of `range` are `text`, which is in lower case, without regard to case.
+    /// Whether the bytes of `range` are `text`, ignoring case. `text` must be in lower case.
     package func matches(_ range: ByteRange, _ text: StaticString) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }
         return text.withUTF8Buffer { text in
@@ -91,7 +92,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether the bytes of `range` are `bytes`, which are in lower case, without regard to case.
+    /// Whether the bytes of `range` are `bytes`, ignoring case. `bytes` must be in lower case.
     package func matches(_ range: ByteRange, lowercase bytes: [UInt8]) -> Bool {
         guard range.count == bytes.count else { return false }
         for index in bytes.indices where self[range.lower + index].lowercased != bytes[index] {
@@ -105,12 +106,12 @@ extension Span<UInt8> {
         (range.lower..<range.upper).map { self[$0] == .underscore ? 0x2D : self[$0].lowercased }
     }
 
-    /// Whether the bytes of `range` are UTF-8 (RFC 3629 §4) that holds neither spaces nor control characters of one or two
+    /// Whether the bytes of `range` are UTF-8 (RFC 3629 §4) without spaces and without control characters of one or two
     /// bytes.
     func isVisibleUTF8(_ range: ByteRange) -> Bool {
         var position = range.lower
         while position < range.upper {
-            // Overlong forms and surrogates are told by the second byte.
+            // The second byte shows overlong forms and surrogates.
             let (count, second): (Int, ClosedRange<UInt8>) =
                 switch self[position] {
                 case 0x21...0x7E: (1, 0...0)
@@ -163,15 +164,16 @@ extension Span<UInt8> {
         }
     }
 
-    /// Where the first eight bytes begin, counted in steps of eight from `start`, that hold a control character (a tab is
-    /// one too) or DEL, or that are not all there.
+    /// Looks at eight bytes at a time from `start` on. Returns where the first eight begin that hold a control
+    /// character (a tab is one too) or DEL, or that are not all there.
     func endOfVisibleWords(from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let highBits: UInt64 = 0x8080_8080_8080_8080
         var position = start
         while position + 8 <= self.count {
             let word = unsafe self.bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
-            // A subtraction that borrows sets a byte's high bit; bytes that had it before are no ASCII, and may stand here.
+            // A subtraction that borrows sets a byte's high bit. A byte that had it before is not ASCII, and is allowed
+            // here.
             let controls = (word &- ones &* 0x20) & ~word
             let flipped = word ^ (ones &* 0x7F)
             let deletes = (flipped &- ones) & ~flipped

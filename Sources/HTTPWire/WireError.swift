@@ -1,15 +1,15 @@
-/// Why bytes are not the HTTP/1.1 that is taken here. Equal when the codes are equal.
+/// Why bytes are not HTTP/1.1 as the gateway accepts it. Equal when the codes are equal.
 ///
-/// For bytes from a caller ``code`` is the answer; for bytes from an upstream any of them means that the connection is
-/// thrown away.
+/// For bytes from a caller, the response carries ``code``. For bytes from an upstream, any error means that the
+/// connection is discarded.
 package struct WireError: Error, Sendable {
-    /// Names of the contract with callers.
+    /// Codes that are part of the contract with callers.
     package enum Code: String, Sendable {
         /// Not HTTP/1.1, ambiguous, or out of bounds: 400.
         case badRequest = "bad_request"
-        /// The target or the request line: 414.
+        /// The target or the request line is too long: 414.
         case targetTooLong = "target_too_long"
-        /// The head, a field, or the number of fields; trailers too: 431.
+        /// The head, a field, the number of fields, or the trailers are too large: 431.
         case headTooLarge = "head_too_large"
         /// `TRACE` or `CONNECT`: 405.
         case methodNotAllowed = "method_not_allowed"
@@ -21,21 +21,21 @@ package struct WireError: Error, Sendable {
         case versionUnsupported = "version_unsupported"
     }
 
-    /// What the caller is told.
+    /// The code in the response to the caller.
     package let code: Code
-    /// Which rule was broken. Static, so that nothing a peer sent is ever in it.
+    /// Which rule was broken. A static string, so that it never holds bytes that a peer sent.
     package let reason: StaticString
-    /// The rule by its name; `nil` for one that only requests have.
+    /// The broken rule by its name; `nil` for a rule that only requests have.
     package let rule: WireRule?
 
-    /// - Parameter reason: says the rule, and nothing of the bytes.
+    /// - Parameter reason: states the rule, and none of the bytes.
     package init(_ code: Code, _ reason: StaticString) {
         self.code = code
         self.reason = reason
         self.rule = nil
     }
 
-    /// What breaks a rule that answers have too.
+    /// An error for a rule that responses have too.
     package init(_ rule: WireRule) {
         self.code = rule.code
         self.reason = rule.finding
@@ -50,9 +50,10 @@ extension WireError: Equatable {
     package static func == (left: WireError, right: WireError) -> Bool { left.code == right.code }
 }
 
-/// A rule of HTTP/1.1 that an upstream's answer can break, by the name that the log and the answer to the caller give it.
+/// A rule of HTTP/1.1 that an upstream's response can break, under the name that the log and the response to the caller
+/// give it.
 ///
-/// Operators look for the names and count by them, so a name stays once it is out. Operations.md explains each.
+/// Operators look for the names and count by them, so a published name stays. Operations.md explains each.
 package enum WireRule: String, Sendable, CaseIterable {
     case notHTTP = "not_http"
     case httpVersion = "http_version"
@@ -90,7 +91,7 @@ package enum WireRule: String, Sendable, CaseIterable {
     case tooManyInterimAnswers = "too_many_interim_answers"
     case upgradeNotAsked = "upgrade_not_asked"
 
-    /// What was found, for people.
+    /// What was found, in plain words.
     package var finding: StaticString {
         switch self {
         case .notHTTP: "no HTTP status line where it belongs"
@@ -126,7 +127,7 @@ package enum WireRule: String, Sendable, CaseIterable {
         }
     }
 
-    /// What a caller is told that breaks it.
+    /// The code that a caller gets whose bytes break the rule.
     var code: WireError.Code {
         switch self {
         case .headTooLarge, .fieldTooLarge, .tooManyFields, .trailersTooLarge: .headTooLarge

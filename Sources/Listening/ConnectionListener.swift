@@ -3,10 +3,11 @@ package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// A listening socket of one of the side doors, which handles every connection that it accepted, also those that arrive
-/// in the moment it stops.
+/// A listening socket that handles every connection it has accepted, also those that arrive in the moment it stops. For
+/// the listeners other than the proxy's own.
 ///
-/// NIO's own asynchronous listener drops such a connection, and dropping one that nobody has handled ends the process.
+/// NIO's own asynchronous listener drops such a connection, and dropping a connection that nobody has handled ends the
+/// process.
 package final class ConnectionListener<Connection: Sendable>: Sendable {
     private struct State {
         var isCancelled = false
@@ -31,7 +32,7 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
                 state.nextID += 1
                 let handler = Task {
                     await handle()
-                    // Waits for the lock that is held while the task is entered.
+                    // Waits for the lock, which is held while the task is registered.
                     self.state.withLock { _ = $0.handlers.removeValue(forKey: id) }
                 }
                 state.handlers[id] = handler
@@ -47,7 +48,7 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
             for handler in handlers { handler.cancel() }
         }
 
-        /// Comes back when no connection is left.
+        /// Returns when no connection is left.
         func drain() async {
             while let handler = self.state.withLock({ $0.handlers.values.first }) { await handler.value }
         }
@@ -66,8 +67,8 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
     ///   - claim: whether others may listen there too.
     ///   - configure: adds to the listening socket's own pipeline.
     ///   - prepare: builds an accepted connection's pipeline, on its event loop.
-    ///   - handle: called once for each connection that was prepared; a cancelled task means that the listener stops at
-    ///     once. It must come back when its connection is closed.
+    ///   - handle: called once for each connection that was prepared. Its task is cancelled when the listener stops at
+    ///     once. It must return when its connection is closed.
     package static func bind(
         host: String,
         port: Int,
@@ -88,8 +89,8 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
         return ConnectionListener(channel: channel, loops: group, roll: roll)
     }
 
-    /// As ``bind(host:port:claim:backlog:on:configure:prepare:handle:)``, of a socket that listens already, as
-    /// ``UnixSocketFile`` gives it; it is closed here, also where this fails.
+    /// As ``bind(host:port:claim:backlog:on:configure:prepare:handle:)``, for a socket that listens already, as
+    /// ``UnixSocketFile`` gives it. This function takes the socket over and closes it, also if it fails.
     package static func take(
         socket: CInt,
         backlog: Int32,
@@ -123,14 +124,14 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
             }
     }
 
-    /// Accepts connections until the socket is closed, by ``close()`` or by the cancellation of the task, which also
-    /// cancels the handlers; comes back when all of them have. Call it once.
+    /// Accepts connections until the socket is closed by ``close()``, or by the cancellation of the task, which also
+    /// cancels the handlers. Returns when all handlers have returned. Call it once.
     package func run() async {
         await withTaskCancellationHandler {
             self.channel.setOption(.autoRead, value: true).whenFailure { _ in self.close() }
-            // Without an error of its own: what matters is that nothing is accepted any more.
+            // An error is ignored: what matters is that nothing is accepted any more.
             _ = try? await self.channel.closeFuture.get()
-            // What was accepted before may still be prepared on another loop.
+            // A connection accepted before may still be in preparation on another loop.
             for loop in self.loops.makeIterator() { try? await loop.submit {}.get() }
             await self.roll.drain()
         } onCancel: {
@@ -139,37 +140,38 @@ package final class ConnectionListener<Connection: Sendable>: Sendable {
         }
     }
 
-    /// Accepts no more. Comes back at once.
+    /// Accepts no more connections. Returns at once.
     package func close() {
         self.channel.close(promise: nil)
     }
 }
 
-/// On what terms a process listens on a TCP port.
+/// How a process shares a TCP port with other processes.
 ///
-/// A port changes hands without a gap only if all who listen on it have said before that they would share it
-/// (`SO_REUSEPORT`, socket(7)), and are the same user's. But then a second process that was started by mistake would
-/// silently get half of the connections: so whoever does not mean to take over looks first whether the port is free.
+/// A port changes hands without a gap only if all processes that listen on it have said before that they would share it
+/// (`SO_REUSEPORT`, socket(7)), and belong to the same user. But then a second process that was started by mistake
+/// would silently get half of the connections. So a process that does not mean to take over checks first whether the
+/// port is free.
 package enum PortClaim: Sendable {
-    /// Nobody else may listen there, now or later.
+    /// No other process may listen there, now or later.
     case exclusive
-    /// Nobody else listens there now; a successor may later.
+    /// No other process listens there now; a successor may later.
     case first
-    /// Somebody may listen there, who is about to stop.
+    /// Another process may listen there, which is about to stop.
     case successor
 
-    /// What the listening sockets are to be opened with.
+    /// The option's value for the listening sockets.
     package var reusePort: SocketOptionValue { self == .exclusive ? 0 : 1 }
 
-    /// Makes sure, for ``first``, that nobody listens there: binds once without sharing, and lets go again.
+    /// Checks, for ``first``, that no process listens there: binds once without sharing, and closes that socket again.
     ///
-    /// - Throws: what the system says where somebody does.
+    /// - Throws: the system's error if a process does listen there.
     package func look(at host: String, _ port: Int, on group: any EventLoopGroup) async throws {
-        // A port that the system is to choose is nobody else's.
+        // A port that the system will choose is free.
         guard self == .first, port != 0 else { return }
         let probe = try await ServerBootstrap(group: group)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // Whoever connects in this moment waits for the listeners.
+            // Connections are left to the listeners.
             .serverChannelOption(.autoRead, value: false)
             .bind(host: host, port: port).get()
         try await probe.close()

@@ -2,25 +2,26 @@ internal import Glibc
 internal import LocalFiles
 internal import NIOCore
 
-/// A Unix socket of this process's own, beside a link that names the latest process's: of several that share a directory each
-/// can be reached, and who follows the link reaches the one that was started last.
+/// A Unix socket of this process, beside a link that names the socket of the latest process. Of several processes that
+/// share a directory each can be reached, and a client that follows the link reaches the one that was started last.
 ///
-/// The link stays when a process ends. So who finds it and nobody behind it knows that the gateway is away, and does not ask
-/// whoever may have taken its port meanwhile.
+/// The link stays when a process ends. So a client that finds the link and nobody behind it knows that the gateway is
+/// down, and does not ask a process that may have taken its port meanwhile.
 package struct LinkedSocket: Sendable {
     private let link: String
     private let file: UnixSocketFile
-    /// Of the socket itself.
+    /// Path of the socket itself.
     package let path: String
 
-    /// Listens on a socket beside `link`, for this user only, and removes those of processes that have died. Nobody is led
-    /// there before ``announce()``.
+    /// Listens on a socket beside `link`, for this user only, and removes the sockets of processes that have died. The
+    /// link does not lead there before ``announce()``.
     ///
-    /// - Returns: the socket's file, and the listening socket; whoever takes that closes it.
+    /// - Returns: the socket's file, and the listening socket, which the calling code must close.
     package static func bind(
         beside link: String
     ) throws(SocketFileError) -> (socket: LinkedSocket, descriptor: CInt) {
-        // One that is bound and does not listen yet looks dead: whoever binds one holds the directory until it listens.
+        // A socket that is bound and does not listen yet looks dead. So a process that binds one holds the directory
+        // until it listens.
         let directory = try SocketDirectory(of: link)
         for path in Self.siblings(of: link) where Self.connect(path) == ECONNREFUSED { _ = unsafe unlink(path) }
         directory.release()
@@ -29,17 +30,19 @@ package struct LinkedSocket: Sendable {
         return (LinkedSocket(link: link, file: file, path: path), descriptor)
     }
 
-    /// From now on the link names this socket. It is replaced whole: who follows it reaches the former or this one.
+    /// Makes the link name this socket. The link is replaced in one step: a client that follows it reaches the former
+    /// socket or this one.
     package func announce() throws(SocketFileError) {
         let directory = try SocketDirectory(of: self.link)
         try Self.point(self.link, to: self.path)
         directory.release()
     }
 
-    /// Removes the socket. Where the link named it, it names the youngest of the others that still listen, if there is one.
+    /// Removes the socket. If the link named it, the link then names the youngest of the others that still listen, if
+    /// there is one.
     package func remove() {
         self.file.remove()
-        // Another process must not put its own name there in between.
+        // Another process must not change the link in between.
         guard let directory = try? SocketDirectory(of: self.link) else { return }
         if Self.target(of: self.link) == self.path, let other = Self.siblings(of: self.link).first(where: Self.isLive) {
             try? Self.point(self.link, to: other)
@@ -47,15 +50,17 @@ package struct LinkedSocket: Sendable {
         directory.release()
     }
 
-    /// Removes a link that leads to nobody, left behind by a process whose successor has no socket.
+    /// Removes a link that leads to no live socket, left behind by a process whose successor has no socket.
     package static func removeDeadLink(_ link: String) {
         guard Self.isLink(link), !Self.siblings(of: link).contains(where: Self.isLive) else { return }
         _ = unsafe unlink(link)
     }
 
-    /// Where the latest process listens that can be reached, found by its link; the link itself where nobody does any more.
+    /// Where the latest process that can be reached listens, found by its link; the link itself if no process listens
+    /// any more.
     ///
-    /// - Returns: `nil` where there is no link, or this user may not connect: then there is no such socket for it.
+    /// - Returns: `nil` if there is no link, or if this user may not connect: then there is no such socket for this
+    ///   user.
     package static func path(behind link: String) -> String? {
         guard Self.isLink(link) else { return nil }
         for path in (Self.target(of: link).map { [$0] } ?? []) + Self.siblings(of: link) {
@@ -82,7 +87,7 @@ package struct LinkedSocket: Sendable {
         }
     }
 
-    /// The sockets that stand beside a link as of processes of theirs, the youngest first.
+    /// The sockets of processes beside a link, the youngest first.
     private static func siblings(of link: String) -> [String] {
         let directory = WholeFile.directory(of: link)
         let start = "\(Self.name(of: link))."
@@ -118,7 +123,7 @@ package struct LinkedSocket: Sendable {
 
     private static func isLive(_ path: String) -> Bool { [0, EAGAIN, EINPROGRESS].contains(Self.connect(path)) }
 
-    /// What the system says to who connects: 0 where somebody listens.
+    /// The system's result of connecting: 0 if a process listens.
     private static func connect(_ path: String) -> CInt {
         guard let address = try? SocketAddress(unixDomainSocketPath: path) else { return ENAMETOOLONG }
         let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | O_CLOEXEC | O_NONBLOCK, 0)
@@ -136,14 +141,14 @@ package struct LinkedSocket: Sendable {
     }
 }
 
-/// The directory of a Unix socket, held against others that bind sockets of their own there.
+/// The directory of a Unix socket, locked against other processes that bind sockets there.
 struct SocketDirectory: ~Copyable {
     private let file: OpenFile
     private let path: String
     private let socket: String
 
-    /// Opens the directory of the socket at `path` and waits for others that hold it, which takes them no time, but not for
-    /// ever.
+    /// Opens the directory of the socket at `path`, and waits for other processes that hold it. They hold it for
+    /// moments only, and the wait ends after 2 seconds.
     init(of path: String) throws(SocketFileError) {
         let directory = WholeFile.directory(of: path)
         let file: OpenFile
@@ -171,9 +176,9 @@ struct SocketDirectory: ~Copyable {
         return false
     }
 
-    /// Refuses a directory in which others can put another socket in the place of ours, and so collect the keys of those
-    /// who connect: it belongs to this user or to root, and nobody else writes to it, or it is sticky, which keeps what is
-    /// ours from others (unlink(2), rename(2)).
+    /// Refuses a directory in which others can replace our socket with theirs, and so collect the keys of clients that
+    /// connect. The directory must belong to this user or to root, and nobody else may write to it unless it is sticky,
+    /// which protects our files from others (unlink(2), rename(2)).
     func checkOwnership() throws(SocketFileError) {
         guard let ownership = try? self.file.ownership(), ownership.isKeptByOwner(from: geteuid()) else {
             let found = (try? self.file.ownership()).map { " (\($0.description(for: geteuid())))" } ?? ""
@@ -187,6 +192,6 @@ struct SocketDirectory: ~Copyable {
         }
     }
 
-    /// Lets others bind sockets there; also at its end.
+    /// Lets others bind sockets there. The end of the value's lifetime does the same.
     consuming func release() {}
 }

@@ -1,11 +1,11 @@
 internal import Glibc
 package import NIOCore
 
-/// The user whose process has connected over a Unix socket, or listens on it, as the kernel tells it (unix(7), SO_PEERCRED): of
-/// the moment at which it did, whoever has the connection since.
+/// The user whose process has connected over a Unix socket, or listens on it, according to the kernel (unix(7),
+/// SO_PEERCRED). It is the user at that moment, even if another process holds the connection later.
 package struct PeerIdentity: Equatable, Sendable {
     package let user: UInt32
-    /// The process's own group; of its further ones the kernel does not tell.
+    /// The process's own group; the kernel does not tell its supplementary groups.
     package let group: UInt32
 
     package init(user: UInt32, group: UInt32) {
@@ -15,7 +15,8 @@ package struct PeerIdentity: Equatable, Sendable {
 }
 
 extension Channel {
-    /// Whose process is at the other end of a Unix socket; `nil` where the kernel does not tell. Asked once per connection.
+    /// The identity of the process at the other end of a Unix socket; `nil` if the kernel does not tell. Asked once per
+    /// connection.
     package func peerIdentity() -> EventLoopFuture<PeerIdentity?> {
         guard let socket = self as? any SocketOptionProvider else { return self.eventLoop.makeSucceededFuture(nil) }
         let answer: EventLoopFuture<Credentials> = socket.unsafeGetSocketOption(

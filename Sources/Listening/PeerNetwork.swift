@@ -1,12 +1,12 @@
 package import NIOCore
 
-/// Where connections come from, as far as it tells one peer from another: an IPv4 address, or the first 64 bits of an
-/// IPv6 one, since whoever has one of those has all that begin so (RFC 6177 §2).
+/// Where a connection comes from, as far as that tells one peer from another: an IPv4 address, or the first 64 bits of
+/// an IPv6 address, since a peer that has one such address has all addresses with the same beginning (RFC 6177 §2).
 package enum PeerNetwork: Hashable, Sendable {
     case v4(UInt32)
     case v6(UInt64)
 
-    /// - Returns: `nil` for what has no such address, like a Unix socket.
+    /// - Returns: `nil` for an address of another kind, such as a Unix socket's.
     package init?(_ address: SocketAddress) {
         switch address {
         case .v4:
@@ -14,7 +14,7 @@ package enum PeerNetwork: Hashable, Sendable {
         case .v6:
             let first = UInt64(bigEndian: Self.load(at: 8, of: address))
             let second = UInt64(bigEndian: Self.load(at: 16, of: address))
-            // An IPv4 peer of a socket that takes both kinds (RFC 4291 §2.5.5.2).
+            // IPv4 peer of a socket that takes both kinds (RFC 4291 §2.5.5.2).
             let isMapped = first == 0 && second >> 32 == 0xFFFF
             self = isMapped ? .v4(UInt32(truncatingIfNeeded: second)) : .v6(first)
         case .unixDomainSocket:

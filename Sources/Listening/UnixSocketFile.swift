@@ -2,36 +2,37 @@ internal import Glibc
 internal import LocalFiles
 internal import NIOCore
 
-/// The file of a Unix socket that somebody listens on, from its binding to its removal.
+/// The file of a Unix socket that a process listens on, from its binding to its removal.
 package struct UnixSocketFile: Sendable {
     private let path: String
     private let identity: Identity
 
-    /// Which file it is, whatever its name.
+    /// Identifies the file, whatever its name.
     private struct Identity: Sendable, Equatable {
         let device: dev_t
         let inode: ino_t
     }
 
-    /// Listens on `path`. What a process left there that has died is removed first; a socket on which somebody
-    /// listens, and what is no socket, stays.
+    /// Listens on `path`. A socket left there by a dead process is removed first. A socket on which a process listens,
+    /// and anything that is no socket, stays.
     ///
     /// - Parameters:
-    ///   - mode: of the file; who may write to it may connect. It never has a wider one, whatever the process's umask.
-    ///   - replacing: takes the place of a socket on which somebody listens, without a moment in which there is none.
-    /// - Returns: the file, and the listening socket; whoever takes that closes it.
-    /// - Throws: also where others could put another socket in its place.
+    ///   - mode: of the file: a user who may write to it may connect. The file never has a wider mode, whatever the
+    ///     process's umask.
+    ///   - replacing: takes the place of a socket on which a process listens, without a moment in which there is none.
+    /// - Returns: the file, and the listening socket, which the calling code must close.
+    /// - Throws: also if others could put another socket in its place.
     package static func bind(
         _ path: String,
         mode: UInt32,
         replacing: Bool = false
     ) throws(SocketFileError) -> (file: UnixSocketFile, socket: CInt) {
-        // It listens under a name of its own until it is put in the other's place.
+        // With `replacing` the socket listens under a name of its own until it takes the other's place.
         let name = replacing ? Self.nameBeside(path) : path
         guard let address = try? SocketAddress(unixDomainSocketPath: name) else {
             throw SocketFileError(path: path, reason: "the path is too long for a socket")
         }
-        // Two that start at once must not remove each other's: the one that comes second finds this lock.
+        // Two processes that start at once must not remove each other's socket: the second one finds this lock.
         let directory = try SocketDirectory(of: path)
         try directory.checkOwnership()
         if replacing {
@@ -42,8 +43,8 @@ package struct UnixSocketFile: Sendable {
 
         let socket = Self.makeSocket()
         guard socket >= 0 else { throw SocketFileError(path: path, reason: "the system has no socket left") }
-        // The file gets the socket's own mode at its binding, less the umask (unix(7) on Linux): so it is never open to
-        // others, and the umask of all threads can stay what it is.
+        // The file gets the socket's own mode at its binding, less the umask (unix(7) on Linux). So it is never open to
+        // others, and the umask, which all threads share, can stay as it is.
         guard fchmod(socket, mode) == 0,
             unsafe address.withSockAddr({ unsafe Glibc.bind(socket, $0, socklen_t($1)) }) == 0
         else {
@@ -51,8 +52,8 @@ package struct UnixSocketFile: Sendable {
             close(socket)
             throw SocketFileError(path: path, reason: ListenFault(errno: code).reason)
         }
-        // What the umask took is put back before anybody can connect. And before the directory is let go: a socket that
-        // does not listen looks like a dead process's.
+        // Restores the mode bits that the umask took, before anybody can connect, and before the directory is released:
+        // a socket that does not listen looks like a dead process's.
         guard unsafe chmod(name, mode) == 0, let identity = Self.identity(of: name), listen(socket, 4_096) == 0,
             unsafe !replacing || rename(name, path) == 0
         else {
@@ -69,13 +70,13 @@ package struct UnixSocketFile: Sendable {
         self.change { _ = unsafe unlink(self.path) }
     }
 
-    /// Lets others connect from now on, if it still is the file that was bound.
+    /// Changes who may connect, if it still is the file that was bound.
     package func setMode(_ mode: UInt32) {
         self.change { _ = unsafe chmod(self.path, mode) }
     }
 
     private func change(_ change: () -> Void) {
-        // A successor must not put its own there between the look and the change.
+        // A successor must not put its own file there between the check and the change.
         guard let directory = try? SocketDirectory(of: self.path) else { return }
         if Self.identity(of: self.path) == self.identity { change() }
         directory.release()
@@ -105,14 +106,14 @@ package struct UnixSocketFile: Sendable {
         let code = isTaken ? EADDRINUSE : errno
         switch code {
         case ECONNREFUSED: _ = unsafe unlink(path)
-        // Its process has removed it in the meantime.
+        // The process that listened has removed it in the meantime.
         case ENOENT: break
         case EACCES, EPERM:
             let reason = "a socket is there that this user may not connect to; see who listens there"
             throw SocketFileError(path: path, reason: reason)
         case EPROTOTYPE:
             throw SocketFileError(path: path, reason: "a socket of another kind is there; move it away")
-        // A listener whose queue is full.
+        // The queue of the listener is full.
         case EAGAIN: throw SocketFileError(path: path, reason: ListenFault.inUse.reason)
         default: throw SocketFileError(path: path, reason: ListenFault(errno: code).reason)
         }
@@ -129,11 +130,11 @@ package struct UnixSocketFile: Sendable {
     }
 }
 
-/// Why nobody can listen on the file of a Unix socket.
+/// Why a process can't listen on the file of a Unix socket.
 package struct SocketFileError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The socket's, as it was asked for.
+    /// The socket's path, as it was asked for.
     package let path: String
-    /// For the operator: the rest of a sentence that says where, and what would help.
+    /// For the operator: the rest of a sentence that begins with the path; it also says what would help.
     package let reason: String
 
     package var description: String { "can't listen on unix:\(self.path): \(self.reason)" }
@@ -143,16 +144,16 @@ package struct SocketFileError: Error, Equatable, Sendable, CustomStringConverti
 package enum ListenFault: Equatable, Sendable {
     /// Another process listens there.
     case inUse
-    /// It is not an address of this machine, or a name that is unknown.
+    /// The address is not one of this machine, or its name is unknown.
     case unavailable
     /// This user may not listen there, as with ports below 1024.
     case notAllowed
     /// An `errno` that has no name here.
     case system(CInt)
-    /// Not an answer of the system's.
+    /// The error is not one of the system's.
     case other
 
-    /// Reads what opening a listener threw.
+    /// Classifies an error from opening a listener.
     package init(_ error: any Error) {
         switch error {
         case let error as IOError: self.init(errno: error.errnoCode)
@@ -161,7 +162,7 @@ package enum ListenFault: Equatable, Sendable {
         }
     }
 
-    /// Reads an `errno` of `bind(2)` or `listen(2)`.
+    /// Classifies an `errno` of `bind(2)` or `listen(2)`.
     package init(errno code: CInt) {
         self =
             switch code {
@@ -172,7 +173,7 @@ package enum ListenFault: Equatable, Sendable {
             }
     }
 
-    /// For the operator: the rest of a sentence that says where.
+    /// For the operator: the rest of a sentence that begins with the address.
     package var reason: String {
         switch self {
         case .inUse: "another process listens there"

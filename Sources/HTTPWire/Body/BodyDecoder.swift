@@ -1,14 +1,15 @@
 package import NIOCore
 
-/// Takes one message's body off a byte stream, whatever frames it. Bytes come out as slices of what came in.
+/// Takes one message's body from a byte stream, with any framing. It returns slices of the bytes that came in.
 package struct BodyDecoder: Sendable {
     /// What ``next(_:)`` found.
     package enum Step: Equatable, Sendable {
         /// Content. Never empty.
         case bytes(ByteBuffer)
-        /// The end; nothing more will come. Field lines of a chunked body's trailer section, unchecked for their meaning.
+        /// The end; nothing more will come. Has the field lines of a chunked body's trailer section, not checked for
+        /// their meaning.
         case end(Trailers?)
-        /// Nothing more can be said before more bytes come.
+        /// More bytes must come before the next step.
         case needsMore
     }
 
@@ -31,7 +32,7 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    /// The end has been given out.
+    /// The end has been returned.
     package var isEnded: Bool {
         if case .ended = self.state { true } else { false }
     }
@@ -41,10 +42,10 @@ package struct BodyDecoder: Sendable {
         if case .untilClose = self.state { true } else { false }
     }
 
-    /// Takes what comes next from the front of `buffer`.
+    /// Takes the next step from the front of `buffer`.
     ///
-    /// - Throws: ``WireError/Code/badRequest`` for a malformed chunk, ``WireError/Code/headTooLarge`` for trailers past
-    ///   16 KiB, 32 fields or 8 KiB in one. The message is no good then, whatever follows.
+    /// - Throws: ``WireError/Code/badRequest`` for a malformed chunk, ``WireError/Code/headTooLarge`` for trailers over
+    ///   16 KiB, 32 fields or 8 KiB in one field. The message is invalid then, whatever follows.
     package mutating func next(_ buffer: inout ByteBuffer) throws(WireError) -> Step {
         switch self.state {
         case .length(0):
@@ -126,7 +127,7 @@ struct ChunkedDecoder: Sendable {
         var position = 0
         var size = 0
         while position < bytes.count, let digit = bytes[position].hexValue {
-            // 15 digits stay below 2^60; leading zeroes count, so a line can't be endless either.
+            // 15 digits stay below 2^60. Leading zeros count as digits, so that a line can't be endless either.
             guard position < 15 else { throw WireError(.chunkSizeTooLong) }
             size = size << 4 | Int(digit)
             position += 1
@@ -180,8 +181,8 @@ struct ChunkedDecoder: Sendable {
     }
 }
 
-/// Reads over a chunk's extensions (RFC 9112 §7.1.1). Nobody here knows any, but a malformed one is no extension: what
-/// another reader makes of it can't be told.
+/// Reads past a chunk's extensions (RFC 9112 §7.1.1). The gateway knows none, but it refuses malformed ones: we can't
+/// tell what another reader makes of them.
 ///
 ///     ";" ─▶ name ─┬─"="─▶ value ──────────┐
 ///             ▲    │   └─▶ " … \" … " ─────┤
@@ -207,17 +208,17 @@ struct ChunkExtensions {
     private let limit: Int
     private var place = Place.semicolon
 
-    /// - Parameter limit: what they may take from the first `;` on, in bytes.
+    /// - Parameter limit: bytes that the extensions may take from the first `;` on.
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// Where the CR stands behind them, or `nil` while that has not come. Once only.
+    /// Where the CR behind the extensions stands, or `nil` while that has not arrived. Call it once.
     ///
-    /// - Parameter start: of the first `;`.
+    /// - Parameter start: position of the first `;`.
     mutating func end(in bytes: Span<UInt8>, from start: Int) throws(WireError) -> Int? {
         var position = start
-        // At each byte, so that what is wrong first is told, whatever has come of the rest.
+        // Each byte is checked in order, so that the first error is thrown, however much of the rest has arrived.
         while position < bytes.count {
             if position > start, bytes[position] == .carriageReturn, self.mayEnd { return position }
             guard position - start < self.limit else { throw WireError(.chunkExtensionsTooLarge) }

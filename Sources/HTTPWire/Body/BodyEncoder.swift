@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// How a body's end is told (RFC 9112 §6).
+/// How the end of a body is marked (RFC 9112 §6).
 package enum BodyFraming: Equatable, Sendable {
     /// There is no body.
     case none
@@ -8,13 +8,14 @@ package enum BodyFraming: Equatable, Sendable {
     case length(Int)
     /// `Transfer-Encoding: chunked`.
     case chunked
-    /// Until the connection closes; answers only.
+    /// Until the connection closes; responses only.
     case untilClose
 }
 
-/// What is asked with each message has a name: `==` is made by the compiler, and another module calls it through a table.
+/// Questions that are asked with each message have a property: the compiler makes `==`, and another module calls that
+/// through a table.
 extension BodyFraming {
-    /// No byte of a body follows.
+    /// Whether no byte of a body follows.
     package var isEmpty: Bool {
         switch self {
         case .none, .length(0): true
@@ -27,12 +28,13 @@ extension BodyFraming {
 }
 
 extension BodyFraming {
-    /// What `Content-Length` and `Transfer-Encoding` say, or `nil` where neither is there.
+    /// What `Content-Length` and `Transfer-Encoding` say, or `nil` if neither is there.
     ///
-    /// - Parameter mergesEqualLengths: the same length said again is one, in a field of its own or in a list (RFC 9112
-    ///   §6.3); else a second is refused.
+    /// - Parameter mergesEqualLengths: accepts a repetition of the same length, in a field of its own or in a list (RFC
+    ///   9112 §6.3); otherwise a second length is refused.
     /// - Throws: ``WireError/Code/badRequest`` for both at once, for two lengths, for a length that is not a plain
-    ///   decimal number, and for a coding that is not ASCII; ``WireError/Code/notImplemented`` for a coding other than exactly `chunked`.
+    ///   decimal number, and for a coding that is not ASCII; ``WireError/Code/notImplemented`` for a coding other than
+    ///   exactly `chunked`.
     static func declared(
         by fields: inout [Field],
         in bytes: Span<UInt8>,
@@ -65,7 +67,7 @@ extension BodyFraming {
         return declared
     }
 
-    /// A list of lengths that are all the same. An empty member is none.
+    /// A list of lengths that are all the same. An empty member is refused.
     private static func lengths(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) -> Int {
         var common: Int?
         var start = range.lower
@@ -91,7 +93,7 @@ extension BodyFraming {
     }
 }
 
-/// Frames a body on its way out, and refuses what its framing does not allow: the last guard against a second message
+/// Frames a body that is sent, and refuses what its framing does not allow: the last guard against a second message
 /// hidden in the first.
 package struct BodyEncoder: Sendable {
     private let framing: BodyFraming
@@ -120,20 +122,21 @@ package struct BodyEncoder: Sendable {
         }
     }
 
-    /// What stands before and behind `count` bytes of content.
+    /// What is written before and after `count` bytes of content.
     package enum Frame: Equatable, Sendable {
         /// The bytes go as they are.
         case plain
-        /// A chunk: this before, CRLF behind.
+        /// A chunk: `before` in front of the bytes, CRLF behind them.
         case chunk(before: ByteBuffer)
-        /// They must not go at all: the message would be longer than its head says.
+        /// The bytes must not be sent: the message would be longer than its head says.
         case refused
     }
 
-    /// Counts `count` bytes of content in, and says how they go.
+    /// Counts `count` bytes of content, and says how they are sent.
     ///
-    /// Once refused, nothing more goes and the end is ``End/short``: what was left out can't be mended.
-    /// - Parameter count: 0 is no content; it is ``Frame/plain`` and never a chunk, which would be the last.
+    /// After a refusal nothing more is sent, and the end is ``End/short``: the bytes left out can't be made up for.
+    /// - Parameter count: 0 means no content: the result is ``Frame/plain``, and never a chunk, which would be the
+    ///   last.
     package mutating func frame(_ count: Int) -> Frame {
         guard count != 0 else { return .plain }
         guard !self.isEnded, !self.hasRefused, count > 0, count <= self.left else {
@@ -151,19 +154,20 @@ package struct BodyEncoder: Sendable {
         return .chunk(before: before)
     }
 
-    /// What the end looks like.
+    /// How the end is written.
     package enum End: Equatable, Sendable {
         /// Nothing is written.
         case silent
         /// The last chunk, with trailers or without.
         case lastChunk
-        /// The end of the connection tells it.
+        /// The end of the connection marks it.
         case close
-        /// Less came than the head says, or more and it was refused: the connection must be aborted, never ended cleanly.
+        /// Fewer bytes came than the head says, or more, which were refused: the connection must be aborted, never
+        /// ended cleanly.
         case short
     }
 
-    /// Ends the body. Once is enough: again it is ``End/silent``.
+    /// Ends the body. A second call returns ``End/silent``.
     package mutating func end() -> End {
         guard !self.isEnded else { return .silent }
         self.isEnded = true

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// One challenge of a `WWW-Authenticate` field (RFC 9110 §11.6.1), as far as a dead token shows in it.
+/// One challenge of a `WWW-Authenticate` field (RFC 9110 §11.6.1), reduced to what shows a dead token.
 package struct Challenge: Equatable, Sendable {
     /// The scheme is `Bearer` (RFC 6750 §3).
     package var isBearer: Bool
@@ -9,12 +9,12 @@ package struct Challenge: Equatable, Sendable {
 
     /// What `error` says of the token (RFC 6750 §3.1).
     package enum BearerError: Equatable, Sendable {
-        /// `invalid_token`: expired, revoked or malformed. A fresh one may do.
+        /// `invalid_token`: expired, revoked or malformed. A fresh token may work.
         case invalidToken
-        /// `insufficient_user_authentication` (RFC 9470 §3) or `insufficient_claims`: another token is no help, only the
-        /// user is.
+        /// `insufficient_user_authentication` (RFC 9470 §3) or `insufficient_claims`: another token does not help, only
+        /// the user does.
         case insufficient
-        /// Any other, and what is no error code.
+        /// Any other value, also one that is no error code.
         case other
 
         init(_ value: [UInt8]) {
@@ -29,7 +29,7 @@ package struct Challenge: Equatable, Sendable {
 }
 
 extension ResponseHead {
-    /// All challenges of the answer, in order. What can't be read is skipped to the next comma.
+    /// All challenges of the response, in order. Malformed text is skipped up to the next comma.
     package var challenges: [Challenge] {
         let bytes = self.bytes.readableBytesUInt8Span
         var challenges: [Challenge] = []
@@ -41,11 +41,12 @@ extension ResponseHead {
     }
 }
 
-/// `challenge = auth-scheme [ 1*SP ( token68 / #auth-param ) ]`: a list within a list, told apart by what follows a token.
+/// `challenge = auth-scheme [ 1*SP ( token68 / #auth-param ) ]`: a list within a list. What follows a token tells which
+/// of the two lists it belongs to.
 private struct ChallengeReader {
     var position: Int
     let end: Int
-    /// Whether a challenge may begin here: at the start, and behind a comma.
+    /// Whether a challenge may begin here: at the start, and after a comma.
     private var isAtMember = true
 
     init(_ range: ByteRange) {
@@ -87,7 +88,7 @@ private struct ChallengeReader {
         }
     }
 
-    /// Returns whether there was one.
+    /// Returns whether there were any.
     @discardableResult
     private mutating func skipSpaces(_ bytes: Span<UInt8>) -> Bool {
         let start = self.position
@@ -97,7 +98,7 @@ private struct ChallengeReader {
         return self.position > start
     }
 
-    /// Skips what can't be read; a comma within quotes does not end it.
+    /// Skips malformed text up to a comma; a comma within quotes does not count.
     private mutating func skipToComma(_ bytes: Span<UInt8>) {
         while self.position < self.end, bytes[self.position] != .comma {
             if bytes[self.position] == .quote {
@@ -108,7 +109,8 @@ private struct ChallengeReader {
         }
     }
 
-    /// Credentials in one word (RFC 9110 §11.2) have a comma or the end behind them; a parameter has a value there.
+    /// Skips credentials in one word (RFC 9110 §11.2), which a comma or the end must follow. If a value follows, the
+    /// word is a parameter and is not skipped.
     private mutating func skipToken68(_ bytes: Span<UInt8>) {
         let start = self.position
         while self.position < self.end, bytes[self.position].isToken || bytes[self.position] == .slash {
@@ -125,7 +127,7 @@ private struct ChallengeReader {
         return ByteRange(start, self.position)
     }
 
-    /// A token, or the inside of a quoted string without the backslashes that escape.
+    /// A token, or the contents of a quoted string without the backslashes that escape.
     private mutating func value(_ bytes: Span<UInt8>) -> [UInt8] {
         var value: [UInt8] = []
         guard self.position < self.end, bytes[self.position] == .quote else {

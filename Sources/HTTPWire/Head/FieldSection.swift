@@ -3,16 +3,16 @@ package import NIOCore
 /// Reads field lines (RFC 9112 §5), strictly: no folding, no space before the colon, CRLF only.
 struct FieldSection {
     let limits: HeadLimits
-    /// Refuse names that an upstream may take for a field of the gateway's, since it reads `_` as `-`: such a field would
-    /// not have been checked, or removed.
+    /// Whether to refuse names that an upstream may take for a field of the gateway's, since it reads `_` as `-`: such
+    /// a field would not have been checked, or removed.
     let refusesLookalikes: Bool
 
-    /// The fields from `start` up to the empty line, which must end at `end`.
+    /// Reads the fields from `start` up to the empty line, which must end at `end`.
     ///
-    /// - Parameter fields: none yet.
+    /// - Parameter fields: empty before the call.
     func read(_ bytes: Span<UInt8>, from start: Int, to end: Int, into fields: inout [Field]) throws(WireError) {
         var position = start
-        // Within `end` every line has its CRLF: the scanner has seen to it.
+        // Every line before `end` has its CRLF: the scanner has checked that.
         while bytes[position] != .carriageReturn {
             let field = try self.readLine(bytes, from: position, to: end)
             guard field.line.count <= self.limits.field + 2 else {
@@ -65,7 +65,7 @@ struct FieldSection {
 
 /// What the `Connection` fields of a head say (RFC 9110 §7.6.1).
 struct ConnectionOptions {
-    /// How many options a head may have. Each is looked for among all fields; honest heads have two or three.
+    /// How many options a head may have. Each is compared with all fields; honest heads have two or three.
     static let limit = 64
 
     private(set) var close = false
@@ -74,7 +74,7 @@ struct ConnectionOptions {
 
     /// Reads the options of all `Connection` fields, and marks the fields they name as stripped.
     ///
-    /// - Throws: ``WireError/Code/badRequest`` when one names a field that must not go away, and when they are too many.
+    /// - Throws: ``WireError/Code/badRequest`` if an option names a protected field, or if there are too many.
     init(_ fields: inout [Field], in bytes: Span<UInt8>, isRequest: Bool) throws(WireError) {
         var count = 0
         for index in fields.indices where fields[index].known == .connection {
@@ -87,7 +87,7 @@ struct ConnectionOptions {
                 } else if bytes.matches(option, "keep-alive") {
                     self.keepAlive = true
                 } else if bytes.matches(option, "upgrade") {
-                    // The field it names never passes as it came.
+                    // The field of that name never passes as it came.
                     self.upgrade = true
                 } else {
                     try Self.strip(option, from: &fields, in: bytes, isRequest: isRequest)
@@ -106,7 +106,8 @@ struct ConnectionOptions {
             throw WireError(.connectionOption)
         }
         let known = KnownField(option, in: bytes)
-        // Some servers name it in every answer. It never passes as it came, and is read before this: no harm is in it.
+        // Some servers name it in every response. That does no harm: the field never passes as it came, and is read in
+        // any case.
         if known == .transferEncoding, !isRequest { return }
         guard !known.isProtected else { throw WireError(.connectionNamesProtected) }
         for index in fields.indices where bytes.equal(fields[index].name, option) {
@@ -116,7 +117,7 @@ struct ConnectionOptions {
 }
 
 extension Span<UInt8> {
-    /// Whether two ranges hold the same bytes without regard to case.
+    /// Whether two ranges hold the same bytes, ignoring case.
     func equal(_ left: ByteRange, _ right: ByteRange) -> Bool {
         guard left.count == right.count else { return false }
         for offset in 0..<left.count
@@ -137,7 +138,7 @@ struct ListMembers {
         self.end = range.upper
     }
 
-    /// The next member, or `nil` behind the last.
+    /// The next member, or `nil` after the last.
     mutating func next(in bytes: Span<UInt8>) -> ByteRange? {
         while self.start < self.end {
             var position = self.start
@@ -150,11 +151,11 @@ struct ListMembers {
     }
 }
 
-/// One field line of a head: where its parts stand, what it is, and whether it may go on.
+/// One field line of a head: where its parts stand, what it is, and whether it may be forwarded.
 package struct Field: Equatable, Sendable {
-    /// What its name means here.
+    /// What its name means to the gateway.
     package let known: KnownField
-    /// It must not leave on the other side as it came: it belongs to this connection, or it is written anew there.
+    /// Whether the field must not be forwarded as it came: it belongs to this connection, or it is written anew.
     package internal(set) var isStripped: Bool
     /// As it came, in its own case.
     package let name: ByteRange
@@ -168,7 +169,7 @@ package struct Field: Equatable, Sendable {
 package struct Trailers: Equatable, Sendable {
     /// The lines with the final empty line; ranges count from its reader index.
     package let bytes: ByteBuffer
-    /// In order, none judged for its meaning: whoever writes them on leaves out what may not pass.
+    /// In order, and not checked for their meaning: the code that forwards them leaves out those that may not pass.
     package let fields: [Field]
 
     init(bytes: ByteBuffer, fields: [Field]) {

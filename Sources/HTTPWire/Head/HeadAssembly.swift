@@ -1,11 +1,11 @@
 import NIOCore
 
-/// Puts one head together out of the pieces it comes in.
+/// Assembles one head from the pieces in which it arrives.
 ///
-/// What is thrown depends on the bytes alone, not on the pieces: the start line is judged before the lines that follow it,
-/// and once, as soon as it is there.
+/// The error thrown depends on the bytes alone, not on the pieces: the start line is judged once, as soon as it is
+/// complete, and before the lines that follow it.
 struct HeadAssembly<StartLine> {
-    /// The whole head with its final empty line, and what its first line says.
+    /// The whole head with its final empty line, and the meaning of its first line.
     struct Head {
         let bytes: ByteBuffer
         let line: StartLine
@@ -14,9 +14,10 @@ struct HeadAssembly<StartLine> {
     private(set) var scanner = HeadScanner()
     private var line: StartLine?
 
-    /// Takes a head from the front of `buffer`, or returns `nil` while it is not whole.
+    /// Takes a head from the front of `buffer`, or returns `nil` while the head is incomplete.
     ///
-    /// - Parameter judge: reads the start line, given the offset behind its CRLF, or `nil` while that has not come.
+    /// - Parameter judge: reads the start line, whose end the scanner knows; returns `nil` while the line is
+    ///   incomplete.
     mutating func take(
         _ buffer: inout ByteBuffer,
         limit: Int,
@@ -24,7 +25,7 @@ struct HeadAssembly<StartLine> {
     ) throws(WireError) -> Head? {
         let end = try self.end(in: buffer.readableBytesUInt8Span, limit: limit, judge: judge)
         guard let line = self.line, let end else {
-            // Also what is no line yet: a small limit for the head may be below that of a line.
+            // This covers an incomplete line too: a small limit for the head may be below the limit of a line.
             guard buffer.readableBytes < limit else { throw WireError(WireRule.headTooLarge) }
             return nil
         }
@@ -32,7 +33,7 @@ struct HeadAssembly<StartLine> {
         return buffer.readSlice(length: end).map { Head(bytes: $0, line: line) }
     }
 
-    /// Where the head ends, or `nil` while that has not come; with the start line read where that has come.
+    /// Where the head ends, or `nil` while it is incomplete. The start line is judged as soon as it is complete.
     private mutating func end(
         in bytes: Span<UInt8>,
         limit: Int,
@@ -50,18 +51,18 @@ struct HeadAssembly<StartLine> {
     }
 }
 
-/// Finds where a head ends, over any number of pieces, looking at each byte once.
+/// Finds where a head ends, over any number of pieces, reading each byte once.
 ///
-/// It takes only CRLF for a line's end, and says so at once when it sees another: a peer that ends lines otherwise would
-/// never be heard to finish.
+/// It accepts only CRLF as the end of a line, and throws at once for any other: with other line ends, a head would
+/// never be complete.
 struct HeadScanner {
-    /// How many bytes have been looked at, up to the end or to the fault that was thrown.
+    /// How many bytes were read, up to the end or to the error that was thrown.
     private(set) var scanned = 0
     private var lineStart = 0
-    /// The end of the first line (behind its CRLF), once it is there.
+    /// Offset behind the CRLF of the first line, once that line is complete.
     private(set) var firstLineEnd: Int?
 
-    /// The number of bytes up to and with the empty line, or `nil` while it has not come.
+    /// The number of bytes up to and including the empty line, or `nil` while that has not arrived.
     mutating func end(in bytes: Span<UInt8>, limit: Int) throws(WireError) -> Int? {
         let available = min(bytes.count, limit)
         var index = self.scanned
@@ -101,7 +102,7 @@ package struct HeadLimits: Equatable, Sendable {
     /// The request target. A request line may have 64 bytes more.
     package var target: Int
 
-    /// All in bytes, but for `fields`.
+    /// All in bytes, except `fields`.
     package init(head: Int, field: Int, fields: Int, target: Int) {
         self.head = head
         self.field = field
@@ -109,34 +110,35 @@ package struct HeadLimits: Equatable, Sendable {
         self.target = target
     }
 
-    /// What callers may send unless the configuration says otherwise.
+    /// Limits for callers' requests, unless the configuration says otherwise.
     package static let request = HeadLimits(head: 32 << 10, field: 16 << 10, fields: 200, target: 8 << 10)
 
-    /// What is taken from an upstream.
+    /// Limits for upstreams' responses.
     package static let response = HeadLimits(head: 64 << 10, field: 64 << 10, fields: 200, target: 0)
 }
 
-/// The memory of a head's fields, for the next head of the same connection: most connections have one head at a time, so
-/// that it is nobody else's by then. Where it is, or where it was large, the next head takes new memory.
+/// The memory of a head's fields, reused for the next head of the same connection. Most connections have one head at a
+/// time, so by then nobody else holds that memory. If somebody does, or if the memory was large, the next head takes
+/// new memory.
 struct SpareFields {
     /// As many fields as most heads have.
     private static let usual = 12
-    /// What one head with more took is not kept while the connection waits.
+    /// The most capacity that is kept while the connection waits: one head with more fields must not hold its memory.
     private static let most = 32
 
     private var fields: [Field] = []
 
-    /// An empty list with room.
+    /// An empty list with reserved capacity.
     mutating func take() -> [Field] {
         var fields: [Field] = []
         swap(&fields, &self.fields)
-        // Keeps the memory where nobody else has it.
+        // Keeps the memory if nobody else holds it.
         fields.removeAll(keepingCapacity: true)
         fields.reserveCapacity(Self.usual)
         return fields
     }
 
-    /// Keeps the memory of a head that is given out now.
+    /// Keeps the memory of a head that is returned now.
     mutating func keep(_ fields: [Field]) {
         if fields.capacity <= Self.most { self.fields = fields }
     }
@@ -147,7 +149,7 @@ enum HTTPVersion {
     /// The minor version.
     ///
     /// - Throws: ``WireError/Code/versionUnsupported`` for another version of HTTP, ``WireError/Code/badRequest`` for
-    ///   what is no HTTP version.
+    ///   bytes that are no HTTP version.
     static func minor(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) -> UInt8 {
         guard range.count == 8,
             bytes[range.lower] == 0x48, bytes[range.lower + 1] == 0x54, bytes[range.lower + 2] == 0x54,

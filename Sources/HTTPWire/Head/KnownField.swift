@@ -1,36 +1,36 @@
 /// The fields that mean something to a gateway; all others pass unread.
 package enum KnownField: UInt8, CaseIterable, Sendable {
-    /// No field that is read here.
+    /// A field that is not read here.
     case other
-    /// No field that is read here either, under a name with `_`, which an upstream may read as `-`.
+    /// A field that is not read here, with `_` in its name, which an upstream may read as `-`.
     case underscored
-    /// What routes and frames a message.
+    /// Fields that route and frame a message.
     case host, contentLength, transferEncoding
-    /// What belongs to one connection or to the framing.
+    /// Fields that belong to one connection or to the framing.
     case connection, keepAlive, proxyConnection, te, trailer, upgrade, http2Settings
-    /// Credentials for a proxy, and what asks for them.
+    /// Credentials for a proxy, and the challenge that asks for them.
     case proxyAuthorization, proxyAuthenticate
-    /// What a caller proves itself with; `martlet` is any `Martlet-*`.
+    /// Fields that a caller authenticates with; `martlet` is any `Martlet-*`.
     case authorization, martlet
     /// `Expect`.
     case expect
-    /// What tells of the caller's address and of what it asked a proxy for; `xForwarded` is any other `X-Forwarded-*`.
+    /// Fields that tell the caller's address and what it asked a proxy for; `xForwarded` is any other `X-Forwarded-*`.
     case forwarded, xForwardedFor, xForwardedHost, xForwardedProto, xForwarded, xRealIP
-    /// What some upstreams take for the request's target.
+    /// Fields that some upstreams take for the request's target.
     case xOriginalURL, xRewriteURL
-    /// What some upstreams take for the request's method.
+    /// Fields that some upstreams take for the request's method.
     case xHTTPMethodOverride, xHTTPMethod, xMethodOverride
-    /// What a browser says of the page that a request comes from.
+    /// Fields by which a browser describes the page that a request comes from.
     case origin, secFetchSite
     /// Sessions.
     case cookie, setCookie
-    /// What points into the upstream.
+    /// Fields that point into the upstream.
     case location, contentLocation, operationLocation, link, refresh
-    /// What an upstream says of its own host, and a client would keep of the gateway's.
+    /// Fields in which an upstream speaks of its own host, and which a client would apply to the gateway's.
     case altSvc, strictTransportSecurity, publicKeyPins, publicKeyPinsReportOnly
     /// The challenges of a 401.
     case wwwAuthenticate
-    /// Nothing to us, but no `Connection` may name them.
+    /// Fields that pass, but that no `Connection` may name.
     case contentType, contentEncoding, via, date
 
     /// Recognizes a name by its length and bytes, without regard to case.
@@ -47,13 +47,14 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// What an upstream takes a name with `_` for that reads each as `-`, as many do behind CGI (RFC 3875 §4.1.18).
+    /// What a name with `_` means to an upstream that reads each `_` as `-`, as many do behind CGI (RFC 3875 §4.1.18).
     init(hyphenated name: ByteRange, in bytes: Span<UInt8>) {
         let read = bytes.hyphenated(name)
         self.init(ByteRange(0, read.count), in: read.span)
     }
 
-    /// In lower case; of any `Martlet-*` and `X-Forwarded-*` what they begin with, and empty for fields that are not known.
+    /// The name in lower case. For `Martlet-*` and `X-Forwarded-*` the common beginning; empty for fields that are not
+    /// known.
     package var name: StaticString {
         switch self {
         case .other, .underscored: ""
@@ -104,8 +105,8 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// The one field that a name of this length and first letter can be. By length first: a switch over both would compare
-    /// each of its rows.
+    /// The one field that a name of this length and first letter can be. The length comes first: a switch over both
+    /// would compare with each of its rows.
     private static func candidate(_ name: ByteRange, in bytes: Span<UInt8>) -> KnownField {
         let first = bytes[name.lower].lowercased
         return switch name.count {
@@ -175,10 +176,11 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
     }
 }
 
-// MARK: - What may become of them
+// MARK: - Rules for known fields
 
 extension KnownField {
-    /// Fields of one connection only (RFC 9110 §7.6.1): they never pass. `Trailer` is none of them: it tells of the message.
+    /// Whether the field belongs to one connection only (RFC 9110 §7.6.1) and never passes. `Trailer` does not: it
+    /// describes the message.
     var isHopByHop: Bool {
         switch self {
         case .connection, .keepAlive, .proxyConnection, .te, .upgrade, .http2Settings, .transferEncoding,
@@ -188,7 +190,7 @@ extension KnownField {
         }
     }
 
-    /// Fields that a `Connection` field must not be able to take away.
+    /// Whether no `Connection` field may remove the field.
     var isProtected: Bool {
         switch self {
         case .host, .contentLength, .transferEncoding, .authorization, .martlet, .expect, .contentType,
@@ -198,7 +200,7 @@ extension KnownField {
         }
     }
 
-    /// Fields of a request that the gateway sets, removes or decides by.
+    /// Whether the gateway sets, removes or reads the field in a request.
     var isRequestMatter: Bool {
         switch self {
         case .host, .contentLength, .transferEncoding, .connection, .keepAlive, .proxyConnection, .te, .trailer,
@@ -213,7 +215,7 @@ extension KnownField {
         }
     }
 
-    /// Fields whose values some upstreams take for the request's method.
+    /// Whether some upstreams take the field's value for the request's method.
     package var isMethodOverride: Bool {
         switch self {
         case .xHTTPMethodOverride, .xHTTPMethod, .xMethodOverride: true
@@ -221,7 +223,7 @@ extension KnownField {
         }
     }
 
-    /// Fields whose values may point into the upstream, so that callers could not follow them.
+    /// Whether the field's value may point into the upstream, so that callers could not follow it.
     var isTarget: Bool {
         switch self {
         case .location, .contentLocation, .operationLocation, .link, .refresh: true
@@ -229,7 +231,7 @@ extension KnownField {
         }
     }
 
-    /// Whether a response may have it for a caller.
+    /// Whether a response to a caller may have the field.
     func passesToCaller(withCookies: Bool) -> Bool {
         switch self {
         case .setCookie: withCookies
@@ -238,7 +240,7 @@ extension KnownField {
         }
     }
 
-    /// Whether a trailer of this name may go on: none that frames, routes or authenticates (RFC 9110 §6.5.1), nor any other
-    /// that a head must not have.
+    /// Whether a trailer of this name may be forwarded: none that frames, routes or authenticates (RFC 9110 §6.5.1),
+    /// nor any other that a head must not have.
     var passesAsTrailer: Bool { self == .other || self == .underscored }
 }

@@ -1,47 +1,49 @@
 package import NIOCore
 
-/// A request's head: its bytes and where everything stands in them. Made only by ``RequestHeadParser``, so whoever holds
-/// one holds a request that was judged whole.
+/// A request's head: its bytes and where everything stands in them. Made only by ``RequestHeadParser``, so each value
+/// was judged as a whole.
 package struct RequestHead: Sendable {
     /// The whole head with its final empty line; ranges count from its reader index.
     package let bytes: ByteBuffer
-    /// The known methods by name.
+    /// The method, if it is a known one; otherwise ``HTTPMethod/other``.
     package let method: HTTPMethod
     /// The method as it came.
     package let methodName: ByteRange
-    /// What is asked for, checked.
+    /// The request target, checked.
     package let target: RequestTarget
     /// 1 for HTTP/1.1, 0 for HTTP/1.0.
     package let minorVersion: UInt8
-    /// All fields in order, also those that don't go on.
+    /// All fields in order, including those that are not forwarded.
     package let fields: [Field]
     /// How the body that follows ends; never ``BodyFraming/untilClose``.
     package let body: BodyFraming
-    /// The host the request names, by `Host` or by an absolute target, with its port; empty where HTTP/1.0 names none.
+    /// The host that the request names, by `Host` or by an absolute target, with its port; empty if an HTTP/1.0 request
+    /// names none.
     package let host: ByteRange
     /// The caller keeps the connection open for another request.
     package let keepsAlive: Bool
     /// The caller waits for a 100 before it sends the body (RFC 9110 §10.1.1).
     package let expectsContinue: Bool
-    /// The caller would go over to WebSocket on this connection (RFC 6455 §4.1); any other upgrade is ignored.
+    /// The caller asks to switch this connection to WebSocket (RFC 6455 §4.1); any other upgrade is ignored.
     package let asksForWebSocket: Bool
     /// There is a `Cookie`.
     package let hasCookies: Bool
     /// There is a field that some upstreams take for the request's method; see ``KnownField/isMethodOverride``.
     package let overridesMethod: Bool
-    /// There is a name with `_`.
+    /// There is a field name with `_`.
     let hasUnderscores: Bool
 
-    /// To send it twice does no more than to send it once (RFC 9110 §9.2.2), also for an upstream that takes a field for its
-    /// method.
+    /// Whether sending it twice does no more than sending it once (RFC 9110 §9.2.2), also for an upstream that takes a
+    /// field for the request's method.
     package var isIdempotent: Bool { self.method.isIdempotent && !self.overridesMethod }
 
-    /// An upstream that takes a field for its method may send a body behind a head that has none here (RFC 9110 §9.3.2).
+    /// Whether an upstream that takes a field for the request's method may send a body where the response has none here
+    /// (RFC 9110 §9.3.2).
     package var mayMisleadItsAnswer: Bool { self.method == .head && self.overridesMethod }
 
     /// The host without its port.
     ///
-    /// - Parameter bytes: the head's own, which whoever asks has at hand.
+    /// - Parameter bytes: the head's own bytes, which the calling code has at hand.
     package func hostName(in bytes: Span<UInt8>) -> ByteRange { HostField.name(of: self.host, in: bytes) }
 }
 
@@ -50,7 +52,7 @@ package enum HTTPMethod: UInt8, Sendable {
     /// `other` is any further token, as ``RequestHead/methodName`` has it.
     case get, head, post, put, delete, options, patch, other
 
-    /// Whether sending the request twice means no more than sending it once (RFC 9110 §9.2.2).
+    /// Whether sending the request twice does no more than sending it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
         switch self {
         case .get, .head, .put, .delete, .options: true
@@ -58,14 +60,14 @@ package enum HTTPMethod: UInt8, Sendable {
         }
     }
 
-    /// Whether `range` names a method that anybody may use: `TRACE` would have the upstream send the token back.
+    /// Whether `range` names a method that callers may use. `TRACE` would have the upstream send the token back.
     package static func isServed(_ range: ByteRange, in bytes: Span<UInt8>) -> Bool {
         for position in range.lower..<range.upper where !bytes[position].isToken { return false }
         return !range.isEmpty && !bytes.matches(range, "trace") && !bytes.matches(range, "connect")
     }
 
     /// - Throws: ``WireError/Code/methodNotAllowed`` for `TRACE` and `CONNECT`, ``WireError/Code/badRequest`` for a
-    ///   known method in other than upper case, which some upstream would take for the known one.
+    ///   known method that is not in upper case, which some upstreams would take for the known one.
     init(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
         let (method, text): (HTTPMethod, StaticString) =
             switch (range.count, bytes[range.lower].lowercased) {
@@ -101,9 +103,9 @@ extension UInt8 {
     fileprivate var uppercased: UInt8 { self &- 0x61 < 26 ? self & 0xDF : self }
 }
 
-/// What `Upgrade` says of WebSocket (RFC 6455 §4), the one protocol that connections may go over to here.
+/// Reads `Upgrade` for WebSocket (RFC 6455 §4), the one protocol that connections may switch to here.
 enum WebSocketUpgrade {
-    /// A request offers it, among others or alone. The others are not passed on.
+    /// Whether a request offers WebSocket, among others or alone. The others are not forwarded.
     static func isOffered(by fields: [Field], in bytes: Span<UInt8>) -> Bool {
         for field in fields where field.known == .upgrade {
             var protocols = ListMembers(of: field.value)
@@ -114,7 +116,7 @@ enum WebSocketUpgrade {
         return false
     }
 
-    /// An answer takes it up, and nothing else: one could not tell then what the bytes behind it are.
+    /// Whether a response accepts WebSocket, and nothing else: otherwise we can't tell what the bytes after it are.
     static func isTaken(by fields: [Field], in bytes: Span<UInt8>) -> Bool {
         var isTaken = false
         for field in fields where field.known == .upgrade {

@@ -1,14 +1,15 @@
 package import NIOCore
 
-/// Takes request heads off a byte stream (RFC 9112 §2–3), each judged whole before anything is done about it.
+/// Takes request heads from a byte stream (RFC 9112 §2–3). Each head is judged as a whole before anything is done with
+/// it.
 ///
-/// One per connection. Memory is bounded by the limits; each byte is looked at a fixed number of times, however small the
-/// pieces it comes in.
+/// One per connection. Memory is bounded by the limits. Each byte is read a fixed number of times, however small the
+/// pieces are in which the head arrives.
 package struct RequestHeadParser {
     private let limits: HeadLimits
     private var assembly = HeadAssembly<RequestLine>()
     private var spare = SpareFields()
-    /// The empty line before this request has come.
+    /// The empty line before this request was skipped.
     private var hasSkippedLine = false
 
     /// - Parameter limits: of each head.
@@ -19,9 +20,9 @@ package struct RequestHeadParser {
     /// Whether part of a head has come.
     package var hasBegun: Bool { self.assembly.scanner.scanned > 0 }
 
-    /// Takes one head from the front of `buffer`, or returns `nil` while it is not whole.
+    /// Takes one head from the front of `buffer`, or returns `nil` while the head is incomplete.
     ///
-    /// - Throws: what is wrong, as soon as it can be told; the connection must close then.
+    /// - Throws: what is wrong, as soon as that is certain; the connection must close then.
     package mutating func next(_ buffer: inout ByteBuffer) throws(WireError) -> RequestHead? {
         guard self.hasBegun || self.skipEmptyLine(&buffer) else { return nil }
         let limits = self.limits
@@ -38,7 +39,7 @@ package struct RequestHeadParser {
         return try self.parse(head.bytes, head.line)
     }
 
-    /// Forgives one empty line before a request (RFC 9112 §2.2). Returns whether there is something to look at.
+    /// Skips one empty line before a request (RFC 9112 §2.2). Returns whether there are bytes to read.
     private mutating func skipEmptyLine(_ buffer: inout ByteBuffer) -> Bool {
         if !self.hasSkippedLine, buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == .carriageReturn {
             guard buffer.readableBytes > 1 else { return false }
@@ -50,7 +51,8 @@ package struct RequestHeadParser {
         return buffer.readableBytes > 0
     }
 
-    /// Whether the bytes begin a TLS handshake (RFC 8446 §5.1), of whose random ones any may break a rule by its name.
+    /// Whether the bytes begin a TLS handshake (RFC 8446 §5.1). Its random bytes may break any rule, so the name of
+    /// that rule would mislead.
     private static func isTLS(_ buffer: ByteBuffer) -> Bool {
         buffer.getInteger(at: buffer.readerIndex, as: UInt16.self) == 0x1603
     }
@@ -64,18 +66,18 @@ package struct RequestHeadParser {
         var methodName: ByteRange
         var target: ByteRange
         var minorVersion: UInt8
-        /// Behind its CRLF.
+        /// Offset behind its CRLF.
         var end: Int
     }
 
-    /// Judges the request line once it is there, or as soon as it is too long to end well.
+    /// Judges the request line once it is complete, or as soon as it is too long.
     private static func judgeLine(
         _ bytes: Span<UInt8>,
         _ scanner: HeadScanner,
         _ limits: HeadLimits
     ) throws(WireError) -> RequestLine? {
         guard let end = scanner.firstLineEnd else {
-            // Of a line that may still end in time, its CR can have come.
+            // The CR of a line within the limit may be here already.
             guard scanner.scanned <= limits.requestLine + 1 else {
                 throw WireError(.targetTooLong, "the request line is too long")
             }
@@ -153,11 +155,11 @@ package struct RequestHeadParser {
 }
 
 extension HeadLimits {
-    /// The longest target with a method and a version before and behind it.
+    /// The longest target, with room for a method and a version.
     fileprivate var requestLine: Int { self.target + 64 }
 }
 
-/// What the fields of a request mean together: host, expectation, and which of them stay here.
+/// What the fields of a request mean together: host, expectation, and which fields are not forwarded.
 struct RequestFields {
     private(set) var host = ByteRange.empty
     private(set) var expectsContinue = false
@@ -165,10 +167,10 @@ struct RequestFields {
     private(set) var overridesMethod = false
     private(set) var hasUnderscores = false
 
-    /// Marks as stripped what never goes upstream as it came: the caller's credentials, `Martlet-*`, `Host`, `Expect`, what
-    /// tells of the caller's address or of another target.
+    /// Marks as stripped the fields that never go upstream as they came: the caller's credentials, `Martlet-*`, `Host`,
+    /// `Expect`, and fields that tell the caller's address or name another target.
     ///
-    /// - Throws: ``WireError/Code/badRequest`` where the host is missing, doubled or malformed, or where credentials are
+    /// - Throws: ``WireError/Code/badRequest`` if the host is missing, doubled or malformed, or if credentials are
     ///   doubled; ``WireError/Code/expectationFailed`` for an unknown expectation.
     init(
         _ fields: inout [Field],
@@ -219,7 +221,7 @@ struct RequestFields {
         }
         guard hasHost || minorVersion == 0 else { throw .bad("no Host") }
         if let authority = target.authority {
-            // `Host` says nothing beside it (RFC 9112 §3.2.2).
+            // `Host` does not count if the target has an authority (RFC 9112 §3.2.2).
             try HostField.check(authority, in: bytes)
             self.host = authority
         }

@@ -1,14 +1,15 @@
-/// The request target (RFC 9112 §3.2), checked so that no upstream can read another path from it than the routes here.
+/// The request target (RFC 9112 §3.2), checked so that no upstream can read another path from it than the routes here
+/// do.
 package struct RequestTarget: Equatable, Sendable {
     /// The path as it came, beginning with `/`; empty for `*` and for an absolute form without a path.
     package let path: ByteRange
     /// From `?` on, or empty.
     package let query: ByteRange
-    /// Of the absolute form.
+    /// The authority of an absolute form; `nil` for any other form.
     package let authority: ByteRange?
     /// `OPTIONS *`.
     package let isAsterisk: Bool
-    /// Whether a percent sign stands in the path, so that comparing segments means decoding them.
+    /// Whether the path holds a percent sign, so that segments must be decoded to be compared.
     package let isEncoded: Bool
 
     init(_ range: ByteRange, method: HTTPMethod, in bytes: Span<UInt8>) throws(WireError) {
@@ -68,10 +69,10 @@ package struct RequestTarget: Equatable, Sendable {
     }
 }
 
-/// Refuses paths that two readers may take for different ones: RFC 3986 §6 leaves room, attackers use it.
+/// Refuses paths that two readers may take for different ones: RFC 3986 §6 leaves room for that, and attackers use it.
 enum PathCheck {
-    /// Looks at each segment raw and decoded once; `%2F` and `%5C` don't separate segments, but must not hide a dot
-    /// segment for an upstream that decodes before it splits.
+    /// Checks each segment raw and decoded once. `%2F` and `%5C` don't separate segments, but they must not hide a dot
+    /// segment: an upstream may decode before it splits.
     static func check(_ path: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
         var piece = Piece()
         var segmentIsEmpty = true
@@ -105,12 +106,12 @@ enum PathCheck {
         try piece.end()
     }
 
-    /// What stands between two separators, as far as it matters: is it `.` or `..` before any `;`?
+    /// The text between two separators, reduced to what matters: whether it is `.` or `..` before any `;`.
     private struct Piece {
         private var dots = 0
         private var others = 0
         private var inParameters = false
-        /// The byte before, when it was decoded, to see overlong UTF-8.
+        /// The previous byte if it was decoded, to recognize overlong UTF-8.
         private var lead: UInt8 = 0
 
         mutating func take(_ byte: UInt8) {

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// An answer's head: its bytes and where everything stands in them. Made only by ``ResponseHeadParser``.
+/// A response's head: its bytes and where everything stands in them. Made only by ``ResponseHeadParser``.
 package struct ResponseHead: Sendable {
     /// The whole head with its final empty line; ranges count from its reader index.
     package let bytes: ByteBuffer
@@ -8,17 +8,17 @@ package struct ResponseHead: Sendable {
     package let minorVersion: UInt8
     /// 100 to 999.
     package let status: Int
-    /// From behind `HTTP/1.x ` to the end of the line with its CRLF: code and reason.
+    /// Code and reason: from behind `HTTP/1.x ` to the end of the line with its CRLF.
     package let statusLine: ByteRange
-    /// All fields in order, also those that don't go on.
+    /// All fields in order, including those that are not forwarded.
     package let fields: [Field]
-    /// How the body that follows ends; ``BodyFraming/none`` for an answer to HEAD, 1xx, 204 and 304.
+    /// How the body that follows ends; ``BodyFraming/none`` for a response to HEAD, 1xx, 204 and 304.
     package let body: BodyFraming
-    /// What `Content-Length` says of an answer that has no body here (HEAD, 304): it passes.
+    /// `Content-Length` of a response that has no body here (HEAD, 304); it is forwarded.
     package let describedLength: Int?
-    /// The connection serves another request after this one.
+    /// Whether the connection serves another request after this one.
     package let keepsAlive: Bool
-    /// A 101 that goes over to WebSocket: what follows is HTTP no more.
+    /// A 101 that switches to WebSocket: the bytes that follow are not HTTP.
     package let switchesToWebSocket: Bool
 
     /// 1xx: another head follows.
@@ -26,14 +26,14 @@ package struct ResponseHead: Sendable {
 }
 
 extension ResponseHead {
-    /// There is a `Set-Cookie`.
+    /// Whether there is a `Set-Cookie`.
     package var setsCookies: Bool {
         self.fields.contains { if case .setCookie = $0.known { true } else { false } }
     }
 }
 
 extension ResponseHead {
-    /// The body is `application/json`, whatever its parameters, and not compressed.
+    /// Whether the body is `application/json`, with any parameters, and not compressed.
     package var isPlainJSON: Bool {
         let bytes = self.bytes.readableBytesUInt8Span
         var types = 0
@@ -56,7 +56,7 @@ extension ResponseHead {
 
 extension ResponseHead {
     /// How long the upstream keeps the connection without a request, in seconds: `Keep-Alive: timeout=N` (RFC 2068
-    /// §19.7.1); the least where it says so more than once, `nil` where it does not.
+    /// §19.7.1). The least of several values; `nil` if there is none.
     package var keepAliveTimeout: Int? {
         var least: Int?
         for field in self.fields where field.known == .keepAlive {
@@ -81,34 +81,34 @@ extension ResponseHead {
         var seconds = 0
         for position in digits.lower..<digits.upper {
             guard bytes[position].isDigit else { return nil }
-            // A day is as good as for ever.
+            // A day is as good as forever.
             seconds = min(seconds * 10 + Int(bytes[position] & 0x0F), 86_400)
         }
         return seconds
     }
 }
 
-/// Takes answer heads off a byte stream (RFC 9112 §4), as strictly as requests: what is wrong here is not passed on.
+/// Takes response heads from a byte stream (RFC 9112 §4), as strictly as requests: a malformed head is not forwarded.
 package struct ResponseHeadParser {
     private let limits: HeadLimits
     private var assembly = HeadAssembly<StatusLine>()
     private var spare = SpareFields()
 
-    /// - Parameter limits: of each head; the one for targets means nothing here.
+    /// - Parameter limits: of each head; the limit for targets means nothing here.
     package init(limits: HeadLimits = .response) {
         self.limits = limits
     }
 
-    /// Takes one head from the front of `buffer`, or returns `nil` while it is not whole.
+    /// Takes one head from the front of `buffer`, or returns `nil` while the head is incomplete.
     ///
-    /// - Parameter method: of the request it answers: an answer to HEAD has no body, whatever its fields say.
-    /// - Throws: what is wrong, as soon as it can be told; the connection must be thrown away then.
+    /// - Parameter method: of the request: a response to HEAD has no body, whatever its fields say.
+    /// - Throws: what is wrong, as soon as that is certain; the connection must be discarded then.
     package mutating func next(
         _ buffer: inout ByteBuffer,
         answering method: HTTPMethod
     ) throws(WireError) -> ResponseHead? {
         let head = try self.assembly.take(&buffer, limit: self.limits.head) { bytes, scanner throws(WireError) in
-            // What speaks no HTTP is not listened to for longer.
+            // A peer that speaks no HTTP is refused at its first line.
             guard let end = scanner.firstLineEnd else { return nil }
             return try Self.statusLine(bytes, end: end)
         }
@@ -119,7 +119,7 @@ package struct ResponseHeadParser {
     private struct StatusLine {
         var minorVersion: UInt8
         var status: Int
-        /// Behind its CRLF.
+        /// Offset behind its CRLF.
         var end: Int
     }
 
@@ -134,7 +134,8 @@ package struct ResponseHeadParser {
             throw WireError(.statusCode)
         }
         let status = Int(bytes[9] & 0x0F) * 100 + Int(bytes[10] & 0x0F) * 10 + Int(bytes[11] & 0x0F)
-        // From 600 on no status means anything (RFC 9110 §15), but some servers have their own: it is the caller's to read.
+        // A status from 600 on means nothing (RFC 9110 §15), but some servers have their own: the caller may interpret
+        // it.
         guard status >= 100 else { throw WireError(.statusCode) }
         return StatusLine(minorVersion: minorVersion, status: status, end: end)
     }
@@ -173,7 +174,8 @@ package struct ResponseHeadParser {
         {
             describedLength = length
         }
-        // What says that it has a body where there is none may send one: it would be the next request's answer.
+        // A response that declares a body where there is none may send one, and that would be taken for the next
+        // response.
         let mayHaveMore = status == 204 && declared != nil && declared != .length(0)
         return ResponseHead(
             bytes: buffer,

@@ -1,17 +1,19 @@
 package import NIOCore
 
-/// Writes an upstream's answer head for a caller: fields of the connection go, the rest passes byte for byte.
+/// Writes the head of an upstream's response for a caller: fields of the connection are dropped, the rest passes byte
+/// for byte.
 package enum CallerResponse {
-    /// The head that goes to the caller, complete with its empty line. One that goes over to WebSocket says so anew.
+    /// The head for the caller, complete with its empty line. A response that switches to WebSocket gets its own
+    /// `Connection` and `Upgrade` lines.
     ///
     /// - Parameters:
-    ///   - framing: of the body as it will be sent to this caller.
+    ///   - framing: how the body will be sent to this caller.
     ///   - close: adds `Connection: close`.
     ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0.
     ///   - extra: whole lines to add, each with its CRLF.
-    ///   - targets: where targets in the upstream come back to; `nil` leaves them as they are.
+    ///   - targets: maps targets in the upstream to the gateway; `nil` leaves them as they are.
     ///   - passesCookies: lets `Set-Cookie` through.
-    ///   - buffer: whose memory to use, where nobody else holds it; what it holds is lost.
+    ///   - buffer: memory to reuse if nobody else holds it; its contents are lost.
     package static func head(
         of answer: ResponseHead,
         framing: BodyFraming,
@@ -53,7 +55,7 @@ package enum CallerResponse {
         return head
     }
 
-    /// The end of a chunked body with the trailers that may pass: none that frames, routes or authenticates.
+    /// The last chunk of a chunked body, with the trailers that may pass: none that frames, routes or authenticates.
     package static func lastChunk(_ trailers: Trailers?) -> ByteBuffer {
         .lastChunk(trailers) { _, _ in true }
     }
@@ -81,7 +83,7 @@ extension ByteBuffer {
 }
 
 extension HeadWriter {
-    /// Copies the lines that credential, each with its targets mapped where there are any to map.
+    /// Copies the lines of the fields that `passes` lets through. Targets in them are mapped.
     fileprivate mutating func writeMapped(
         _ fields: [Field],
         of source: Span<UInt8>,
@@ -100,7 +102,7 @@ extension HeadWriter {
         }
     }
 
-    /// Copies the lines that credential as they stand, neighbours in one run.
+    /// Copies the lines of the fields that `passes` lets through as they are, neighbouring lines in one run.
     mutating func writePassing(_ fields: [Field], of source: Span<UInt8>, where passes: (Field) -> Bool) {
         var runStart = 0
         var runEnd = 0
@@ -121,12 +123,12 @@ extension Field {
     }
 }
 
-/// Writes a head, piece by piece, into memory that was reserved for it: whether that is somebody else's too is looked at
-/// once, and not for each piece as a `ByteBuffer` does.
+/// Writes a head, piece by piece, into memory that was reserved for it. Whether another owner shares that memory is
+/// checked once, and not for each piece as a `ByteBuffer` does.
 @safe struct HeadWriter: ~Copyable {
     private let memory: UnsafeMutableRawBufferPointer
     private let room: Int
-    /// In bytes, with what had no room any more.
+    /// Length in bytes, including bytes that did not fit.
     fileprivate private(set) var count = 0
 
     fileprivate init(into memory: UnsafeMutableRawBufferPointer) {
@@ -168,11 +170,11 @@ extension Field {
 }
 
 extension ByteBuffer {
-    /// Puts what `body` writes behind what is there.
+    /// Appends what `body` writes.
     ///
     /// - Parameters:
-    ///   - estimate: how long it will be, in bytes.
-    ///   - body: writes the same each time: where the estimate is too small it is called again, with the room it needs.
+    ///   - estimate: the expected length, in bytes.
+    ///   - body: writes the same each time. If the estimate is too small, it is called again with enough room.
     mutating func writeHead(estimate: Int, _ body: (inout HeadWriter) -> Void) {
         var room = estimate
         var isWritten = false

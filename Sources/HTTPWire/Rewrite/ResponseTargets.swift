@@ -1,28 +1,28 @@
-/// Where the targets that an upstream names in its answers come back to: what points below the route's upstream is put
-/// below the route's prefix, as a path, so that a caller that follows it comes through the gateway again.
+/// Maps the targets in an upstream's responses back to the gateway. A target below the route's upstream becomes a path
+/// below the route's prefix, so that a caller that follows it comes through the gateway again.
 ///
-/// Everything else stays byte for byte: other hosts, other paths, relative targets, and targets with dot segments, which
-/// might lead out of the prefix, or with `\` or a tab, which a browser takes for a slash or for nothing.
+/// Everything else stays byte for byte: other hosts, other paths, relative targets, and targets with dot segments,
+/// which might lead out of the prefix, or with `\` or a tab, which a browser takes for a slash or ignores.
 ///
-/// An object, since each answer takes hold of it, and its parts are many.
+/// A class, since each response retains it, and copying a struct would retain each of its parts.
 package final class ResponseTargets: Sendable {
     /// `http` or `https`, in lower case.
     private let scheme: [UInt8]
-    /// Host, and port where it is not the scheme's, in lower case.
+    /// Host, and port if it is not the scheme's, in lower case.
     private let authority: [UInt8]
-    /// The port that may stand behind the host although it is the scheme's.
+    /// The scheme's own port, which may stand behind the host too.
     private let standardPort: [UInt8]
-    /// What a path at the upstream begins with, ending with `/`.
+    /// The beginning of a path at the upstream, with `/` at its end.
     private let path: [UInt8]
-    /// What stands there for the caller, ending with `/`.
+    /// What the caller gets in its place, with `/` at its end.
     private let prefix: [UInt8]
 
     /// - Parameters:
     ///   - scheme: of the upstream, `http` or `https`.
-    ///   - authority: of the upstream, with its port where that is not the scheme's.
+    ///   - authority: of the upstream, with its port if that is not the scheme's.
     ///   - upstreamPath: beginning and ending with `/`.
     ///   - prefix: the route's path as it stands in a URL, beginning and ending with `/`.
-    ///   - strip: the upstream's path stands in the prefix's place; else in front of it.
+    ///   - strip: whether the upstream's path replaces the prefix; otherwise it stands in front of the prefix.
     package init(scheme: String, authority: String, upstreamPath: String, prefix: String, strip: Bool) {
         self.scheme = Array(scheme.lowercased().utf8)
         self.authority = Array(authority.lowercased().utf8)
@@ -31,7 +31,7 @@ package final class ResponseTargets: Sendable {
         self.prefix = Array(prefix.utf8)
     }
 
-    /// The value of a field that ``KnownField/isTarget`` as the caller gets it, or `nil` where it stays.
+    /// The value that the caller gets for a field that ``KnownField/isTarget``, or `nil` if the value stays.
     func mapped(_ field: Field, in bytes: Span<UInt8>) -> [UInt8]? {
         switch field.known {
         case .link: self.mappedLink(field.value, in: bytes)
@@ -40,8 +40,8 @@ package final class ResponseTargets: Sendable {
         }
     }
 
-    /// Seconds, and behind them a target, as browsers read it: `5; url=/x`, `5,URL='/x'`, `5 /x` (WHATWG HTML §4.2.5.3,
-    /// shared declarative refresh steps).
+    /// Maps seconds followed by a target, as browsers read them: `5; url=/x`, `5,URL='/x'`, `5 /x` (WHATWG HTML
+    /// §4.2.5.3, shared declarative refresh steps).
     private func mappedRefresh(_ range: ByteRange, in bytes: Span<UInt8>) -> [UInt8]? {
         var start = range.lower
         while start < range.upper, bytes[start].isDigit || bytes[start] == .dot { start += 1 }
@@ -69,12 +69,12 @@ package final class ResponseTargets: Sendable {
         }
     }
 
-    /// A list of `<target>; parameters` (RFC 8288 §3), each target mapped. Parameters stay, `anchor` too.
+    /// Maps each target in a list of `<target>; parameters` (RFC 8288 §3). Parameters stay, `anchor` too.
     private func mappedLink(_ range: ByteRange, in bytes: Span<UInt8>) -> [UInt8]? {
-        // Grown in place: a field may name thousands.
+        // Grown in place: a field may name thousands of targets.
         var mapped: [UInt8] = []
         var hasMapped = false
-        /// Up to where `mapped` says what stands in the field.
+        /// The position in the field up to which `mapped` is complete.
         var copied = range.lower
         var position = range.lower
         while position < range.upper {
@@ -121,7 +121,7 @@ package final class ResponseTargets: Sendable {
         return self.prefix + bytes.copy(rest, range.upper)
     }
 
-    /// Where the path of a target at the upstream begins, or `nil` where it is another server's, or relative.
+    /// Where the path of a target at the upstream begins; `nil` if the target is relative, or on another server.
     private func pathStart(of range: ByteRange, in bytes: Span<UInt8>) -> Int? {
         guard !range.isEmpty else { return nil }
         var position = range.lower
@@ -165,7 +165,8 @@ extension Span<UInt8> {
         return position
     }
 
-    /// Behind the quote that ends the string which begins at `start` (RFC 9110 §5.6.4), or `end` where none does.
+    /// The position behind the quote that ends the string beginning at `start` (RFC 9110 §5.6.4), or `end` if none
+    /// does.
     fileprivate func endOfQuotedString(from start: Int, upTo end: Int) -> Int {
         var position = start + 1
         while position < end {
@@ -175,7 +176,7 @@ extension Span<UInt8> {
         return end
     }
 
-    /// Whether a path that goes on at `start` holds what some readers take for a slash, or leave out.
+    /// Whether the path from `start` on holds a byte that some readers take for a slash, or leave out.
     fileprivate func hasAmbiguity(from start: Int, upTo end: Int) -> Bool {
         var position = start
         while position < end, self[position] != .question, self[position] != 0x23 {
@@ -185,7 +186,7 @@ extension Span<UInt8> {
         return false
     }
 
-    /// Whether a path that goes on at `start` has a segment `.` or `..`, percent-encoded or not.
+    /// Whether the path from `start` on has a segment `.` or `..`, percent-encoded or not.
     fileprivate func hasDotSegment(from start: Int, upTo end: Int) -> Bool {
         var position = start
         var dots = 0

@@ -1,35 +1,36 @@
 package import NIOCore
 
-/// What a route changes of each request head, prepared once: it holds no secret. An object, since each request takes hold of
-/// it, and its parts are many.
+/// What a route changes in each request head, prepared once. It holds no secret. A class, since each request retains
+/// it, and copying a struct would retain each of its parts.
 package final class UpstreamRequest: Sendable {
     /// The upstream's path, beginning and ending with `/`.
     private let path: [UInt8]
-    /// The same without the last `/`: a path follows that begins with one.
+    /// ``path`` without the last `/`, to precede a path that begins with one.
     private let base: [UInt8]
     /// The `Host` line with its CRLF.
     private let host: [UInt8]
     /// The route adds `Via`.
     private let via: Bool
-    /// Name of the injected field in lower case, where it is not `authorization`, which never passes anyway.
+    /// Name of the injected field in lower case; `nil` for `authorization`, which never passes anyway.
     private let injectedName: [UInt8]?
-    /// The same with `-` for each `_`, where it has any: an upstream may take the one for the other.
+    /// The injected field's name with `-` for each `_`, if it has any: an upstream may take one name for the other.
     private let injectedTwin: [UInt8]?
-    /// Answers are looked at: they must not come compressed.
+    /// Responses are inspected, so they must not come compressed.
     private let asksForIdentity: Bool
     /// The caller's `Cookie` passes.
     private let passesCookies: Bool
-    /// What the caller says of its own callers is kept, and extended by the caller's address.
+    /// The caller's forwarding fields are kept, and extended by the caller's address.
     package let appendsForwarded: Bool
 
     /// - Parameters:
     ///   - path: of the upstream, beginning and ending with `/`.
-    ///   - host: of the upstream, with its port where that is not the scheme's.
+    ///   - host: of the upstream, with its port if that is not the scheme's.
     ///   - via: adds `Via: 1.1 martlet` (RFC 9110 §7.6.3).
     ///   - injectedName: the name of the field that will carry the token.
-    ///   - asksForIdentity: puts `Accept-Encoding: identity` in place of the caller's (RFC 9110 §12.5.3).
+    ///   - asksForIdentity: replaces the caller's `Accept-Encoding` with `identity` (RFC 9110 §12.5.3).
     ///   - passesCookies: lets the caller's `Cookie` through.
-    ///   - appendsForwarded: keeps and extends `Forwarded` (RFC 7239) and its older kin, which are dropped else.
+    ///   - appendsForwarded: keeps and extends `Forwarded` (RFC 7239) and the older `X-Forwarded-*`, which are dropped
+    ///     otherwise.
     package init(
         path: String,
         host: String,
@@ -52,17 +53,18 @@ package final class UpstreamRequest: Sendable {
         self.injectedTwin = twin == name ? nil : twin
     }
 
-    /// The head that goes upstream, complete but for what the caller of this adds: the injected line and the empty line.
+    /// The head that goes upstream, complete except for the injected line and the empty line, which the calling code
+    /// adds.
     ///
-    /// Lines that credential are copied as they stand, in runs.
+    /// Lines that pass are copied as they are, in runs.
     /// - Parameters:
-    ///   - prefix: how many bytes of the request's path the upstream's path replaces; 0 keeps the path, and the
-    ///     upstream's stands in front of it (`strip: false`).
-    ///   - framing: of the body as it will be sent; a request has none that ends with the connection.
+    ///   - prefix: how many bytes of the request's path the upstream's path replaces; 0 keeps the path, and puts the
+    ///     upstream's path in front of it (`strip: false`).
+    ///   - framing: how the body will be sent; a request's body can't end with the connection.
     ///   - expects: adds `Expect: 100-continue` (RFC 9110 §10.1.1).
-    ///   - hop: the caller, where this ``appendsForwarded``.
-    ///   - spare: room to leave for the injected line, in bytes.
-    ///   - buffer: whose memory to use, where nobody else holds it; what it holds is lost.
+    ///   - hop: the caller, if this ``appendsForwarded``.
+    ///   - spare: bytes to leave free for the injected line.
+    ///   - buffer: memory to reuse if nobody else holds it; its contents are lost.
     package func head(
         for request: RequestHead,
         replacing prefix: Int,
@@ -84,7 +86,7 @@ package final class UpstreamRequest: Sendable {
             head.write(self.host)
             head.writePassing(request.fields, of: source) { !$0.isStripped && !self.isReplaced($0, in: source) }
             if self.appendsForwarded, let hop { head.writeForwarding(of: request, in: source, behind: hop) }
-            // Behind the caller's own: the order of Via is the order of the way (RFC 9110 §7.6.3).
+            // Behind the caller's own Via: the lines are in the order of the hops (RFC 9110 §7.6.3).
             if self.via { head.write("Via: 1.1 martlet\r\n") }
             if self.asksForIdentity { head.write("Accept-Encoding: identity\r\n") }
             if expects { head.write("Expect: 100-continue\r\n") }
@@ -94,8 +96,8 @@ package final class UpstreamRequest: Sendable {
         return head
     }
 
-    /// The end of a chunked body with the trailers that may go upstream: none that frames, routes or authenticates, none
-    /// that is written here, and none that an upstream may take for such a one.
+    /// The last chunk of a chunked body, with the trailers that may go upstream: none that frames, routes or
+    /// authenticates, none that is written here, and none that an upstream may mistake for one of these.
     package func lastChunk(_ trailers: Trailers?) -> ByteBuffer {
         .lastChunk(trailers) { field, source in
             guard !self.isReplaced(field, in: source) else { return false }
@@ -105,14 +107,14 @@ package final class UpstreamRequest: Sendable {
         }
     }
 
-    /// Whether a request has a field that the upstream may take for one that is written here, since it reads `_` as `-`.
+    /// Whether an upstream that reads `_` as `-` may mistake a field of the request for one that is written here.
     package func isMistakable(_ request: RequestHead) -> Bool {
         guard request.hasUnderscores else { return false }
         let bytes = request.bytes.readableBytesUInt8Span
         return request.fields.contains { $0.known == .underscored && self.isLookalike($0, in: bytes) }
     }
 
-    /// - Parameter field: whose name has `_`. One of the injected field's very name is replaced, as any other is.
+    /// - Parameter field: has a name with `_`. A field with exactly the injected name is replaced, like any other.
     private func isLookalike(_ field: Field, in bytes: Span<UInt8>) -> Bool {
         let read = bytes.hyphenated(field.name)
         if self.asksForIdentity, read == Array("accept-encoding".utf8) { return true }
@@ -133,7 +135,7 @@ package final class UpstreamRequest: Sendable {
         head.write(target.query, of: source)
     }
 
-    /// It does not pass this route, or another line is written in its place.
+    /// Whether the field does not pass this route, or another line is written in its place.
     private func isReplaced(_ field: Field, in source: Span<UInt8>) -> Bool {
         if field.known == .cookie, !self.passesCookies { return true }
         if self.asksForIdentity, source.matches(field.name, "accept-encoding") { return true }
@@ -158,19 +160,19 @@ extension HeadWriter {
     }
 }
 
-/// The last step of a request's way to the gateway, as `Forwarded` (RFC 7239) and the older `X-Forwarded-*` tell of it.
+/// The last hop of a request before the gateway, as `Forwarded` (RFC 7239) and the older `X-Forwarded-*` describe it.
 package struct ForwardingHop: Sendable {
     /// For `X-Forwarded-For`.
     fileprivate let address: [UInt8]
-    /// For `Forwarded`: a node, in quotes where it is no token (RFC 7239 §6).
+    /// For `Forwarded`: a node, in quotes if it is not a token (RFC 7239 §6).
     fileprivate let node: [UInt8]
     fileprivate let scheme: StaticString
 
     /// - Parameters:
-    ///   - address: the caller's IP address, without brackets; `nil` for one that has none, over a Unix socket.
-    ///   - isEncrypted: it has come over TLS.
+    ///   - address: the caller's IP address, without brackets; `nil` over a Unix socket, where a caller has none.
+    ///   - isEncrypted: the request has come over TLS.
     package init(address: String?, isEncrypted: Bool) {
-        // An IPv4 caller of a listener for both families.
+        // An IPv4 caller of a listener for both families has such an address.
         let isMapped = address?.lowercased().hasPrefix("::ffff:") == true && address?.contains(".") == true
         let known = (isMapped ? address.map { String($0.dropFirst(7)) } : address) ?? "unknown"
         self.address = Array(known.utf8)
@@ -180,8 +182,8 @@ package struct ForwardingHop: Sendable {
 }
 
 extension HeadWriter {
-    /// What the caller says of the request's way, each list with one member more, whatever `Connection` would have taken
-    /// away. What comes on several lines leaves on one: many an upstream looks at one line only.
+    /// Writes the forwarding fields: each of the caller's lists with one more member, even if `Connection` names the
+    /// field. Several lines of one list become one line, since many upstreams read one line only.
     mutating func writeForwarding(of request: RequestHead, in source: Span<UInt8>, behind hop: ForwardingHop) {
         self.writeList("X-Forwarded-For: ", .xForwardedFor, of: request, in: source) { $0.write(hop.address) }
         self.writeList("X-Forwarded-Proto: ", .xForwardedProto, of: request, in: source) { $0.write(hop.scheme) }
@@ -194,7 +196,7 @@ extension HeadWriter {
             line.write("for=")
             line.write(hop.node)
             if !request.host.isEmpty {
-                // It holds no quote.
+                // A host holds no quote.
                 line.write(";host=\"")
                 line.write(request.host, of: source)
                 line.write("\"")
@@ -213,7 +215,7 @@ extension HeadWriter {
     ) {
         self.write(name)
         for field in request.fields where field.known == known && !field.value.isEmpty {
-            // An open quote would swallow the member that is to be told from the caller's own.
+            // An open quote would swallow the gateway's own member, which must be told from the caller's.
             guard source.closesQuotes(in: field.value) else { continue }
             self.write(field.value, of: source)
             self.write(", ")
@@ -224,7 +226,7 @@ extension HeadWriter {
 }
 
 extension Span<UInt8> {
-    /// Whether each quoted string in `range` ends there (RFC 9110 §5.6.4).
+    /// Whether each quoted string that begins in `range` ends there (RFC 9110 §5.6.4).
     fileprivate func closesQuotes(in range: ByteRange) -> Bool {
         var isQuoted = false
         var position = range.lower

@@ -2,25 +2,25 @@ import HTTPWire
 import Listening
 import NIOCore
 
-/// Somebody who may use the gateway, proven for one request. Only ``CallerTable/authenticate(_:_:)`` gives one out, and
-/// no route is found without one.
+/// A caller that was authenticated for one request. Only ``CallerTable/authenticate(_:_:)`` returns one, and no route
+/// is found without one.
 package final class Caller: Sendable {
-    /// As the configuration names it; `nil` where it names no callers.
+    /// The caller's name in the configuration; `nil` if the configuration names no callers.
     package let name: String?
-    /// Whether it may use each route, in the table's order; `nil` for all.
+    /// Whether the caller may use each route, in the table's order; `nil` for all.
     private let routes: [Bool]?
-    /// A bit for each method with a name of its own; `nil` for all methods.
+    /// A bit for each known method; `nil` for all methods.
     private let methods: UInt8?
     /// Further methods, as they stand in a request.
     private let otherMethods: [[UInt8]]
-    /// All of them, in lower case: what a field may put in the request's own method's place.
+    /// All allowed methods, in lower case: the values that a method override field may have.
     private let overriding: [[UInt8]]
-    /// As configured, for telling why something was refused.
+    /// The configuration, to explain a refusal.
     private let plan: CallerConfiguration?
-    /// Whose it is: only that table knows whether it may still be let in.
+    /// Identifies the table that made this caller: only that table knows whether the caller may still be let in.
     let configGeneration: CallerTable.ConfigGeneration
 
-    /// Anyone at all: there are no callers to tell apart.
+    /// Anyone, for a gateway whose configuration names no callers.
     init(of configGeneration: CallerTable.ConfigGeneration) {
         self.configGeneration = configGeneration
         self.name = nil
@@ -34,7 +34,7 @@ package final class Caller: Sendable {
     init(_ plan: CallerConfiguration, for table: RouteTable, of configGeneration: CallerTable.ConfigGeneration) {
         self.configGeneration = configGeneration
         self.name = plan.name
-        // Of a route whose account is chosen there is one for each account.
+        // A route with a choice of accounts has one entry for each account.
         let routes = plan.routes.map { Set($0) }
         let accounts = plan.accounts.map { Set($0) }
         self.routes =
@@ -51,26 +51,28 @@ package final class Caller: Sendable {
         self.plan = plan
     }
 
-    /// Whether it may use the route at `index` of the table for such a request.
+    /// Whether the caller may use the route at `index` of the table for such a request.
     func may(use index: Int, for request: RequestHead) -> Bool {
         if let routes = self.routes, !routes[index] { return false }
         return self.mayUseMethod(of: request) && (!request.overridesMethod || self.mayOverrideMethod(in: request))
     }
 
-    /// Whether a tunnel that it opened by the route at `index` of the table may go on; tunnels are opened with GET.
+    /// Whether a tunnel that the caller opened by the route at `index` of the table may go on. Tunnels are opened with
+    /// GET.
     func mayTunnel(by index: Int) -> Bool {
         if let routes = self.routes, !routes[index] { return false }
         return self.methods.map { $0 & 1 << HTTPMethod.get.rawValue != 0 } ?? true
     }
 
-    /// For the operator: what of a request is not allowed, after ``may(use:for:)`` has said no to it.
+    /// For the operator: what part of a request is not allowed, after ``may(use:for:)`` has returned `false`.
     func refusal(of route: RouteConfiguration) -> String {
         if self.plan?.routes?.contains(route.name) == false { return "the caller may not use the route" }
         if self.plan?.accounts?.contains(route.account) == false { return "the caller may not use the route's account" }
         return "the caller may not use the method"
     }
 
-    /// Whether it may use each method that a field asks for: many an upstream goes by that instead of the request's own.
+    /// Whether the caller may use each method that a field asks for: many upstreams use that method instead of the
+    /// request's own.
     private func mayOverrideMethod(in request: RequestHead) -> Bool {
         let bytes = request.bytes.readableBytesUInt8Span
         return request.fields.allSatisfy { field in
@@ -92,7 +94,7 @@ package final class Caller: Sendable {
 }
 
 extension HTTPMethod {
-    /// The method of that name, where it is one of the known ones.
+    /// The known method of that name; `nil` for any other name.
     fileprivate init?(name: String) {
         switch name {
         case "GET": self = .get
@@ -107,7 +109,8 @@ extension HTTPMethod {
     }
 }
 
-/// Whom a caller is taken for by its `PeerIdentity`: a user, a group, or a user of that group.
+/// Which processes are taken for a caller, by their `PeerIdentity`: those of a user, of a group, or of a user in that
+/// group.
 package struct PeerRule: Hashable, Sendable {
     package var user: UInt32?
     package var group: UInt32?
@@ -117,7 +120,7 @@ package struct PeerRule: Hashable, Sendable {
         self.group = group
     }
 
-    /// A rule that asks for nothing lets nobody in.
+    /// A rule without user and group matches nobody.
     func covers(_ peer: PeerIdentity) -> Bool {
         guard self.user != nil || self.group != nil else { return false }
         return (self.user ?? peer.user) == peer.user && (self.group ?? peer.group) == peer.group

@@ -3,7 +3,7 @@ import Listening
 import NIOCore
 package import TokenModel
 
-/// Who may use the gateway, by what proves it. An object, for the same reason as ``Gateway``.
+/// Who may use the gateway, by what authenticates them. A class, for the same reason as ``Gateway``.
 package final class CallerTable: Sendable {
     /// `nil` where the configuration names no callers.
     private let callers: Callers?
@@ -11,12 +11,12 @@ package final class CallerTable: Sendable {
     private let webPages: WebPageRule
     private let configGeneration: ConfigGeneration
 
-    /// Tells one table's callers from those of the table that it has taken the place of, by which object it is.
+    /// The identity of one table. It tells the table's callers from those of the table that it replaced.
     final class ConfigGeneration: Sendable {}
 
     /// - Parameters:
-    ///   - plans: `nil` for a gateway that anyone may use who can connect, but for web pages.
-    ///   - table: the routes that callers are let use.
+    ///   - plans: `nil` for a gateway that anyone who can connect may use, except web pages.
+    ///   - table: the routes that callers may use.
     ///   - hosts: names and addresses of the listeners, as they stand in a `Host` field.
     package init(_ plans: [CallerConfiguration]?, routes table: RouteTable, hosts: [String] = []) {
         let configGeneration = ConfigGeneration()
@@ -26,11 +26,11 @@ package final class CallerTable: Sendable {
         self.webPages = WebPageRule(hosts: table.plans.compactMap(\.plan.host) + hosts)
     }
 
-    /// Finds out who sends a request: by the certificate that the connection has shown, where any caller is known by one; by
-    /// the request's key; or, where it has none, by whose process has connected over a Unix socket. The first that is there
-    /// decides, good or not: nobody may try two.
+    /// Authenticates the sender of a request: by the connection's certificate, if any caller is configured with one; by
+    /// the request's key; or, if the request has no key, by the process that has connected over a Unix socket. The
+    /// first proof present decides, valid or not: nobody may try two.
     ///
-    /// - Parameter unverified: the connection that it came by; it remembers who proved itself on it.
+    /// - Parameter unverified: the connection of the request; it remembers who authenticated on it.
     /// - Throws: ``GatewayError/Code/callerUnknown``, or ``GatewayError/Code/callerForbidden`` for a web page.
     package func authenticate(
         _ request: RequestHead,
@@ -44,8 +44,8 @@ package final class CallerTable: Sendable {
             guard let caller = unverified.caller(of: self.configGeneration, by: callers) else {
                 throw GatewayError(.callerUnknown, "a connection with a certificate that no caller has")
             }
-            // A browser shows a certificate by itself, whichever page has it ask. Of another name than the listener's own
-            // there is no page: its handshake would have failed.
+            // A browser presents a certificate by itself, whichever page sends the request. The host needs no check:
+            // with a host name other than the listener's own, the page's handshake would have failed.
             if let refusal = WebPageRule.markedRefusal(of: request) { throw refusal }
             return caller
         }
@@ -62,24 +62,26 @@ package final class CallerTable: Sendable {
         return caller
     }
 
-    /// Who has sent a connection's last request, as this table has it; `nil` where it knows nobody by that proof.
+    /// The sender of a connection's last request, according to this table; `nil` if the table has nobody with that
+    /// proof.
     func sender(of unverified: UnverifiedCaller) -> Caller? {
         guard let callers = self.callers else { return self.anyone }
         return unverified.sender(among: callers)
     }
 }
 
-/// The callers of one table, by each thing that they are known by. An object, since each request takes hold of it.
+/// The callers of one table, by each proof that identifies them. A class, since each request retains it.
 final class Callers: Sendable {
-    /// How long a look-up takes tells nothing of a key: what it may tell of is the digest, and nobody can choose a key by
-    /// its digest or come from one to the other.
+    /// The duration of a lookup tells nothing about a key. It may tell something about the digest, but nobody can
+    /// choose a key by its digest or derive one from the other.
     private let byKey: [KeyDigest: Caller]
     private let byCertificate: [(name: CertificateName, caller: Caller)]
     private let byPeer: [(rule: PeerRule, caller: Caller)]
-    /// Whether a certificate means anything.
+    /// Whether any caller is known by a certificate.
     let knowsCertificates: Bool
 
-    /// - Parameter callers: in the configuration's order. Where two are meant by one certificate or process, the first is it.
+    /// - Parameter callers: in the configuration's order. If one certificate or process matches two callers, the first
+    ///   one counts.
     init(_ callers: [(plan: CallerConfiguration, caller: Caller)]) {
         self.byKey = callers.reduce(into: [:]) { found, entry in
             for key in entry.plan.keys { found[key] = entry.caller }
@@ -91,27 +93,27 @@ final class Callers: Sendable {
 
     subscript(key: KeyDigest) -> Caller? { self.byKey[key] }
 
-    /// Who is known by what a connection itself says; asked once per connection.
+    /// The caller that the connection itself identifies; asked once per connection.
     func caller(of certificate: ClientCertificate?, _ peer: PeerIdentity?) -> Caller? {
         if let certificate { return self.byCertificate.first { certificate.names.contains($0.name) }?.caller }
         return peer.flatMap { peer in self.byPeer.first { $0.rule.covers(peer) }?.caller }
     }
 }
 
-/// One of those who may use the gateway: how it proves itself, and what it may use.
+/// One configured caller: how it authenticates, and what it may use.
 package struct CallerConfiguration: Sendable {
     package var name: String
-    /// Of each key that is taken.
+    /// Digests of the keys that are accepted.
     package var keys: [KeyDigest]
-    /// By what it is known from its certificate; `nil`: by none.
+    /// The name in a certificate that identifies the caller; `nil`: no certificate does.
     package var certificate: CertificateName?
-    /// By what it is known over a Unix socket, where its requests have no key; `nil`: it needs one.
+    /// The process that identifies the caller over a Unix socket, if its requests have no key; `nil`: it needs a key.
     package var peer: PeerRule?
-    /// Names of the routes it may use; `nil` for all.
+    /// Names of the routes that it may use; `nil` for all.
     package var routes: [String]?
-    /// Accounts it may use; `nil` for all.
+    /// Accounts that it may use; `nil` for all.
     package var accounts: [AccountID]?
-    /// Methods it may use, as they stand in a request; `nil` for all. `GET` does not include `HEAD`.
+    /// Methods that it may use, as they stand in a request; `nil` for all. `GET` does not include `HEAD`.
     package var methods: [String]?
 
     package init(

@@ -5,20 +5,21 @@ import SwiftASN1
     import Glibc
 #endif
 
-/// What a caller's certificate says of whose it is. Somebody of the listener's `client_ca` vouches for it: else the handshake
-/// would have failed.
+/// The names in a caller's certificate. A CA of the listener's `client_ca` vouches for the certificate: otherwise the
+/// handshake would have failed.
 package struct ClientCertificate: Equatable, Sendable {
-    /// All that it may be known by; empty where it can't be read or has run out, and then it is nobody's.
+    /// All names that may identify a caller. Empty if the certificate can't be read or is not valid now; then it
+    /// identifies nobody.
     package let names: [CertificateName]
 
     package init(names: [CertificateName]) {
         self.names = names
     }
 
-    /// Reads the one that a connection has shown; once per connection.
+    /// Reads the certificate that a connection has shown; once per connection.
     ///
-    /// A handshake that resumes a session takes the certificate from the ticket and verifies nothing: it may have run out
-    /// since it was looked at.
+    /// A handshake that resumes a session takes the certificate from the ticket and verifies nothing, so the
+    /// certificate may have expired since it was verified.
     ///
     /// - Parameter now: in seconds since 1970, as certificates count.
     package init(_ certificate: NIOSSLCertificate, at now: Int = time(nil)) {
@@ -27,17 +28,17 @@ package struct ClientCertificate: Equatable, Sendable {
     }
 }
 
-/// One name by which a caller may be known from its certificate.
+/// One name in a certificate that may identify a caller.
 package enum CertificateName: Equatable, Sendable {
     /// The whole subject, as RFC 4514 writes it: `CN=batch,O=Acme`.
     case subject(String)
-    /// A subject alternative name (RFC 5280 §4.2.1.6), in lower case. It is a name and no pattern: `*.internal` is nobody
-    /// but `*.internal`.
+    /// A subject alternative name (RFC 5280 §4.2.1.6), in lower case. It is a name and no pattern: `*.internal` matches
+    /// only `*.internal`.
     case dns(String)
     case uri(String)
     case email(String)
 
-    /// Byte by byte: texts that Unicode calls equivalent are the names of two, and an authority may issue them to two.
+    /// Compares byte by byte: an authority may issue texts that Unicode calls equivalent to two different owners.
     package static func == (one: CertificateName, other: CertificateName) -> Bool {
         switch (one, other) {
         case (.subject(let one), .subject(let other)), (.dns(let one), .dns(let other)),
@@ -49,8 +50,8 @@ package enum CertificateName: Equatable, Sendable {
     }
 }
 
-/// The subject of a certificate as RFC 4514 writes it, with the names of attributes that `openssl` uses: one text for one
-/// name.
+/// Writes the subject of a certificate as RFC 4514 does, with `openssl`'s names of attributes. Each name has exactly
+/// one text.
 enum DistinguishedNameText {
     private static let attributes: [ASN1ObjectIdentifier: String] = [
         [2, 5, 4, 3]: "CN", [2, 5, 4, 4]: "SN", [2, 5, 4, 5]: "serialNumber", [2, 5, 4, 6]: "C", [2, 5, 4, 7]: "L",
@@ -59,8 +60,8 @@ enum DistinguishedNameText {
         [1, 2, 840, 113_549, 1, 9, 1]: "emailAddress",
     ]
 
-    /// - Returns: `nil` for an empty name, and for one with attributes or characters that it has no text for.
-    /// - Throws: for what is no name.
+    /// - Returns: `nil` for an empty name, and for a name with an attribute or character that has no text here.
+    /// - Throws: for bytes that are no name.
     static func text(of name: ASN1Node) throws -> String? {
         var sets: [String] = []
         var list = try CertificateReader.parts(of: name)
@@ -75,7 +76,7 @@ enum DistinguishedNameText {
                 else { return nil }
                 pairs.append("\(attribute)=\(text)")
             }
-            // Backwards, as the sets themselves: so `openssl` writes it.
+            // Backwards, like the sets themselves: `openssl` writes it so.
             sets.append(pairs.reversed().joined(separator: "+"))
         }
         return sets.isEmpty ? nil : sets.reversed().joined(separator: ",")
@@ -102,7 +103,7 @@ enum DistinguishedNameText {
     }
 }
 
-/// Finds the names in a certificate (RFC 5280 §4.1). Whether it is one at all, and good, the handshake has found out.
+/// Finds the names in a certificate (RFC 5280 §4.1). The handshake has already verified the certificate.
 enum CertificateReader {
     private struct Malformed: Error {}
 
@@ -110,12 +111,12 @@ enum CertificateReader {
     private static let extensions = ASN1Identifier(tagWithNumber: 3, tagClass: .contextSpecific)
     private static let alternativeNames: ASN1ObjectIdentifier = [2, 5, 29, 17]
 
-    /// - Throws: for what is no certificate.
+    /// - Throws: for bytes that are no certificate.
     static func names(in bytes: [UInt8]) throws -> [CertificateName] {
         var certificate = try Self.parts(of: DER.parse(bytes))
         guard let body = certificate.next() else { throw Malformed() }
         var fields = try Self.parts(of: body)
-        // The serial number is the first, or stands behind the version; then come algorithm, issuer and validity.
+        // The serial number is the first field, or follows the version; then come algorithm, issuer and validity.
         var field = fields.next()
         if field?.identifier == Self.version { field = fields.next() }
         for _ in 0..<3 { field = fields.next() }
@@ -131,12 +132,12 @@ enum CertificateReader {
         return names
     }
 
-    /// What one extension says, if it is the one of alternative names.
+    /// The names in one extension, if it is the one of alternative names.
     private static func alternatives(in member: ASN1Node) throws -> [CertificateName] {
         var parts = try Self.parts(of: member)
         guard let id = parts.next() else { throw Malformed() }
         guard try ASN1ObjectIdentifier(derEncoded: id) == Self.alternativeNames else { return [] }
-        // It may say before its value that it is critical.
+        // A flag that says whether the extension is critical may precede its value.
         var value = parts.next()
         if value?.identifier == .boolean { value = parts.next() }
         guard let value else { throw Malformed() }
@@ -156,7 +157,7 @@ enum CertificateReader {
         return names
     }
 
-    /// Visible ASCII: what else is in there is a name that nobody can have configured.
+    /// The text, if it is visible ASCII: nobody can have configured a name with other bytes.
     private static func plainText(_ bytes: ArraySlice<UInt8>) -> String? {
         bytes.allSatisfy { (0x21...0x7E).contains($0) } ? String(decoding: bytes, as: UTF8.self) : nil
     }

@@ -1,9 +1,9 @@
 internal import Crypto
 import HTTPWire
 
-/// What a request proves its caller by: the one field that decides, and where the key stands in it.
+/// What a request authenticates its caller with: the one field that decides, and where the key stands in it.
 ///
-/// `Martlet-Key` comes before `Authorization`, and the first that is there decides, good or not: a request must not be
+/// `Martlet-Key` comes before `Authorization`, and the first field present decides, valid or not: a request must not be
 /// able to try two keys.
 struct PresentedKey {
     private enum Form {
@@ -15,14 +15,14 @@ struct PresentedKey {
         case foreign
     }
 
-    /// It stands in `Martlet-Key`.
+    /// Whether the key stands in `Martlet-Key`.
     let isOwnField: Bool
     /// The whole value of the field.
     let value: ByteRange
     private let form: Form
     private let key: ByteRange
 
-    /// - Returns: `nil` where the request has neither field.
+    /// - Returns: `nil` if the request has neither field.
     init?(_ fields: [Field], in bytes: Span<UInt8>) {
         var authorization: ByteRange?
         var own: ByteRange?
@@ -47,7 +47,7 @@ struct PresentedKey {
         }
     }
 
-    /// Takes scheme and credentials apart (RFC 9110 §11.4).
+    /// Splits the value into scheme and credentials (RFC 9110 §11.4).
     private static func credentials(_ value: ByteRange, in bytes: Span<UInt8>) -> (Form, ByteRange) {
         var end = value.lower
         while end < value.upper, bytes[end] != 0x20 { end += 1 }
@@ -60,7 +60,7 @@ struct PresentedKey {
         return (.foreign, .empty)
     }
 
-    /// The key's digest; `nil` where there is no key in the field, or an empty one.
+    /// The key's digest; `nil` if the field holds no key, or an empty one.
     func digest(in bytes: Span<UInt8>) -> KeyDigest? {
         switch self.form {
         case .plain:
@@ -77,7 +77,7 @@ struct PresentedKey {
     }
 }
 
-/// The SHA-256 of a caller's key: what the configuration knows of it.
+/// The SHA-256 of a caller's key: all that the configuration knows of the key.
 package struct KeyDigest: Hashable, Sendable {
     private let first: UInt64
     private let second: UInt64
@@ -87,7 +87,7 @@ package struct KeyDigest: Hashable, Sendable {
     /// The length of a digest, in bytes.
     package static let count = SHA256.Digest.byteCount
 
-    /// A digest as the configuration has it; `nil` for another number of bytes.
+    /// A digest from the configuration; `nil` for any other number of bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.count else { return nil }
         unsafe self.init(bytes.span.bytes)
@@ -110,11 +110,11 @@ package struct KeyDigest: Hashable, Sendable {
 
 /// Base64 (RFC 4648 §4), as the credentials of `Basic` are written.
 enum Base64 {
-    /// - Returns: `nil` for anything but the alphabet, with or without padding at the end.
+    /// - Returns: `nil` for characters outside of the alphabet. Padding at the end is optional.
     static func decode(_ text: Span<UInt8>) -> [UInt8]? {
         var count = text.count
         while count > 0, text.count - count < 2, text[count - 1] == 0x3D { count -= 1 }
-        // Six bits are no byte.
+        // One character more has six bits, which are no byte.
         guard count % 4 != 1 else { return nil }
         var decoded: [UInt8] = []
         decoded.reserveCapacity(count / 4 * 3 + 2)

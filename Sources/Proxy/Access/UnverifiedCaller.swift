@@ -2,15 +2,15 @@ import HTTPWire
 package import Listening
 import TokenModel
 
-/// Whoever is at the other end of one connection, before it has proven itself: which door it came by, and the key that
-/// it proved itself by last.
+/// The peer of one connection before it is authenticated: how it has connected, and the key that it last authenticated
+/// with.
 ///
-/// A client sends the same key with each request of a connection, so it is hashed for the first one only. Whether it is
-/// the same is compared in constant time: behind one connection there may be several clients (a proxy's pool), and how
-/// long an answer takes must not tell one of them about another's key. Only a key that was good is remembered, so a
-/// wrong one is never cheaper to try.
+/// A client sends the same key with each request of a connection, so only the first key is hashed. Later keys are
+/// compared with it in constant time: several clients may share one connection (a proxy's pool), and the response time
+/// must not tell one of them about another's key. Only a valid key is remembered, so a wrong one is never cheaper to
+/// try.
 package struct UnverifiedCaller {
-    /// Longer ones are hashed each time, so that a connection holds little.
+    /// In bytes. Longer credentials are hashed each time, so that a connection holds little memory.
     private static let longestRemembered = 512
 
     private struct Proof {
@@ -20,18 +20,18 @@ package struct UnverifiedCaller {
         let isOwnField: Bool
     }
 
-    /// It has come over a Unix socket, where no web page can come from.
+    /// Whether it has connected over a Unix socket, where no web page can come from.
     package let isOnUnixSocket: Bool
-    /// Whose process it is, where it has come over a Unix socket.
+    /// The user of its process, if it has connected over a Unix socket.
     private let peer: PeerIdentity?
-    /// What it has shown; known when the handshake is over.
+    /// The certificate that the connection has shown; known after the handshake.
     private(set) var certificate: ClientCertificate?
     private var proof: Proof?
-    /// Who it is by certificate or peer, to one table: found once.
+    /// The caller by certificate or peer, according to one table; looked up once.
     private var standing: (configGeneration: CallerTable.ConfigGeneration, caller: Caller?)?
-    /// Who sent the request that was judged last; `nil` where that did not come out.
+    /// The sender of the last request that was judged; `nil` if it was not authenticated.
     private(set) var sender: Caller?
-    /// Of the key that proved it; `nil` where the connection itself did.
+    /// The digest of the key that authenticated the sender; `nil` if the connection itself did.
     private var senderDigest: KeyDigest?
 
     package init(isOnUnixSocket: Bool, peer: PeerIdentity? = nil, certificate: ClientCertificate? = nil) {
@@ -46,7 +46,7 @@ package struct UnverifiedCaller {
         self.standing = nil
     }
 
-    /// A request has come; nobody knows yet who has sent it.
+    /// A request has come; its sender is not known yet.
     mutating func begins() {
         self.sender = nil
         self.senderDigest = nil
@@ -56,9 +56,9 @@ package struct UnverifiedCaller {
         self.sender = caller
     }
 
-    /// Who it is by what the connection itself says, whatever is in its requests.
+    /// The caller that the connection itself identifies, whatever its requests carry.
     ///
-    /// - Parameter edition: of the table that asks. What an earlier one has found is nothing to it.
+    /// - Parameter configGeneration: of the table that asks. What an earlier table has found does not count.
     mutating func caller(of configGeneration: CallerTable.ConfigGeneration, by callers: Callers) -> Caller? {
         if let standing = self.standing, standing.configGeneration === configGeneration { return standing.caller }
         guard self.certificate != nil || self.peer != nil else { return nil }
@@ -67,8 +67,8 @@ package struct UnverifiedCaller {
         return caller
     }
 
-    /// Who ``sender`` is among `callers`, if what it proved itself by is still that caller's: a tunnel sends no request to
-    /// be asked for it.
+    /// The ``sender`` among `callers`, if its proof still belongs to that caller. For a tunnel, which sends no more
+    /// requests that could be authenticated.
     func sender(among callers: Callers) -> Caller? {
         guard let name = self.sender?.name else { return nil }
         let caller =
@@ -76,10 +76,10 @@ package struct UnverifiedCaller {
         return caller?.name == name ? caller : nil
     }
 
-    /// Who proved itself on this connection by the very same field, if anyone did.
+    /// The caller that authenticated on this connection with the very same field, if any.
     ///
-    /// - Parameter edition: of the table that asks. What was proven to an earlier one is forgotten: the key may have been
-    ///   taken out of the configuration since, and its caller be let use other routes.
+    /// - Parameter configGeneration: of the table that asks. A proof for an earlier table is forgotten: the key may
+    ///   have been removed from the configuration since, or its caller may use other routes now.
     mutating func caller(
         of configGeneration: CallerTable.ConfigGeneration,
         presenting key: PresentedKey,

@@ -1,22 +1,22 @@
 import HTTPWire
 import NIOCore
 
-/// What keeps web pages out of a gateway that asks for no key: a page in a browser on this machine can send requests to
-/// any address the machine can reach, and so use every account.
+/// Keeps web pages out of a gateway that asks for no key: a page in a browser on this machine can send requests to any
+/// address that the machine can reach, and so could use every account.
 ///
-/// A browser says so by `Origin` or `Sec-Fetch-Site`. A page that has its own name resolve to a loopback address (DNS
-/// rebinding) is of the same origin, and is known by the `Host` it names.
+/// A browser marks the request of a page with `Origin` or `Sec-Fetch-Site`. A page that has its own name resolve to a
+/// loopback address (DNS rebinding) is of the same origin, and is recognized by its `Host`.
 struct WebPageRule: Sendable {
     /// In lower case.
     private let hosts: [[UInt8]]
 
-    /// - Parameter hosts: names that requests may be sent to, without a port and IPv6 addresses in brackets, besides
-    ///   `localhost` and loopback addresses.
+    /// - Parameter hosts: hosts that requests may name besides `localhost` and loopback addresses: without a port, IPv6
+    ///   addresses in brackets.
     init(hosts: [String]) {
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
     }
 
-    /// That a web page may have sent the request; `nil` where none can.
+    /// The refusal of a request that a web page may have sent; `nil` if none can have sent it.
     func refusal(of request: RequestHead) -> GatewayError? {
         let bytes = request.bytes.readableBytesUInt8Span
         if let refusal = Self.markedRefusal(of: request, in: bytes) { return refusal }
@@ -30,7 +30,7 @@ struct WebPageRule: Sendable {
         )
     }
 
-    /// That a browser says so itself, whatever host the request names.
+    /// The refusal of a request that a browser itself marks as sent by a page, whatever host it names.
     static func markedRefusal(of request: RequestHead) -> GatewayError? {
         Self.markedRefusal(of: request, in: request.bytes.readableBytesUInt8Span)
     }
@@ -57,7 +57,7 @@ struct WebPageRule: Sendable {
 }
 
 extension Span<UInt8> {
-    /// `127.0.0.0/8` in four decimal parts: `127.evil.example` is a name.
+    /// Whether it is an address in `127.0.0.0/8` with four decimal parts: `127.evil.example` is a name.
     fileprivate func isLoopbackIPv4(_ range: ByteRange) -> Bool {
         guard range.count >= 9, range.count <= 15, self.matches(ByteRange(range.lower, range.lower + 4), "127.") else {
             return false

@@ -1,14 +1,14 @@
-/// How long a caller may take for its part; how long the other parts may take is the route's to say.
+/// How long a caller may take for its part of a request. The route limits the other parts.
 package struct CallerTimeouts: Sendable, Equatable {
     /// From a head's first byte to its last.
     package var head: Duration
-    /// Without a request, and with an answer left unread behind which the connection ends.
+    /// Without a request; also with a response left unread after which the connection ends.
     package var idle: Duration
     /// From a connection's beginning to the end of its TLS handshake.
     package var handshake: Duration
-    /// Bytes per second that a body must come at, on the average and while it is wanted; 0 for any pace.
+    /// Bytes per second at which a body must arrive, on average over the time in which it is wanted; 0 for any pace.
     package var bodyRate: Int
-    /// For so long of its coming a body's pace does not matter.
+    /// How long a body may be waited for before its pace matters.
     package var bodyGrace: Duration
 
     package init(
@@ -26,10 +26,10 @@ package struct CallerTimeouts: Sendable, Equatable {
     }
 }
 
-/// How long a request's body has been waited for: only that counts against the caller, not the time in which the upstream
-/// takes nothing.
+/// Measures how long a request's body has been waited for. Only this time counts against the caller, not the time in
+/// which the upstream takes nothing.
 ///
-/// It is told by the sweep, so a request costs no clock for it.
+/// The sweep counts it, so a request needs no clock for it.
 package struct BodyPace: Sendable {
     private var sweeps = 0
 
@@ -38,9 +38,9 @@ package struct BodyPace: Sendable {
     /// A sweep has found that more of the body is wanted.
     package mutating func waited() { self.sweeps += 1 }
 
-    /// The body comes slower than it must.
+    /// Whether the body arrives slower than it must.
     ///
-    /// - Parameter bytes: what has come of it.
+    /// - Parameter bytes: how much of it has arrived.
     package func isTooSlow(_ bytes: Int, by timeouts: CallerTimeouts) -> Bool {
         let waited = CoarseTime.period * Double(self.sweeps)
         guard waited > timeouts.bodyGrace else { return false }
@@ -48,22 +48,22 @@ package struct BodyPace: Sendable {
     }
 }
 
-/// The end of a caller's connection: first the response must be out, then a caller that is still sending is heard out, so
-/// that its bytes don't cost it the response (RFC 9112 §9.6). What it sends is thrown away.
+/// The end of a caller's connection. First the response must be out. Then the gateway keeps reading from a caller that
+/// still sends, so that its unread bytes don't cost it the response (RFC 9112 §9.6). What it sends is discarded.
 package struct LingeringClose {
-    /// How long a caller that goes on sending is heard, unless less is wanted.
+    /// How long the gateway reads from a caller that keeps sending, unless less is asked for.
     package static let longestTime = Duration.seconds(30)
-    /// How long one is heard that sends nothing any more.
+    /// How long the gateway waits for more bytes from a caller that has stopped sending.
     package static let longestPause = Duration.seconds(5)
 
-    /// The caller has not sent all of its request.
+    /// The caller may still send, so the gateway keeps reading after the response.
     package let lingers: Bool
     private let time: Duration
     private var since: CoarseTime
     private var heardAt: CoarseTime
     package private(set) var isAnswerOut = false
 
-    /// - Parameter time: how long it is heard once the response is out.
+    /// - Parameter time: how long the gateway keeps reading once the response is out.
     package init(lingers: Bool, for time: Duration = Self.longestTime, since: CoarseTime) {
         self.lingers = lingers
         self.time = time

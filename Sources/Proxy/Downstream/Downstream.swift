@@ -1,10 +1,10 @@
 import HTTPWire
 import NIOCore
 
-/// What an exchange answers: one caller's HTTP/1 connection, which brings it one request after the other by
-/// ``Exchange/begin(_:)``, ``Exchange/requestBytes(_:)`` and ``Exchange/requestEnded(_:)``.
+/// Where an exchange sends its response: one caller's HTTP/1 connection. The connection passes requests to the exchange
+/// one after the other, by ``Exchange/begin(_:)``, ``Exchange/requestBytes(_:)`` and ``Exchange/requestEnded(_:)``.
 ///
-/// Nothing of HTTP/1's text or framing is seen here. A stream of an HTTP/2 connection will be another case.
+/// The exchange sees nothing of HTTP/1's text or framing here. A stream of an HTTP/2 connection will be another case.
 enum Downstream {
     case http1(HTTP1Downstream)
 
@@ -14,33 +14,33 @@ enum Downstream {
         }
     }
 
-    /// Its kernel takes more of the response.
+    /// Whether the connection takes more of the response.
     var isWritable: Bool { self.connection.isWritable }
-    /// So much waits for a flush that it had better go at once.
+    /// Whether so much waits for a flush that it should be sent at once.
     var hasMuchToFlush: Bool { self.connection.writer.hasMuchToFlush }
-    /// The caller can tell that the response was cut, if the connection ends now.
+    /// Whether the caller can tell that the response was cut, if the connection ends now.
     var showsCut: Bool { self.connection.writer.showsCut }
-    /// HTTP is over, and bytes go both ways.
+    /// Whether HTTP is over and bytes go both ways.
     var isTunnelling: Bool { self.connection.isTunnelling }
-    /// Where the caller is, for upstreams that are told.
+    /// The caller's address and scheme, for upstreams that get forwarding fields.
     var hop: ForwardingHop { self.connection.hop }
 
-    /// `100 Continue`: the exchange takes the body.
+    /// Writes `100 Continue`: the exchange takes the body.
     func proceed() { self.connection.writer.proceed() }
 
-    /// An interim response but 100 and 101.
+    /// Writes an interim response other than 100 and 101.
     ///
     /// - Returns: whether the caller gets it.
     func interim(_ response: ResponseHead, by route: Route?, passesCookies: Bool) -> Bool {
         self.connection.writer.interim(response, by: route, passesCookies: passesCookies)
     }
 
-    /// The head of the response.
+    /// Writes the head of the response.
     ///
     /// - Parameters:
-    ///   - closing: the rest of the request has nowhere to go, so no next one can follow.
+    ///   - closing: the rest of the request can't be forwarded, so no next request can follow.
     ///   - isReplayed: the request was sent twice, and its token rejected twice.
-    /// - Returns: whether it was written; not where nobody could tell that the response was cut.
+    /// - Returns: whether it was written; `false` if nobody could tell that the response was cut.
     func head(
         _ response: ResponseHead,
         by route: Route?,
@@ -60,10 +60,10 @@ enum Downstream {
     /// - Returns: whether the response's framing allows it.
     func body(_ bytes: ByteBuffer) -> Bool { self.connection.writer.body(bytes) }
 
-    /// The response is whole; of a tunnel, the upstream sends no more.
+    /// Ends the response, which is whole. In a tunnel: the upstream sends no more.
     func end(_ trailers: Trailers?) { self.connection.end(trailers) }
 
-    /// A response of the gateway's own, whole.
+    /// Writes a whole local reply.
     ///
     /// - Parameter isWhole: the caller has sent all of its request.
     /// - Returns: how long its body is, in bytes.
@@ -71,7 +71,7 @@ enum Downstream {
         self.connection.writer.localReply(error, isWhole: isWhole)
     }
 
-    /// The 101 of a tunnel, which begins behind it.
+    /// Writes the 101 of a tunnel, which begins behind it.
     func switchProtocols(_ response: ResponseHead, by route: Route, passesCookies: Bool) {
         self.connection.switchProtocols(response, by: route, passesCookies: passesCookies)
     }
@@ -79,7 +79,7 @@ enum Downstream {
     /// Hands what was written to the kernel.
     func flush() { self.connection.writer.flush() }
 
-    /// The exchange takes more of the body.
+    /// Continues reading: the exchange takes more of the body.
     func resume() { self.connection.resume() }
 
     /// The exchange is over: the next request may begin, or the connection ends.
@@ -87,12 +87,12 @@ enum Downstream {
     /// - Parameter isWhole: the caller has sent all of its request.
     func finished(isWhole: Bool) { self.connection.finished(isWhole: isWhole) }
 
-    /// Ends the connection behind a response that shows that it was cut.
+    /// Ends the connection after a response whose framing shows that it was cut.
     func cut(isWhole: Bool) { self.connection.cut(isWhole: isWhole) }
 
-    /// Ends the connection so that a half response can't be taken for a whole one.
+    /// Resets the connection, so that a partial response can't be taken for a whole one.
     func reset() { self.connection.reset() }
 
-    /// The caller has left in the middle of its request.
+    /// Closes the connection: the caller has left in the middle of its request.
     func leave() { self.connection.leave() }
 }

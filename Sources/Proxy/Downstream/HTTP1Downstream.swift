@@ -5,31 +5,31 @@ import NIOSSL
 import NIOTLS
 import TokenModel
 
-/// A caller's connection that speaks HTTP/1: takes requests off its bytes, one at a time, feeds its ``Exchange``, and writes
-/// what comes back.
+/// A caller's HTTP/1 connection: reads requests from its bytes, one at a time, feeds its ``Exchange``, and writes the
+/// responses.
 ///
-/// Reads stop while the exchange can't take more: that is the backpressure towards the caller. So does taking requests
-/// while the caller leaves responses unread. A caller that ends its side behind its requests still gets their responses.
+/// Reads stop while the exchange can't take more: that is the backpressure on the caller. No further request is read
+/// while the caller leaves responses unread. A caller that ends its side after its requests still gets their responses.
 final class HTTP1Downstream: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What may wait here unread by the exchange: pipelined requests, or a body that finds no room.
+    /// Bytes that may wait here unread by the exchange: pipelined requests, or a body that the exchange can't take yet.
     private static let highWater = 16 << 10
 
-    /// While the gateway stops, a connection that was made or used as short ago is kept for the request that may be on its
-    /// way: whoever sends it would have to find out for itself whether it was heard.
+    /// While the gateway stops, it keeps a connection that was made or used within this time, for a request that may be
+    /// on its way: if the connection closed, the caller could not tell whether that request was processed.
     private static let keptTime = Duration.seconds(1)
 
     private enum State {
-        /// TLS is being settled; nothing of a request can be here.
+        /// The TLS handshake is in progress; no bytes of a request can be here.
         case handshaking
         case open
-        /// HTTP is over: bytes go to the exchange as they come.
+        /// HTTP is over: bytes go to the exchange as they arrive.
         case tunnelling
-        /// The response is on its way, and the connection's end behind it.
+        /// The response is being written, and the connection ends after it.
         case ending(LingeringClose)
         case closed
     }
@@ -46,22 +46,22 @@ final class HTTP1Downstream: ChannelDuplexHandler {
     private var isReadWithheld = false
     /// The caller has ended its side.
     private var isInputEnded = false
-    /// Of a tunnel: the caller was told that the upstream has ended.
+    /// In a tunnel: the caller was told that the upstream has ended.
     private var isOutputEnded = false
-    /// The sweep's tick since which a request, the rest of its head, or of the handshake, has been waited for.
+    /// The tick of the sweep since which a request, the rest of its head, or the handshake has been waited for.
     private var waitingSince: CoarseTime
     private(set) var isWritable = true
-    /// Where the caller is, for upstreams that are told; made once.
+    /// The caller's address and scheme, for upstreams that get forwarding fields; made once.
     private(set) lazy var hop = ForwardingHop(
         address: self.context?.remoteAddress?.ipAddress,
         isEncrypted: self.isEncrypted
     )
-    /// Where the loop keeps it.
+    /// The connection's index in the loop's list.
     var index = 0
 
     /// - Parameters:
-    ///   - peer: whose process has connected, where that is over a Unix socket.
-    ///   - isEncrypted: it stands behind TLS.
+    ///   - peer: the user whose process has connected over a Unix socket.
+    ///   - isEncrypted: the connection uses TLS.
     init(loop: GatewayLoop, isOnUnixSocket: Bool, peer: PeerIdentity? = nil, isEncrypted: Bool = false) {
         self.loop = loop
         self.unverified = UnverifiedCaller(isOnUnixSocket: isOnUnixSocket, peer: peer)
@@ -74,7 +74,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // A caller may end its side behind its last request, and still wait for the response.
+        // A caller may end its side after its last request, and still wait for the response.
         _ = try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
         self.writer.added(to: context, isEncrypted: self.isEncrypted)
         self.exchange = Exchange(loop: self.loop, downstream: .http1(self), from: self.unverified)
@@ -82,7 +82,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // The caller's own end has no event of its own then.
+        // After the output has ended, no event tells that the caller's own side has ended.
         if case .tunnelling = self.state, self.isOutputEnded { self.exchange?.requestEnded(nil) }
         self.ended()
     }
@@ -98,7 +98,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         self.state = .closed
         self.exchange = nil
         if !self.isWritable { self.loop.readShare.unblock() }
-        // A queue may hold the exchange, and so this, for a while longer.
+        // A queue may retain the exchange, and with it this handler, for a while longer.
         self.reader.clear()
         self.writer.clear()
         exchange.callerGone()
@@ -129,7 +129,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         }
     }
 
-    /// The caller has ended its side. What it has sent before is served.
+    /// The caller has ended its side. Requests that it has sent before are served.
     private func inputEnded(_ context: ChannelHandlerContext) {
         self.isInputEnded = true
         switch self.state {
@@ -137,7 +137,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
             self.resume()
         case .tunnelling: self.exchange?.requestEnded(nil)
         case .ending(let ending):
-            // Nothing of it can cost it the response any more.
+            // The caller sends nothing more that could cost it the response.
             if ending.isAnswerOut { context.close(promise: nil) }
         case .handshaking, .closed: context.close(promise: nil)
         }
@@ -160,7 +160,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         self.exchange?.flushSoon()
-        // Else the channel asks for it by way of all handlers.
+        // Otherwise the channel asks for it through all handlers.
         if self.wantsRead { context.read() }
     }
 
@@ -187,7 +187,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         case .open where self.reader.isInBody:
             self.reader.count < Self.highWater && self.exchange?.wantsBody == true
         case .open:
-            // What waits while no request is under way is a head that is not whole: its own limit is the bound.
+            // What waits while no request is in progress is an incomplete head, which has a limit of its own.
             self.reader.count < Self.highWater || self.isWritable && self.exchange?.isIdle == true
         case .ending(let ending): ending.lingers
         case .tunnelling: self.exchange?.wantsBody == true
@@ -195,7 +195,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         }
     }
 
-    /// Takes from the reader whatever the exchange can take now.
+    /// Takes from the reader everything that the exchange can take now.
     private func process() {
         guard !self.isProcessing, self.reader.hasBegun || self.isInputEnded, let exchange = self.exchange else {
             return
@@ -227,7 +227,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         }
     }
 
-    /// The caller sends no more, and what it has sent is no whole request.
+    /// The caller sends no more, and the bytes that it has sent are no whole request.
     private func endOfInput(_ exchange: Exchange) {
         if self.reader.isInBody { exchange.requestTruncated() } else { self.close(lingering: false) }
     }
@@ -236,7 +236,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
 // MARK: - For the exchange
 
 extension HTTP1Downstream {
-    /// The certificate that the caller has proven itself by, with someone of ``CallerTLS`` vouching for it; `nil` where it
+    /// The certificate that the caller has authenticated with, verified against the CAs of ``CallerTLS``; `nil` if it
     /// has shown none.
     private var certificate: NIOSSLCertificate? {
         guard self.isEncrypted, let context = self.context else { return nil }
@@ -247,7 +247,7 @@ extension HTTP1Downstream {
         if self.isTunnelling { self.context?.endOutputWhenWritten() } else { self.writer.end(trailers) }
     }
 
-    /// A pipelined request may be there already.
+    /// A pipelined request may already wait.
     func finished(isWhole: Bool) {
         let closes = self.writer.closes || !isWhole
         self.writer.reset()
@@ -271,8 +271,9 @@ extension HTTP1Downstream {
         self.close(lingering: !isWhole)
     }
 
-    /// Ends the connection behind what was written; `lingering`, it first hears out a caller that is still sending. With
-    /// TLS a caller always sends something more, its farewell, and that must not cost it the response either.
+    /// Ends the connection after the bytes written. With `lingering` it first keeps reading from a caller that still
+    /// sends. With TLS a caller always sends one more thing, its close_notify, and that must not cost it the response
+    /// either.
     private func close(lingering: Bool) {
         guard let context = self.context else { return }
         switch self.state {
@@ -283,7 +284,7 @@ extension HTTP1Downstream {
         self.state = .ending(LingeringClose(lingers: lingers, since: self.loop.coarseNow))
         self.reader.clear()
         self.writer.flush()
-        // Closing throws away what the kernel has not taken yet, so the end waits for the last write.
+        // Closing discards what the kernel has not taken yet, so the end waits for the last write.
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: written)
         written.futureResult.assumeIsolated().whenComplete { _ in self.responseIsOut() }
@@ -301,7 +302,7 @@ extension HTTP1Downstream {
         guard let context = self.context else { return }
         self.state = .closed
         context.channel.resetOnClose()
-        // TLS would say farewell first, and then a half response would look whole.
+        // TLS would send a close_notify first, and then a partial response would look whole.
         let tls =
             self.isEncrypted ? try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) : nil
         (tls ?? context).close(promise: nil)
@@ -317,7 +318,7 @@ extension HTTP1Downstream {
         if case .tunnelling = self.state { true } else { false }
     }
 
-    /// HTTP ends with this head. What the caller sends from here on, and what has waited here, is no request.
+    /// Ends HTTP with this head. The bytes that wait here, and those that the caller sends from now on, are no request.
     func switchProtocols(_ response: ResponseHead, by route: Route, passesCookies: Bool) {
         self.writer.switchProtocols(response, by: route, passesCookies: passesCookies)
         self.state = .tunnelling
@@ -331,10 +332,10 @@ extension HTTP1Downstream {
 // MARK: - For the loop
 
 extension HTTP1Downstream {
-    /// A request is under way.
+    /// Whether a request is in progress.
     var isBusy: Bool { self.exchange?.isIdle == false }
 
-    /// The slot whose token the request under way may still need; a tunnel needs it no more.
+    /// The slot whose token the request in progress may still need; a tunnel needs it no more.
     var slotInUse: Int? { self.isTunnelling ? nil : self.exchange?.match?.route.slot }
 
     /// As ``Exchange/fence(killed:)``.
@@ -345,15 +346,15 @@ extension HTTP1Downstream {
     /// As ``Exchange/leaseEnded()``.
     func leaseEnded() { self.exchange?.leaseEnded() }
 
-    /// Cuts a tunnel whose caller the configuration does not have any more, or no more by what it proved itself by, or not
-    /// for the tunnel's route. What else is under way ends as it began, and its caller is asked for again with the next
-    /// request.
+    /// Cuts a tunnel if the configuration no longer has its caller, no longer accepts the caller's proof, or no longer
+    /// allows the caller the tunnel's route. Other requests in progress end as they began; their callers authenticate
+    /// again with the next request.
     func reload(_ gateway: Gateway) {
         guard self.isTunnelling, let exchange = self.exchange, let route = exchange.match?.route else { return }
         if !gateway.stillServes(exchange.unverified, by: route) { self.closeNow() }
     }
 
-    /// Ends what has been waited for too long.
+    /// Ends a connection or request that has been waited for too long.
     func sweep() {
         guard let exchange = self.exchange else { return }
         let now = self.loop.coarseNow
@@ -379,7 +380,7 @@ extension HTTP1Downstream {
         }
     }
 
-    /// The gateway stops: a connection without a request ends, now or when none has come for ``keptTime``.
+    /// Closes a connection without a request while the gateway stops: now, or when none has come for ``keptTime``.
     func drain() {
         guard case .open = self.state, self.exchange?.isIdle == true, !self.reader.hasBegun,
             self.loop.coarseNow.duration(since: self.waitingSince) > Self.keptTime
@@ -387,7 +388,8 @@ extension HTTP1Downstream {
         self.close(lingering: false)
     }
 
-    /// Ends the connection whatever it does; a tunnel with a reset, since nothing else tells that it was cut.
+    /// Ends the connection in any state. A tunnel or a response that is not out is reset, since nothing else shows that
+    /// it was cut.
     func closeNow() {
         switch self.state {
         case .tunnelling: self.reset()

@@ -1,22 +1,22 @@
 import HTTPWire
 import NIOCore
 
-/// Writes the responses of one caller's connection as HTTP/1 text: how each body is framed for that caller, whether the
-/// connection ends behind it, and when the kernel gets it.
+/// Writes the responses of one caller's connection as HTTP/1 text. It decides how each body is framed for that caller,
+/// whether the connection ends after the response, and when the kernel gets the bytes.
 final class HTTP1ResponseWriter {
     private let loop: GatewayLoop
     private let isOnUnixSocket: Bool
     private var context: ChannelHandlerContext?
-    /// `nil` behind TLS.
+    /// `nil` for a connection with TLS.
     private var direct: SocketFastPath?
     private var outbox = WriteCoalescer()
 
-    /// Of the request that is answered.
+    /// Method, version and persistence of the request in progress.
     private var method = HTTPMethod.other
     private var minorVersion: UInt8 = 1
     private var keepsAlive = false
     private var encoder = BodyEncoder(.none)
-    /// The response says that the connection ends behind it.
+    /// The response says that the connection ends after it.
     private(set) var closes = false
 
     private static let proceedHead = ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
@@ -36,21 +36,21 @@ final class HTTP1ResponseWriter {
         self.direct = nil
     }
 
-    /// Throws away what waits for a flush.
+    /// Discards the bytes that wait for a flush.
     func clear() { self.outbox.clear() }
 }
 
 // MARK: - Responses
 
 extension HTTP1ResponseWriter {
-    /// A request has come; what follows answers it.
+    /// Prepares for the response to a request.
     func begin(_ request: RequestHead) {
         self.method = request.method
         self.minorVersion = request.minorVersion
         self.keepsAlive = request.keepsAlive
     }
 
-    /// The response is over.
+    /// Prepares for the next request: the response is over.
     func reset() {
         self.method = .other
         self.minorVersion = 1
@@ -63,7 +63,7 @@ extension HTTP1ResponseWriter {
 
     func proceed() { self.write(Self.proceedHead) }
 
-    /// A caller of HTTP/1.0 knows no interim responses.
+    /// A caller that speaks HTTP/1.0 does not understand interim responses.
     func interim(_ response: ResponseHead, by route: Route?, passesCookies: Bool) -> Bool {
         guard self.minorVersion == 1 else { return false }
         self.write(Self.bodiless(response, by: route, passesCookies))
@@ -80,8 +80,8 @@ extension HTTP1ResponseWriter {
         )
     }
 
-    /// A body without a length ends with the connection for a caller of HTTP/1.0, and only a reset could tell it of a cut: a
-    /// Unix socket has none.
+    /// For an HTTP/1.0 caller, a body without a length ends with the connection. Only a reset could show that such a
+    /// body was cut, and a Unix socket has no reset.
     func head(
         _ response: ResponseHead,
         by route: Route?,
@@ -131,7 +131,7 @@ extension HTTP1ResponseWriter {
         if case .lastChunk = self.encoder.end() { self.write(CallerResponse.lastChunk(trailers)) }
     }
 
-    /// Behind a malformed request the connection ends in any case: where the next one would begin can't be told.
+    /// After a malformed request the connection always ends: we can't tell where the next request starts.
     func localReply(_ error: GatewayError, isWhole: Bool) -> Int {
         self.closes = !isWhole || !self.keepsAlive || error.code == .badRequest || self.loop.isDraining
         let reply = error.reply(to: self.method, close: self.closes, keepAlive: !self.closes && self.minorVersion == 0)

@@ -1,10 +1,10 @@
 import HTTPWire
 import NIOCore
 
-/// A connection for which there is no place: whatever it asks is answered with 503, and then it ends.
+/// A connection over the limit: any request on it gets a 503, and then the connection ends.
 ///
-/// The answer waits for the first bytes of a request, since clients make nothing of one that comes before they have asked.
-/// What else they send is heard out as ``LingeringClose`` says, so that it does not cost them the answer.
+/// The response waits for the first bytes of a request, since clients ignore a response that comes before they have
+/// sent one. What else they send is read as ``LingeringClose`` describes, so that it does not cost them the response.
 final class OverloadResponder: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -16,7 +16,7 @@ final class OverloadResponder: ChannelInboundHandler {
     private static let reply = error.reply(to: .get, close: true)
     private static let answerToHead = error.reply(to: .head, close: true)
 
-    /// They are many where the gateway is full.
+    /// Short, since there are many such connections when the gateway is full.
     private static let time = Duration.seconds(2)
 
     private let loop: GatewayLoop
@@ -56,7 +56,7 @@ final class OverloadResponder: ChannelInboundHandler {
         self.loop.countTurnedAway(status: Self.error.status.code)
         let answer = bytes.readableBytesView.starts(with: "HEAD ".utf8) ? Self.answerToHead : Self.reply
         context.writeAndFlush(self.wrapOutboundOut(answer.bytes(with: self.loop.dateLine)), promise: nil)
-        // The kernel takes so little at once.
+        // The kernel takes so few bytes at once.
         context.close(mode: .output, promise: nil)
         self.ending.answerIsOut(at: self.loop.coarseNow)
     }

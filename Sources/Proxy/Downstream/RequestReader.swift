@@ -1,14 +1,14 @@
 package import HTTPWire
 package import NIOCore
 
-/// Takes a caller's requests off its bytes: a head, its body, the next head.
+/// Reads a caller's requests from its bytes: a head, its body, the next head.
 package struct RequestReader {
     /// What ``next()`` found.
     package enum Step: Sendable {
-        /// The body, where the head says that there is one, follows.
+        /// A head. Its body follows, if the head says that there is one.
         case head(RequestHead)
         case bytes(ByteBuffer)
-        /// Of the body. Its trailers are unchecked for their meaning.
+        /// The end of the body. The trailers are not checked for their meaning.
         case end(Trailers?)
         case needsMore
     }
@@ -16,18 +16,18 @@ package struct RequestReader {
     private var parser: RequestHeadParser
     private var decoder = BodyDecoder(.none)
     private var buffer = ByteBuffer()
-    /// A head was given out whose body has not ended.
+    /// A head was returned whose body has not ended.
     package private(set) var isInBody = false
 
     package init(limits: HeadLimits) {
         self.parser = RequestHeadParser(limits: limits)
     }
 
-    /// Bytes that wait here.
+    /// Number of bytes that wait here.
     package var count: Int { self.buffer.readableBytes }
 
-    /// Part of a head has come, or of a body. Kept, since it is asked with each read, and for an answer from its parts they
-    /// would all be copied.
+    /// Whether part of a head or of a body has arrived. It is stored, since it is asked at each read, and computing it
+    /// from the parts would copy all of them.
     package private(set) var hasBegun = false
 
     /// Takes what was read from the caller.
@@ -40,13 +40,13 @@ package struct RequestReader {
         self.hasBegun = self.isInBody || self.parser.hasBegun || self.count > 0
     }
 
-    /// Takes the next part from the bytes that are here.
+    /// Takes the next part from the waiting bytes.
     ///
-    /// - Throws: what breaks HTTP/1.1; nothing that follows can be understood then.
+    /// - Throws: what breaks HTTP/1.1; nothing after that can be understood.
     package mutating func next() throws(WireError) -> Step {
         defer { self.lookWhetherBegun() }
         let step = self.isInBody ? try self.nextOfBody() : try self.nextHead()
-        // A read buffer is not held for nothing.
+        // An empty buffer is not retained.
         if self.buffer.readableBytes == 0 { self.buffer = ByteBuffer() }
         return step
     }
@@ -72,13 +72,13 @@ package struct RequestReader {
         }
     }
 
-    /// All bytes that wait here: they are no request any more.
+    /// Takes all waiting bytes, which are no longer part of a request.
     package mutating func takeRest() -> ByteBuffer {
         defer { self.clear() }
         return self.buffer
     }
 
-    /// Throws away what waits here.
+    /// Discards the waiting bytes.
     package mutating func clear() {
         self.buffer = ByteBuffer()
         self.lookWhetherBegun()
@@ -86,6 +86,6 @@ package struct RequestReader {
 }
 
 extension RequestHead {
-    /// A body of at least one byte follows, or one whose length is not known.
+    /// Whether a body of at least one byte follows, or one of unknown length.
     var hasBody: Bool { !self.body.isEmpty }
 }

@@ -9,19 +9,19 @@ import TokenModel
     import Glibc
 #endif
 
-/// What becomes of the connections that callers make.
+/// Decides whether callers' connections are accepted.
 package enum Admission {
-    /// Why a connection is closed without a word.
+    /// Thrown to close a connection without a reply.
     struct Refused: Error {}
 
-    /// How long a listener that could not accept lets connections wait in the system's queue; `nil` where waiting helps
-    /// nobody, as with a connection that was gone before it was accepted.
+    /// How long a listener pauses after a failed accept, while connections wait in the system's queue. `nil` for an
+    /// error that a pause does not help, such as a connection that was gone before it was accepted.
     package static func pause(after error: IOError) -> TimeAmount? {
         [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) ? .milliseconds(250) : nil
     }
 
-    /// Keeps a listener from asking again and again while the system has no descriptor or no memory for a connection. It
-    /// goes on by itself: whether there is something again, only another try can tell.
+    /// Makes a listener pause while the system has no descriptor or no memory for a connection. After the pause the
+    /// listener tries again: only another attempt shows whether resources are free.
     @Sendable static func pausesWhenExhausted(_ listener: any Channel) -> EventLoopFuture<Void> {
         listener.eventLoop.makeCompletedFuture {
             try listener.pipeline.syncOperations.addHandler(
@@ -32,12 +32,13 @@ package enum Admission {
 }
 
 extension GatewayLoop {
-    /// Lets a connection in that was accepted, or turns it away where it is one too many.
+    /// Admits an accepted connection, or turns it away if it exceeds a limit.
     ///
-    /// It is answered rather than left in the system's queue: who waits there learns nothing, and can't be told from one
-    /// whose packets are lost. Where even that costs too much (a TLS handshake; more than a few at once), it is closed.
+    /// A connection over the limit gets a reply rather than a wait in the system's queue: a caller that waits there
+    /// learns nothing, and looks like one whose packets are lost. Where even a reply costs too much (a TLS handshake;
+    /// more than a few at once), the connection is closed.
     ///
-    /// - Parameter open: builds the pipeline of one that is let in.
+    /// - Parameter open: builds the pipeline of an admitted connection.
     func admit(_ channel: any Channel, speaksTLS: Bool, _ open: @escaping () throws -> Void) throws {
         let limits = self.limits
         try channel.syncOptions?.setOption(.recvAllocator, value: self.readBuffers)
@@ -58,7 +59,7 @@ extension GatewayLoop {
         try channel.pipeline.syncOperations.addHandler(OverloadResponder(loop: self))
     }
 
-    /// Counts it as a request, and has it in the access log: nowhere else would anyone see it.
+    /// Counts the rejected connection as a request and writes it to the access log: nothing else would show it.
     func countTurnedAway(status: Int) {
         var record = RequestRecord(method: HTTPMethod.other.name, startedAt: .now)
         record.status = status
@@ -69,10 +70,10 @@ extension GatewayLoop {
     }
 }
 
-/// Stands where a caller's pipeline will be until it is known where the connection comes from: then either that is built,
-/// or the caller is turned away because its address has its share.
+/// Holds the place of a caller's pipeline until the connection's remote address is known. Then the pipeline is built,
+/// or the caller is turned away because its address has too many connections.
 ///
-/// Only where there is such a limit; else nobody asks.
+/// Added only where there is a limit per address.
 final class AddressGate: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -105,29 +106,29 @@ final class AddressGate: ChannelInboundHandler, RemovableChannelHandler {
     }
 }
 
-/// How many connections one address may have, over all event loops.
+/// Limits the connections of one address, over all event loops.
 package final class AddressLimit: Sendable {
     private let most: Atomic<Int>
     private let counts = Mutex<[PeerNetwork: Int]>([:])
 
-    /// - Parameter limit: 0 for any number.
+    /// - Parameter limit: 0 for no limit.
     package init(_ limit: Int) {
         self.most = Atomic(limit)
     }
 
-    /// How many; 0 for any number. What came while there was no limit is not counted.
+    /// Connections per address; 0 for no limit. Connections accepted while there was no limit are not counted.
     package var limit: Int {
         get { self.most.load(ordering: .relaxed) }
         set { self.most.store(newValue, ordering: .relaxed) }
     }
 
-    /// There is a limit at all.
+    /// Whether there is a limit.
     package var isSet: Bool { self.limit > 0 }
 
-    /// Addresses that have connections now.
+    /// Number of addresses that have counted connections now.
     package var count: Int { self.counts.withLock(\.count) }
 
-    /// Takes a place of an address, if it has one left.
+    /// Takes a place for an address, if one is left.
     package func enter(_ address: PeerNetwork) -> Bool {
         let limit = self.limit
         return self.counts.withLock { counts in
@@ -138,10 +139,10 @@ package final class AddressLimit: Sendable {
         }
     }
 
-    /// Gives a place back.
+    /// Gives back a place of an address.
     package func leave(_ address: PeerNetwork) {
         self.counts.withLock { counts in
-            // Else each address that ever came would be remembered.
+            // Without this, every address ever seen would be remembered.
             counts[address] = counts[address].flatMap { $0 > 1 ? $0 - 1 : nil }
         }
     }

@@ -1,11 +1,11 @@
 internal import CShims
 package import NIOCore
 
-/// The memory of buffers that have gone out, for the next ones of their kind: as many as one tick of a loop sends.
+/// Memory of buffers that have been sent, for the next buffers of their kind: as many as one tick of a loop sends.
 package struct SpareBuffers {
-    /// A tick that sends more takes new memory.
+    /// A tick that sends more buffers allocates new memory.
     private static let limit = 64
-    /// Of each, in bytes: what one large head took is not kept for small ones.
+    /// Largest buffer kept, in bytes: the memory of one large head is not kept for small ones.
     private static let largest = 8 << 10
 
     private var buffers: [ByteBuffer] = []
@@ -14,30 +14,30 @@ package struct SpareBuffers {
         self.buffers.reserveCapacity(Self.limit)
     }
 
-    /// A buffer to write to. It may still hold what went out, and be somebody else's too: clear it first, which takes new
-    /// memory then.
+    /// A buffer to write to. It may still hold bytes that were sent, and may be shared with another owner. Clear it
+    /// first: if it is shared, that allocates new memory.
     package mutating func take() -> ByteBuffer {
-        // It must not stay here too: then it would be shared.
+        // A buffer that also stayed in the list would be shared.
         self.buffers.popLast() ?? ByteBuffer()
     }
 
-    /// Keeps the memory of a buffer that has gone out and held a token: that is overwritten, since the next head may be
-    /// long in coming. Nobody else may have the buffer any more.
+    /// Keeps the memory of a sent buffer that held a token. Its bytes are overwritten, since the next head may come
+    /// much later. Nobody else may hold the buffer any more.
     package mutating func keepWiped(_ buffer: consuming ByteBuffer) {
         buffer.wipe()
         self.keep(buffer)
     }
 
-    /// Keeps the memory of a buffer that goes out now.
+    /// Keeps the memory of a buffer that is sent now.
     package mutating func keep(_ buffer: ByteBuffer) {
         if self.buffers.count < Self.limit, buffer.capacity <= Self.largest { self.buffers.append(buffer) }
     }
 }
 
 extension ByteBuffer {
-    /// Empties the buffer and overwrites what it held.
+    /// Empties the buffer and overwrites the bytes it held.
     ///
-    /// Where somebody else still has the memory, that stays as it is, and this takes memory of its own.
+    /// If another owner shares the memory, that memory stays as it is, and this buffer gets memory of its own.
     package mutating func wipe() {
         let count = self.writerIndex
         guard count > 0 else { return }
@@ -52,8 +52,8 @@ extension ByteBuffer {
     /// CRLF, made once.
     static let lineEnd = ByteBuffer(string: "\r\n")
 
-    /// Puts what was read behind the bytes that wait, without what was taken before them: a stream whose every read ends
-    /// within a chunk's size would else keep all that ever came.
+    /// Appends bytes just read, and drops the consumed bytes in front of those that wait. Otherwise a stream whose
+    /// every read ends inside a chunk size would keep all bytes ever received.
     mutating func append(_ read: ByteBuffer) {
         guard self.readableBytes > 0 else {
             self = read

@@ -5,7 +5,7 @@ import NIOCore
 #endif
 
 extension Channel {
-    /// The other side has not ended, and nothing that it has sent waits to be read. Costs a system call.
+    /// Whether the peer has not ended its side, and nothing that it has sent waits to be read. Costs a system call.
     var isQuiet: Bool {
         let peeked = try? self.pipeline.syncOperations.withUnsafeTransportIfAvailable(
             of: NIOBSDSocket.Handle.self
@@ -19,7 +19,7 @@ extension Channel {
 }
 
 extension Channel {
-    /// From here on its close is a reset, so that what was sent can't be taken for whole.
+    /// Makes the connection's close a reset, so that the bytes sent can't be taken for a whole message.
     func resetOnClose() {
         guard let socket = self as? any SocketOptionProvider else { return }
         _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
@@ -27,10 +27,10 @@ extension Channel {
 }
 
 extension ChannelHandlerContext {
-    /// Ends the connection's output behind what was written, and goes on hearing the other side.
+    /// Ends the connection's output after the bytes already written, and keeps reading from the peer.
     ///
-    /// TLS would take the other side's farewell for the end of both sides if its own was said before, and throw away
-    /// what the kernel has not taken; so the end waits for that.
+    /// TLS would take the peer's close_notify for the end of both sides if its own was sent before, and would discard
+    /// what the kernel has not taken. So the output ends only when the kernel has taken everything.
     func endOutputWhenWritten() {
         let written = self.eventLoop.makePromise(of: Void.self)
         self.writeAndFlush(NIOAny(ByteBuffer()), promise: written)

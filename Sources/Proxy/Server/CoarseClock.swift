@@ -2,41 +2,43 @@ import HTTPWire
 package import NIOCore
 package import TokenModel
 
-/// Coarse time of one event loop: how often its sweep has run. Reading it costs nothing, so requests are stamped with it.
+/// Coarse time of one event loop: the number of sweeps so far. Reading it costs nothing, so it serves as the timestamp
+/// of requests.
 package struct CoarseTime: Equatable, Sendable {
-    /// How often the sweep runs. An observed epoch is up to this old when it is made, so limits are exceeded only past one more.
+    /// How often the sweep runs. A timestamp is up to one period old when it is taken, so a limit counts as exceeded
+    /// only one period after its end.
     package static let period = Duration.milliseconds(250)
     package static let start = CoarseTime(count: 0)
 
     private var count: Int64
 
-    /// How long ago `earlier` was, to within one ``period`` either way.
+    /// Time since `earlier`, accurate to one ``period`` either way.
     package func duration(since earlier: CoarseTime) -> Duration {
         Self.period * Double(self.count - earlier.count)
     }
 
-    /// Written out since it is asked with each request: what the compiler makes is called through a table.
+    /// Written by hand since each request compares times: the synthesized operator is called through a table.
     package static func == (left: CoarseTime, right: CoarseTime) -> Bool { left.count == right.count }
 
-    /// The sweep has run once more.
+    /// Counts one more sweep.
     package mutating func advance() { self.count += 1 }
 }
 
-/// What all that belongs to one event loop asks of it with each request: an object of its own, so that nobody holds the loop
-/// for it, nor asks whether that is there still.
+/// What the objects of one event loop need from it at each request. It is an object of its own, so that none of them
+/// has to retain the loop or check that the loop still exists.
 final class LoopStatus {
-    /// How often the sweep has run.
+    /// Number of sweeps so far.
     private(set) var coarseNow = CoarseTime.start
     /// The loop takes no more requests.
     private(set) var isDraining = false
 
-    /// The sweep runs.
+    /// Called at each sweep.
     func advance() { self.coarseNow.advance() }
 
     func drain() { self.isDraining = true }
 }
 
-/// The `Date` line of an event loop's own answers (RFC 9110 §6.6.1), written anew once a second at most.
+/// The `Date` line of an event loop's local replies (RFC 9110 §6.6.1), formatted at most once a second.
 package struct DateLine {
     private var second: Int64?
     private var line = ByteBuffer()

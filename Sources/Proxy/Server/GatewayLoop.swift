@@ -4,10 +4,10 @@ import NIOCore
 import Telemetry
 import TokenModel
 
-/// What one event loop owns of the gateway: its tables, its callers, its upstream connections, and who waits for a credential.
-/// Nothing of a request leaves it, but the question for a credential.
+/// One event loop's part of the gateway: its tables, its callers, its upstream connections, and the requests that wait
+/// for a credential. A request stays on its loop; only its query for a credential leaves it.
 final class GatewayLoop {
-    /// A peer that leaves more than 16 KiB untaken stops the reads on the other side.
+    /// When more than 16 KiB wait to be written to one peer, reads from the other peer stop.
     static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 8 << 10, high: 16 << 10)
 
     let eventLoop: any EventLoop
@@ -26,16 +26,17 @@ final class GatewayLoop {
     private var date = DateLine()
     let state = LoopStatus()
     var coarseNow: CoarseTime { self.state.coarseNow }
-    /// Where heads are written. Most are with the kernel when the next tick begins, whose heads take their memory.
+    /// Reusable memory for request and response heads. The kernel has most heads when the next tick begins, so the
+    /// heads of that tick reuse their memory.
     var requestHeads = SpareBuffers()
     var answerHeads = SpareBuffers()
     var isDraining: Bool { self.state.isDraining }
     let readShare = ReadShare()
     private var callers: [HTTP1Downstream] = []
-    /// Connections there was no place for, until they are gone.
+    /// Connections over the limit, until they are closed.
     var turnedAway: [OverloadResponder] = []
     private var waiting = Waiters<(exchange: Exchange, requestID: UInt64)>()
-    /// Exchanges with something to flush at this tick's end.
+    /// Exchanges whose output is flushed at the end of this tick.
     private var unflushed: [Exchange] = []
     private var sweeping: RepeatedTask?
     private var drained: EventLoopPromise<Void>?
@@ -80,30 +81,30 @@ final class GatewayLoop {
 
     private func sweep() {
         self.state.advance()
-        // An exchange that is ended may close its connection, which changes the list.
+        // Ending an exchange may close its connection, which changes the list.
         for caller in Array(self.callers) { caller.sweep() }
         if self.gateway.isLeaseOver { self.severUnsent() }
         for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
-        // Another loop may need what this one has to spare.
+        // Another loop may need the connections that this loop can spare.
         while self.limits.upstreams.isOver, self.closeIdlest() {}
         if self.limits.upstreams.isOver { self.dropUnwanted() }
         self.gateway.clearUnused { Set(self.callers.compactMap(\.slotInUse)) }
         self.meter.handOn()
     }
 
-    /// Has an exchange's ``Exchange/flush()`` called when all that can be read now was.
+    /// Calls ``Exchange/flush()`` after all reads of this tick.
     func flushSoon(_ exchange: Exchange) {
         if self.unflushed.isEmpty {
             let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
-            // Tasks run behind a tick's reads, and before the loop sleeps.
+            // An event loop runs tasks after the reads of a tick and before it sleeps.
             self.eventLoop.execute { bound.value.flushAll() }
         }
         self.unflushed.append(exchange)
     }
 
     private func flushAll() {
-        // A flush can end a connection, and that write to others: they come to the end of the list.
+        // A flush can end a connection, which can write to other connections. Those are appended to the list meanwhile.
         var index = 0
         while index < self.unflushed.count {
             let exchange = self.unflushed[index]
@@ -114,22 +115,22 @@ final class GatewayLoop {
         self.unflushed.removeAll(keepingCapacity: true)
     }
 
-    /// For the head of an answer of the gateway's own.
+    /// The `Date` line for the head of a local reply.
     var dateLine: ByteBuffer { self.date.bytes(at: Timepiece.system.now.wall) }
 
-    /// What one read of a connection takes, of a caller or to an upstream.
+    /// Chooses the size of each read from a caller or an upstream.
     var readBuffers: SharedReadBuffers { SharedReadBuffers(self.readShare) }
 
-    /// Requests under way now; a tunnel is one.
+    /// Requests in progress now. A tunnel counts as one.
     var requestCount: Int { self.callers.count { $0.isBusy } }
 
-    /// Makes room for an upstream connection: the one that nobody has used for the longest goes; or, where all are in use,
-    /// those that are being made and nobody waits for any more.
+    /// Makes room for an upstream connection by closing the one that has been idle for the longest. If all are in use,
+    /// drops the connections being made that no request waits for any more.
     func makeRoom() {
         if !self.closeIdlest() { self.dropUnwanted() }
     }
 
-    /// - Returns: whether there was one.
+    /// - Returns: whether there was an idle connection.
     private func closeIdlest() -> Bool {
         let idlest = self.pools.lazy.compactMap(\.idlest)
             .max { self.coarseNow.duration(since: $0.idleSince) < self.coarseNow.duration(since: $1.idleSince) }
@@ -141,7 +142,7 @@ final class GatewayLoop {
         for pool in self.pools { pool.dropUnwanted() }
     }
 
-    /// What was counted here so far, and the connections there are now.
+    /// What this loop has counted so far, and its connections now.
     var traffic: TrafficCounts {
         var counts = self.meter.counts
         counts.downstreamConnections = self.callers.count
@@ -150,10 +151,10 @@ final class GatewayLoop {
     }
 }
 
-// MARK: - Reading the configuration again
+// MARK: - Reloading the configuration
 
 extension GatewayLoop {
-    /// Goes by another configuration from the next request on: those under way keep the route that they began with.
+    /// Uses another configuration from the next request on. Requests in progress keep the route that they began with.
     func reload(_ running: RoutingSnapshot) {
         self.gateway.reload(running.table, callers: running.callers, credentials: running.credentials)
         self.addPools(running.table.pools.dropFirst(self.pools.count))
@@ -161,29 +162,29 @@ extension GatewayLoop {
         self.headLimits = running.headLimits
         self.callerTimeouts = running.callerTimeouts
         self.meter.reload(routes: running.table.names, log: running.accessLog)
-        // One that is cut leaves the list.
+        // A caller whose tunnel is cut leaves the list.
         for caller in Array(self.callers) { caller.reload(self.gateway) }
     }
 }
 
 extension GatewayLoop {
-    /// Upstreams are asked for other certificates, or shown another, from now on: connections made before serve no
-    /// further request.
+    /// Retires the connections to upstreams whose trust roots or client certificate have changed: connections made
+    /// before now serve no further request.
     func renew(_ upstreams: Set<UpstreamTLS>) {
         for pool in self.pools where pool.isSecured(byAnyOf: upstreams) { pool.renew() }
     }
 }
 
-// MARK: - Passes
+// MARK: - Credentials
 
 extension GatewayLoop {
     func apply(_ event: CredentialEvent) {
-        // Whoever learns that a credential was taken away must not find its token written after that.
+        // A process that learns that a credential was dropped must not see its token sent afterwards.
         if case .dropped = event { self.flushAll() }
         self.gateway.apply(event)
     }
 
-    /// Has `exchange` called back with a credential for a slot's account, or with the reason why there is none.
+    /// Calls `exchange` back with a credential for a slot's account, or with the reason why there is none.
     func requestCredential(for exchange: Exchange, slot: Int, refused: TokenVersion?) {
         if let refused, let credential = self.gateway.usableCredential(slot: slot), TokenVersion(credential) != refused
         {
@@ -203,31 +204,31 @@ extension GatewayLoop {
         if self.waiting.enter((exchange, exchange.requestID), key) { self.ask(key) }
     }
 
-    /// A request is over that still waits for a credential: its place is another's.
+    /// Gives back the place of a request that ended while it waited for a credential.
     func stopsWaiting(_ exchange: Exchange) {
         guard let key = exchange.wait.take() else { return }
         self.limits.waiters.leave()
         self.waiting.left(key) { $0.exchange.requestID == $0.requestID && $0.exchange.wait == key }
     }
 
-    /// A request carries the token that is in the slot now.
+    /// A request carries the slot's current token.
     func used(_ token: TokenVersion, slot: Int) {
         guard self.gateway.use(slot: slot) else { return }
         self.credentials.used(token, of: self.gateway.slots[slot].account)
     }
 
-    /// An upstream took the token.
+    /// An upstream accepted the token.
     func accepted(_ token: TokenVersion, slot: Int) {
         guard self.gateway.prove(token, slot: slot) else { return }
         self.credentials.accepted(token, of: self.gateway.slots[slot].account)
     }
 
-    /// An upstream refused the token of a request that was sent again after a 401.
+    /// An upstream refused the token of a request that was replayed after a 401.
     func refusedAgain(_ token: TokenVersion, slot: Int) {
         self.credentials.refusedAgain(token, of: self.gateway.slots[slot].account)
     }
 
-    /// Has a dead token replaced although nobody waits for it.
+    /// Has a dead token replaced although no request waits for that.
     func refreshInBackground(slot: Int, refused: TokenVersion?) {
         guard let refused, let credential = self.gateway.slots[slot].credential, TokenVersion(credential) == refused
         else { return }
@@ -247,7 +248,7 @@ extension GatewayLoop {
     }
 
     private func answered(_ key: WaiterKey, _ result: Result<UpstreamCredential, CredentialError>) {
-        // Before anyone is answered: whoever leaves then has no place to give back any more.
+        // Free the places before any exchange is called back: an exchange that ends then has no place to give back.
         let waiters = self.waiting.empty(key).filter { waiter in
             waiter.exchange.requestID == waiter.requestID && waiter.exchange.wait == key
         }
@@ -269,19 +270,20 @@ extension GatewayLoop {
 // MARK: - The kill switch
 
 extension GatewayLoop {
-    /// As ``ProxyServer/fence(_:providers:)`` says, here and in this tick.
+    /// This loop's part of ``ProxyServer/fence(_:providers:)``, within this tick.
     func fence(_ epochs: KillEpochs, providers: [AccountID: ProviderID]) -> FencedExchanges {
-        // First of all: what is answered or closed below makes room for others, whose heads may go at once.
+        // Fence the slots first: the replies and closed connections below make room for other requests, whose heads may
+        // be sent at once.
         self.gateway.fence(epochs)
         let killed = Set(
             self.gateway.slots.indices.filter {
                 self.gateway.isKilled(slot: $0, at: providers[self.gateway.slots[$0].account])
             }
         )
-        // Before those who wait are answered: they may come back at once.
+        // Forget the waiters before they get their replies: their callers may send the next request at once.
         self.waiting.forget { killed.contains($0.slot) }
         var fenced = FencedExchanges()
-        // One that is ended may close its connection, which changes the list.
+        // Ending an exchange may close its connection, which changes the list.
         for caller in Array(self.callers) { fenced += caller.fence(killed: killed) }
         for pool in self.pools { pool.severUnsent() }
         return fenced
@@ -289,7 +291,8 @@ extension GatewayLoop {
 
     func setLeaseDeadline(_ end: BootInstant) { self.gateway.leaseEnd = end }
 
-    /// Each sweep while there is no lease: a sweep's time is far less than others wait beyond its end.
+    /// Called at each sweep after the lease's end. The sweep period is far shorter than the time that other replicas
+    /// wait beyond that end.
     private func severUnsent() {
         for caller in Array(self.callers) { caller.leaseEnded() }
         for pool in self.pools { pool.severUnsent() }
@@ -313,7 +316,7 @@ extension GatewayLoop {
         if self.callers.isEmpty { self.drained?.succeed() }
     }
 
-    /// A route that does not pass cookies has dropped some.
+    /// Logs that a route dropped cookies, once for each side.
     func dropped(_ side: CookieNotice.Side, on route: Route) {
         guard route.cookieNotice.isFirst(of: side) else { return }
         self.logger.warning(
@@ -328,7 +331,7 @@ extension GatewayLoop {
         self.logger.debug("a caller's TLS handshake failed", metadata: ["error.code": "\(failure.rawValue)"])
     }
 
-    /// Takes no more requests; the future succeeds when the last caller is gone.
+    /// Takes no more requests. The future succeeds when the last caller's connection is closed.
     func drain() -> EventLoopFuture<Void> {
         let promise = self.drained ?? self.eventLoop.makePromise()
         self.drained = promise
@@ -339,7 +342,7 @@ extension GatewayLoop {
         return promise.futureResult
     }
 
-    /// Ends what is left, and the sweep.
+    /// Closes all remaining connections, and ends the sweep.
     func stop() {
         self.state.drain()
         for caller in Array(self.callers) { caller.closeNow() }

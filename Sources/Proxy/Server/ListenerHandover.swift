@@ -4,10 +4,11 @@ import NIOCore
     import Glibc
 #endif
 
-/// Knows the connections that a listening socket has accepted and whose own event loop has not taken them over yet: when the
-/// socket closes in between, NIO throws them away, and their callers get a reset for what may be a request.
+/// Tracks the connections that a listening socket has accepted and that their own event loops have not taken over yet.
+/// If the socket closes in between, NIO drops these connections, and their callers get a reset for what may be a
+/// request.
 ///
-/// Only a socket that hands connections to other loops than its own has any.
+/// Only a socket that hands connections to loops other than its own has such connections.
 final class AcceptDrain: ChannelInboundHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
@@ -16,15 +17,15 @@ final class AcceptDrain: ChannelInboundHandler {
 
     var isAnyonePending: Bool { !self.pending.isEmpty }
 
-    /// Stands in front of whatever takes connections in; ``End`` stands behind it.
+    /// Stands in front of the handlers that take connections over; ``End`` stands behind them.
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let connection = self.unwrapInboundIn(data)
         let id = ObjectIdentifier(connection)
         self.pending.insert(id)
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // One that could not be taken in does not come by the end.
+        // A connection that could not be set up never reaches `End`.
         connection.closeFuture.hop(to: context.eventLoop).whenComplete { _ in
-            // Until then another must not have its identity.
+            // Keep the connection alive until then, so that no other object gets its identifier.
             withExtendedLifetime(connection) { _ = bound.value.pending.remove(id) }
         }
         context.fireChannelRead(data)
@@ -45,14 +46,14 @@ final class AcceptDrain: ChannelInboundHandler {
         }
     }
 
-    /// Put in front of all other handlers of a listening socket that does not listen yet.
+    /// Adds the drain in front of all other handlers of a listening socket that does not listen yet.
     static func begin(on listener: any Channel) -> EventLoopFuture<Void> {
         listener.eventLoop.makeCompletedFuture {
             try listener.pipeline.syncOperations.addHandler(AcceptDrain(), position: .first)
         }
     }
 
-    /// Put behind all others, once they are there.
+    /// Adds ``End`` behind all other handlers, once they are there.
     static func end(on listener: any Channel) async throws {
         try await listener.eventLoop.submit {
             let pipeline = listener.pipeline.syncOperations
@@ -62,13 +63,14 @@ final class AcceptDrain: ChannelInboundHandler {
     }
 }
 
-/// How a listening socket is closed: whoever has connected and waits in its queue is taken in first, since the kernel
-/// would reset those.
+/// Closes a listening socket once the connections that wait in its queue are accepted, since the kernel would reset
+/// those.
 ///
-/// Between the last look and the end there are microseconds. With `net.ipv4.tcp_migrate_req` the kernel hands those who
-/// come just then to another socket of the same port, where a successor has one.
+/// A few microseconds lie between the last check and the close. With `net.ipv4.tcp_migrate_req` the kernel hands
+/// connections that arrive in this time to another socket of the same port, if a successor has one.
 enum ListenerClosing {
-    /// A flood must not hold up the end: so often is looked, a millisecond or more apart.
+    /// Number of checks, a millisecond or more apart. After these the socket closes in any case: a flood of connections
+    /// must not hold up the end.
     private static let looks = 1_000
 
     static func close(_ listener: any Channel) async {
@@ -81,11 +83,11 @@ enum ListenerClosing {
         guard looks > 0, Self.isAnyonePending(at: listener) || Self.isAnyoneWaiting(at: listener) else {
             return listener.close(promise: closed)
         }
-        // In between the loop takes them in.
+        // The loop accepts connections in between.
         listener.eventLoop.scheduleTask(in: .milliseconds(1)) { Self.attempt(listener, looks: looks - 1, closed) }
     }
 
-    /// Someone was accepted whom another loop has still to take over.
+    /// Whether a connection was accepted that another loop has not taken over yet.
     private static func isAnyonePending(at listener: any Channel) -> Bool {
         (try? listener.pipeline.syncOperations.handler(type: AcceptDrain.self))?.isAnyonePending == true
     }

@@ -6,27 +6,27 @@ import Telemetry
 package struct ProxyConfiguration: Sendable {
     package var listeners: [Listener]
     package var routes: [RouteConfiguration]
-    /// Who may use them; `nil` for anyone but web pages.
+    /// Who may use the routes; `nil` for anyone but web pages.
     package var callers: [CallerConfiguration]?
     package var headLimits: HeadLimits
     package var callerTimeouts: CallerTimeouts
-    /// Callers' connections at once, and those to upstreams.
+    /// Limit of concurrent connections from callers. The same number limits the connections to upstreams.
     package var connections: Int
-    /// Callers' connections of one address at once; 0 for any number.
+    /// Limit of concurrent connections from one address; 0 for no limit.
     package var connectionsPerAddress: Int
-    /// Bytes of bodies that are kept so that they can be sent again.
+    /// Limit of the request body bytes that are kept for replays.
     package var replayMemory: Int
     /// Requests that may wait for credentials at once.
     package var waiters: Int
-    /// How long a request may wait for a credential; whoever gives credentials is usually done before.
+    /// How long a request may wait for a credential. The ``CredentialSource`` usually returns earlier.
     package var credentialTimeout: Duration
-    /// Event loops, each with a listening socket per address.
+    /// Number of event loops; each has one listening socket per network address.
     package var eventLoops: Int
 
     /// Where callers connect, and how.
     package struct Listener: Sendable {
         package var address: Address
-        /// `nil`: plain HTTP. A Unix socket has none.
+        /// `nil` for plain HTTP. A Unix socket has no TLS.
         package var tls: CallerTLS?
 
         package init(_ address: Address, tls: CallerTLS? = nil) {
@@ -41,7 +41,7 @@ package struct ProxyConfiguration: Sendable {
         package static func unix(path: String) -> Listener { Listener(.unix(path: path)) }
     }
 
-    /// Somewhere to listen.
+    /// An address to listen on.
     package enum Address: Sendable, Hashable, CustomStringConvertible {
         /// A host name or IP address, and a TCP port (0: any free one).
         case network(host: String, port: Int)
@@ -57,7 +57,8 @@ package struct ProxyConfiguration: Sendable {
             if case .network(_, let port) = self { port } else { 0 }
         }
 
-        /// Whether nobody can listen on both: they are of one port, and one is a part of the other, such as of `0.0.0.0`.
+        /// Whether the two can't be listened on together: they have the same port, and one includes the other, as
+        /// `0.0.0.0` does.
         func collides(with other: Address) -> Bool {
             guard case .network(let mine, let port) = self, case .network(let theirs, port) = other else {
                 return false
@@ -65,7 +66,7 @@ package struct ProxyConfiguration: Sendable {
             return mine == theirs || [mine, theirs].contains { $0 == "0.0.0.0" || $0 == "::" }
         }
 
-        /// What callers name it by in `Host`, without the port; `nil` for a Unix socket.
+        /// The host as callers write it in `Host`, without the port; `nil` for a Unix socket.
         var hostField: String? {
             guard case .network(let host, _) = self else { return nil }
             return host.contains(":") ? "[\(host)]" : host
@@ -79,11 +80,11 @@ package struct ProxyConfiguration: Sendable {
         }
     }
 
-    /// What callers name the listeners by in `Host`.
+    /// The listeners' hosts as callers write them in `Host`.
     var hostFields: [String] { self.listeners.compactMap(\.address.hostField) }
 
-    /// Who may connect to its Unix sockets: without keys for callers only this user, since nothing else would tell who it
-    /// is.
+    /// File mode of the Unix sockets. Without caller keys only the gateway's own user may connect, since nothing else
+    /// would authenticate the caller.
     var unixSocketMode: UInt32 { self.callers == nil ? 0o600 : 0o666 }
 
     package init(
@@ -113,20 +114,20 @@ package struct ProxyConfiguration: Sendable {
     }
 }
 
-/// What a configuration means to an event loop: swapped as a whole, between two requests.
+/// What a configuration means to an event loop. A loop replaces it as a whole, between two requests.
 struct RoutingSnapshot: Sendable {
     let table: RouteTable
     let callers: CallerTable
     let headLimits: HeadLimits
     let callerTimeouts: CallerTimeouts
-    /// Of this moment; each later change comes as an event.
+    /// The credentials at this moment; each later change arrives as an event.
     var credentials = CredentialTable()
-    /// `nil` writes none.
+    /// `nil` writes no access log.
     let accessLog: LogWriter?
 
     /// - Parameters:
     ///   - hosts: names and addresses of the listeners, as they stand in a `Host` field.
-    ///   - old: what runs until then.
+    ///   - old: the snapshot that this one replaces.
     init(_ plan: ProxyConfiguration, hosts: [String], accessLog: LogWriter?, following old: RoutingSnapshot? = nil) {
         let table = RouteTable(plan.routes, following: old?.table)
         self.table = table
@@ -145,14 +146,14 @@ package struct ProxyError: Error, Sendable {
         case addressUnavailable
         /// This user may not listen there.
         case notAllowed
-        /// The certificates that an upstream is to be trusted by can't be read.
+        /// The trust roots for an upstream's certificate can't be read.
         case trustUnreadable
-        /// A certificate, its key or those who vouch for others can't be read, or don't fit.
+        /// A certificate, its key or a CA certificate can't be read, or certificate and key don't match.
         case certificateUnusable
     }
 
     package let code: Code
-    /// For the operator: what failed, on what, what would help.
+    /// For the operator: what failed, on what, and what would help.
     package let message: String
 
     package init(_ code: Code, _ message: String) {
@@ -160,7 +161,7 @@ package struct ProxyError: Error, Sendable {
         self.message = message
     }
 
-    /// Reads what the system said when a listener was to be opened.
+    /// Maps the system's error from opening a listener.
     ///
     /// - Parameter own: the addresses that this process listens on already.
     init(

@@ -4,20 +4,22 @@ import Synchronization
 package import Telemetry
 package import TokenModel
 
-/// Going by another configuration while requests are under way.
+/// Changes of the configuration while requests are in progress.
 extension ProxyServer {
-    /// Takes over the routes, callers, limits and certificates of `plan`; its listeners and event loops stay as they are.
+    /// Takes over the routes, callers, limits and certificates of `plan`. The listeners and event loops stay as they
+    /// are.
     ///
-    /// Requests under way go on by the route that they began with. From the next one on, new connection or old, the
-    /// caller has to prove itself to the new plan. It comes back when every event loop goes by it, and not before is it
-    /// called again.
+    /// Requests in progress keep the route that they began with. From the next request on, on a new connection or an
+    /// old one, the caller must authenticate under the new plan. This function returns when every event loop uses the
+    /// plan. Don't call it again before it has returned.
     ///
-    /// - Parameter accessLog: takes a line per request; `nil` writes none.
-    /// - Returns: whose certificates are others now.
+    /// - Parameter accessLog: gets a line per request; `nil` writes none.
+    /// - Returns: the listeners and routes whose certificates have changed.
     package func reload(_ plan: ProxyConfiguration, accessLog: LogWriter? = nil) async -> CertificateRenewal {
         let renewal = self.renewCertificates(from: plan)
         self.limits.reload(plan)
-        // Others may not come before they are asked for keys, nor while they are not.
+        // While callers need no keys, other users must not be able to connect. So the mode is restricted before the
+        // loops change, and widened after that.
         let mode = plan.unixSocketMode
         let files = self.socketFiles.withLock { $0 }
         if plan.callers == nil { for file in files { file.setMode(mode) } }
@@ -31,26 +33,26 @@ extension ProxyServer {
         self.ifLoopsRun {
             let tables = self.running.withLock { running in
                 var tables = made
-                // As they are at this moment: what comes behind it comes as an event.
+                // The credentials at this moment: each later change arrives as an event.
                 tables.credentials = running.credentials
                 running = tables
                 return tables
             }
             swaps = self.loops.map { loop in loop.eventLoop.submit { loop.value.reload(tables) } }
         }
-        // It fails where the loop has ended in the meantime.
+        // This fails where the loop has ended in the meantime.
         for swap in swaps { try? await swap.get() }
         if plan.callers != nil { for file in files { file.setMode(mode) } }
         return renewal
     }
 
-    /// Names of the routes, in the order in which ``traffic()`` counts them; with those that were there before.
+    /// Names of the routes, in the order in which ``traffic()`` counts them, with the routes of earlier configurations.
     package var routeNames: [String] { self.running.withLock { $0.table.names } }
 }
 
-/// Whose certificates are others than before.
+/// The listeners and routes whose certificates have changed.
 package struct CertificateRenewal: Equatable, Sendable {
-    /// Where callers connect.
+    /// Addresses of the listeners.
     package var listeners: [ProxyConfiguration.Address] = []
     /// Names of routes.
     package var routes: [String] = []
@@ -62,11 +64,11 @@ package struct CertificateRenewal: Equatable, Sendable {
 }
 
 extension ProxyServer {
-    /// Takes over the certificates of `plan`, which has read them anew, for connections made from now on. What is open goes
-    /// on with what it began with: a caller's connection to its end, an upstream's to the end of its request.
+    /// Takes over the certificates of `plan`, which has read them anew, for connections made from now on. An open
+    /// connection keeps what it began with: a caller's connection to its end, an upstream's to the end of its request.
     ///
-    /// It takes those of a listener that stands in the same place with the same address, and those of routes that have
-    /// them from the same files. What else `plan` says is left aside.
+    /// A listener's certificates are taken over if `plan` has a listener with the same address at the same position; a
+    /// route's, if `plan` has them from the same files. The rest of `plan` is ignored.
     package func renewCertificates(from plan: ProxyConfiguration) -> CertificateRenewal {
         let (renewal, upstreams) = self.renew(from: plan)
         self.ifLoopsRun {
@@ -75,7 +77,7 @@ extension ProxyServer {
         return renewal
     }
 
-    /// - Returns: also what upstreams are asked for now that they were not before.
+    /// - Returns: also the upstreams whose TLS settings have changed.
     private func renew(from plan: ProxyConfiguration) -> (CertificateRenewal, upstreams: Set<UpstreamTLS>) {
         var renewal = CertificateRenewal()
         for (mine, other) in zip(self.plan.listeners, plan.listeners) where mine.address == other.address {
@@ -86,7 +88,7 @@ extension ProxyServer {
         let table = self.running.withLock { $0.table }
         let read = plan.routes.compactMap(\.upstream.tls)
         var isNews: [UpstreamTLS: Bool] = [:]
-        // With those that no route uses just now: a later one may.
+        // Pools that no route uses now are included: a later route may use them.
         for tls in table.pools.compactMap(\.tls) where isNews[tls] == nil {
             guard let other = read.first(where: { $0 == tls }) else { continue }
             isNews[tls] = tls.renew(from: other)
@@ -98,21 +100,22 @@ extension ProxyServer {
     }
 }
 
-/// What the kill switch asks of the data path.
+/// The kill switch's part of the data path.
 extension ProxyServer {
-    /// Has every event loop go by a kill log, unless that is older than the one it goes by. When it returns no request
-    /// leaves any more with a token that is dead by it, and those under way that carry one are closed, or may end.
+    /// Makes every event loop use a kill log, unless the loop has a newer one. When this returns, no request is sent
+    /// any more with a token that the log kills, and requests in progress that carry one are closed, or may end.
     ///
     /// On each loop, within one tick: dead credentials leave their slots, and none is put there from then on, whoever
-    /// announces it. Requests that wait for an account that is killed are answered so. Of those that carry a dead token,
-    /// the ones whose head the kernel does not have are closed without it, and the others are cut on both sides, so that no
-    /// half answer looks whole, or left to end where ``KillEpochs/mayEnd(with:of:at:)`` says so. A caller that has got
-    /// nothing of an answer is answered `killed`.
+    /// announces it. Requests that wait for a killed account get a `killed` reply. Of the requests that carry a dead
+    /// token, those whose whole head the kernel does not have yet are closed, and the head is not sent. For the others
+    /// both connections are cut, so that no partial response looks whole; or they may end, where
+    /// ``KillEpochs/mayEnd(with:of:at:)`` says so. A caller that has received no byte of a response gets a `killed`
+    /// reply.
     ///
-    /// Calling it again does no harm.
+    /// The call may be repeated.
     ///
-    /// - Parameter providers: whose tokens each account is configured for, to tell whether those that wait wait in vain.
-    ///   Of an account that is not there, its last pass tells.
+    /// - Parameter providers: the provider that each account is configured for, to tell whether its waiting requests
+    ///   wait in vain. For an account that is missing here, its last credential decides.
     package func fence(
         _ epochs: KillEpochs,
         providers: [AccountID: ProviderID] = [:]
@@ -125,18 +128,19 @@ extension ProxyServer {
             }
         }
         var fenced = FencedExchanges()
-        // It fails where the loop has ended in the meantime, and all of its connections have with it.
+        // This fails where the loop has ended in the meantime, and all of its connections with it.
         for answer in answers { fenced += (try? await answer.get()) ?? FencedExchanges() }
         return fenced
     }
 
-    /// The kill log that the event loops go by, or have been told to.
+    /// The kill log that the event loops use, or have been told to use.
     package var epochs: KillEpochs { self.running.withLock { $0.credentials.epochs } }
 
-    /// Sets the moment from which on no token leaves, until it is set anew. Before the first call there is none.
+    /// Sets the moment from which on no token is sent, until the next call. Before the first call there is no such
+    /// moment.
     ///
-    /// A request that comes later asks the ``CredentialSource`` as if it had no credential. Whoever renews the lease there does it by
-    /// this, before giving the credential: what is done to the loops comes to them in order.
+    /// A request that comes later asks the ``CredentialSource`` as if it had no credential. When the source renews the
+    /// lease, it calls this before it returns the credential: each loop runs its tasks in order.
     package func setLeaseDeadline(_ end: BootInstant) {
         self.ifLoopsRun {
             for loop in self.loops { loop.eventLoop.execute { loop.value.setLeaseDeadline(end) } }

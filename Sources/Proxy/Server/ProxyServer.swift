@@ -7,11 +7,12 @@ import Synchronization
 package import Telemetry
 package import TokenModel
 
-/// The data path as a whole: its event loops, their listening sockets, and the way to whoever gives credentials.
+/// The data path as a whole: its event loops, their listening sockets, and their queries to the ``CredentialSource``.
 ///
-/// ``bind()`` first, so that a busy port is known before anything else starts; then ``run()`` until ``shutDown(grace:)``.
+/// Call ``bind()`` first, so that a busy port is known before anything else starts; then ``run()`` until
+/// ``shutDown(grace:)``.
 package final class ProxyServer: Sendable {
-    /// What it was started with: of this the listeners stay.
+    /// The configuration at the start. Its listeners stay after a reload.
     let plan: ProxyConfiguration
     private let credentials: any CredentialSource
     private let group: MultiThreadedEventLoopGroup
@@ -20,18 +21,18 @@ package final class ProxyServer: Sendable {
         (stream: AsyncStream<CredentialQuery>, continuation: AsyncStream<CredentialQuery>.Continuation)
     private let listeners = Mutex<[any Channel]>([])
     let socketFiles = Mutex<[UnixSocketFile]>([])
-    /// Whether the event loops still take tasks; held while one is given.
+    /// Whether the event loops still take tasks. The lock is held while a task is submitted.
     private let takesTasks = Mutex(true)
     private let isShuttingDown = Atomic(false)
     let limits: SharedLimits
-    /// What the loops go by, or have been told to.
+    /// What the loops use, or have been told to use.
     let running: Mutex<RoutingSnapshot>
-    /// What the loops had counted when they were last asked: after their end it is all that there is.
+    /// The loops' counts when they were last asked. After the loops' end these are all that remain.
     private let lastTraffic: Mutex<TrafficCounts>
 
     /// - Parameters:
-    ///   - accessLog: takes a line per request; `nil` writes none.
-    ///   - logger: is told at debug what the access log can't say; nobody where it is left out.
+    ///   - accessLog: gets a line per request; `nil` writes none.
+    ///   - logger: gets what the access log can't say; without it nothing is logged.
     package init(
         _ plan: ProxyConfiguration,
         credentials: any CredentialSource,
@@ -72,8 +73,8 @@ package final class ProxyServer: Sendable {
 
     /// Opens the listening sockets: one per network address and event loop, one per Unix socket.
     ///
-    /// - Parameter claim: whether an older gateway may listen there still; the sockets are shared in any case, for the
-    ///   sake of a later one.
+    /// - Parameter claim: whether an older gateway may still listen there. The sockets are shared in any case, so that
+    ///   a later gateway can take over.
     /// - Returns: the addresses, with the ports that were chosen where 0 was asked for.
     package func bind(_ claim: PortClaim = .first) async throws(ProxyError) -> [ProxyConfiguration.Address] {
         var bound: [ProxyConfiguration.Address] = []
@@ -109,9 +110,9 @@ package final class ProxyServer: Sendable {
         return ProxyConfiguration.Address(host: host, port: port)
     }
 
-    /// One socket listens, and hands connections to the loops in turn.
+    /// Opens one socket that listens and hands connections to the loops in turn.
     ///
-    /// Without keys for callers, only this user may connect: there is nothing else to tell who it is.
+    /// Without caller keys only this user may connect: nothing else would authenticate the caller.
     private func bind(_ path: String, _ claim: PortClaim) async throws -> ProxyConfiguration.Address {
         let (file, socket) = try UnixSocketFile.bind(
             path,
@@ -171,7 +172,7 @@ package final class ProxyServer: Sendable {
             }
     }
 
-    /// Carries the loops' questions for credentials until ``shutDown(grace:)``.
+    /// Forwards the loops' credential queries until ``shutDown(grace:)``.
     package func run() async {
         await withDiscardingTaskGroup { tasks in
             for await request in self.credentialQueries.stream {
@@ -190,7 +191,7 @@ package final class ProxyServer: Sendable {
         }
     }
 
-    /// Tells all loops what became of an account's credential, in order.
+    /// Passes the event about an account's credential to all loops, in order.
     package func apply(_ event: CredentialEvent) {
         self.ifLoopsRun {
             self.running.withLock { $0.credentials.apply(event) }
@@ -200,7 +201,7 @@ package final class ProxyServer: Sendable {
         }
     }
 
-    /// What all loops have counted so far, and the connections there are.
+    /// The sum of all loops' counts so far, and of their connections now.
     package func traffic() async -> TrafficCounts {
         var answers: [EventLoopFuture<TrafficCounts>] = []
         self.ifLoopsRun {
@@ -209,7 +210,7 @@ package final class ProxyServer: Sendable {
         var sum = TrafficCounts(routes: 0)
         var isWhole = !answers.isEmpty
         for answer in answers {
-            // It fails where the loop has ended in the meantime.
+            // This fails where the loop has ended in the meantime.
             if let counts = try? await answer.get() { sum.add(counts) } else { isWhole = false }
         }
         return self.lastTraffic.withLock { last in
@@ -218,42 +219,43 @@ package final class ProxyServer: Sendable {
         }
     }
 
-    /// Requests under way now, over all loops.
+    /// Requests in progress now, over all loops.
     package func requestCount() async -> Int {
         var answers: [EventLoopFuture<Int>] = []
         self.ifLoopsRun {
             answers = self.loops.map { loop in loop.eventLoop.submit { loop.value.requestCount } }
         }
         var sum = 0
-        // It fails where the loop has ended in the meantime.
+        // This fails where the loop has ended in the meantime.
         for answer in answers { sum += (try? await answer.get()) ?? 0 }
         return sum
     }
 
-    /// Connections are taken: from ``bind()`` until ``shutDown(grace:)``.
+    /// Whether connections are accepted: from ``bind()`` until ``shutDown(grace:)``.
     package var isBound: Bool {
         !self.isShuttingDown.load(ordering: .relaxed) && self.listeners.withLock { !$0.isEmpty }
     }
 
-    /// No more connections are taken, and the gateway ends when its last requests have.
+    /// Whether the gateway accepts no more connections and ends after its last requests.
     package var isStopping: Bool { self.isShuttingDown.load(ordering: .relaxed) }
 
     /// Requests that wait for credentials now.
     package var waiterCount: Int { self.limits.waiters.taken }
 
-    /// Bytes of bodies that are kept now, to be sent or sent again.
+    /// Bytes of request bodies that are kept now, to be sent or replayed.
     package var keptBytes: Int { self.limits.replayMemory.taken }
 
-    /// Whoever gives credentials may outlive the loops.
+    /// Runs `give` only while the loops take tasks: the ``CredentialSource`` may outlive the loops.
     func ifLoopsRun(_ give: () -> Void) {
         self.takesTasks.withLock { takesTasks in
             if takesTasks { give() }
         }
     }
 
-    /// Takes no new connections, lets requests under way end within `grace`, then closes everything. Once is enough.
+    /// Accepts no new connections, lets requests in progress end within `grace`, then closes everything. A second call
+    /// does nothing and returns `true`.
     ///
-    /// - Returns: whether all of them had ended.
+    /// - Returns: whether all requests had ended.
     package func shutDown(grace: Duration) async -> Bool {
         guard !self.isShuttingDown.exchange(true, ordering: .relaxed) else { return true }
         await self.closeListeners()
@@ -269,7 +271,7 @@ package final class ProxyServer: Sendable {
             }
             let first = await tasks.next() ?? false
             tasks.cancelAll()
-            // Only now: what this ends must not count as ended by itself.
+            // Stop the loops only now: the requests that this ends must not count as ended by themselves.
             for loop in self.loops { loop.eventLoop.execute { loop.value.stop() } }
             return first
         }

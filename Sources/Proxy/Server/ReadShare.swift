@@ -1,28 +1,30 @@
 package import NIOCore
 internal import Synchronization
 
-/// How much one read of a loop's connections may take: much while what is read goes on at once, since a large read costs as
-/// much as a small one, and little while many connections take nothing, since what was read for each of them waits here.
+/// Limits how much one read of a loop's connections may take. The limit is large while the bytes read go on at once,
+/// since a large read costs as much as a small one. It is small while many connections are blocked, since the bytes
+/// read for each of them wait in memory.
 package final class ReadShare: Sendable {
-    /// For all that waits on a loop, in bytes. Connections that came to wait while there was room for more keep what they
-    /// have, so that it may be some times as much in the end.
+    /// Memory for all bytes that wait on a loop, in bytes. Connections that blocked while the share was larger keep
+    /// what they have, so the total may be a few times as much.
     package static let budget = 512 << 10
     package static let smallest = 4 << 10
     package static let largest = 256 << 10
 
-    /// Both are written and read on the loop alone; to have each read ask whether it is there cost more than this does.
+    /// Both are used on the loop alone. Checking at each read that it runs on the loop would cost more than the atomics
+    /// do.
     private let current = Atomic(ReadShare.largest)
     private let blocked = Atomic(0)
 
     package init() {}
 
-    /// Of one read, in bytes.
+    /// Upper bound of one read, in bytes.
     package var limit: Int { self.current.load(ordering: .relaxed) }
 
-    /// A connection takes nothing for now.
+    /// A connection's peer takes no bytes for now.
     package func block() { self.divide(among: self.blocked.load(ordering: .relaxed) + 1) }
 
-    /// It takes more, or is gone.
+    /// The peer takes bytes again, or the connection is gone.
     package func unblock() { self.divide(among: self.blocked.load(ordering: .relaxed) - 1) }
 
     private func divide(among count: Int) {
@@ -32,14 +34,14 @@ package final class ReadShare: Sendable {
     }
 }
 
-/// The sizes of a connection's reads: as much as its latest reads say, within its share. It is small on purpose: what is
-/// larger than three words the channel keeps on the heap, and asks for there at each read.
+/// Chooses the sizes of a connection's reads: as much as its latest reads suggest, within the loop's share. The type is
+/// small on purpose: the channel keeps anything larger than three words on the heap, and allocates it at each read.
 package struct SharedReadBuffers: RecvByteBufferAllocator {
     private static let smallest = 1 << 10
 
-    /// What the next read would take if it had all the memory there is, in bytes.
+    /// What the next read would take if memory were unlimited, in bytes.
     private var wish = 2 << 10
-    /// The last read has found at most half of that.
+    /// The last read filled at most half of ``wish``.
     private var hasFoundLittle = false
     private let share: ReadShare
 
@@ -53,7 +55,7 @@ package struct SharedReadBuffers: RecvByteBufferAllocator {
 
     package func nextBufferSize() -> Int? { self.size }
 
-    /// Doubles after a read that was full, and halves after two that were not half full.
+    /// Doubles the wish after a full read, and halves it after two reads that filled at most half of it.
     package mutating func record(actualReadBytes: Int) -> Bool {
         let isLittle = actualReadBytes <= self.wish / 2
         defer { self.hasFoundLittle = isLittle && !self.hasFoundLittle }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Places, or bytes, that all event loops share, and that there are only so many of.
+/// A limited number of places, or bytes, that all event loops share.
 package final class SharedLimit: Sendable {
     private let mostTaken: Atomic<Int>
     private let count = Atomic<Int>(0)
@@ -9,8 +9,8 @@ package final class SharedLimit: Sendable {
         self.mostTaken = Atomic(limit)
     }
 
-    /// How many there are. Lowered below what is taken, it takes nothing from anyone, and lets nobody in until enough
-    /// have left.
+    /// How many places there are. If it is lowered below ``taken``, taken places stay taken, and no place is given out
+    /// until enough of them are given back.
     package var limit: Int {
         get { self.mostTaken.load(ordering: .relaxed) }
         set { self.mostTaken.store(newValue, ordering: .relaxed) }
@@ -19,13 +19,13 @@ package final class SharedLimit: Sendable {
     /// Places that are taken now.
     package var taken: Int { self.count.load(ordering: .relaxed) }
 
-    /// There is no place left.
+    /// Whether no place is left.
     package var isFull: Bool { self.taken >= self.limit }
 
-    /// More are taken than there are.
+    /// Whether more places are taken than there are.
     package var isOver: Bool { self.taken > self.limit }
 
-    /// Takes places, if there are so many.
+    /// Takes places, if that many are left.
     package func enter(_ places: Int = 1) -> Bool {
         guard self.count.add(places, ordering: .relaxed).newValue <= self.limit else {
             self.leave(places)
@@ -34,7 +34,7 @@ package final class SharedLimit: Sendable {
         return true
     }
 
-    /// Takes places, be there so many or not: for what can't be refused any more.
+    /// Takes places even if not that many are left: for what can't be refused any more.
     package func take(_ places: Int = 1) {
         self.count.add(places, ordering: .relaxed)
     }
@@ -45,21 +45,21 @@ package final class SharedLimit: Sendable {
     }
 }
 
-/// What all event loops of a gateway share of things there are only so many of.
+/// The limits that all event loops of a gateway share.
 final class SharedLimits: Sendable {
-    /// Connections that are told at once that there is no place for them; one more is closed without a word.
+    /// Number of connections over the limit that may be told so at the same time; any more are closed without a reply.
     static let turnedAway = 32
 
     /// Callers' connections.
     let connections: SharedLimit
     let addresses: AddressLimit
     let turnedAway = SharedLimit(SharedLimits.turnedAway)
-    /// Sockets to upstreams, with those that are only tried. A request is never refused one for this: it is idle ones that
-    /// go, and those that nobody waits for any more.
+    /// Sockets to upstreams, with those still connecting. No request is refused because of this limit: idle connections
+    /// are closed instead, and connecting ones that no request waits for.
     let upstreams: SharedLimit
     /// Requests that wait for credentials.
     let waiters: SharedLimit
-    /// Bytes of bodies that are kept so that they can be sent, or sent again.
+    /// Bytes of request bodies that are kept to be sent or replayed.
     let replayMemory: SharedLimit
 
     init(_ plan: ProxyConfiguration) {
@@ -70,7 +70,8 @@ final class SharedLimits: Sendable {
         self.replayMemory = SharedLimit(plan.replayMemory)
     }
 
-    /// Takes over the limits of another plan. Who is there already stays, however low they are.
+    /// Takes over the limits of another plan. Connections and requests that are there already stay, however low the
+    /// limits are.
     func reload(_ plan: ProxyConfiguration) {
         self.connections.limit = plan.connections
         self.addresses.limit = plan.connectionsPerAddress

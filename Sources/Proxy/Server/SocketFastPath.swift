@@ -4,19 +4,21 @@ package import NIOCore
     import Glibc
 #endif
 
-/// A connection's short way out: its bytes go to the kernel by one system call while nothing waits in the channel ahead of
-/// them. What the kernel does not take goes the channel's way, which waits for room, as does all that comes behind it.
+/// A fast path for a connection's output: one system call hands bytes to the kernel while nothing waits in the channel
+/// ahead of them. Bytes that the kernel does not take go through the channel, which waits for room, and so do all bytes
+/// behind them.
 ///
-/// The channel keeps a list of writes, with a promise and a count for each. There is one on it at a time here, which
-/// leaves at once: to keep that list took a fifth of the gateway's own time for a request.
+/// The channel keeps a list of writes, with a promise and a count for each. With the fast path at most one write is in
+/// it at a time, and leaves it at once: maintaining that list took a fifth of the gateway's own time for a request.
 package struct SocketFastPath {
     private let channel: any Channel
     private let socket: NIOBSDSocket.Handle
-    /// The channel was given something to write, and may have it still.
+    /// The channel was given bytes to write, and may still hold some.
     private var isChannelInUse = false
 
-    /// - Parameter channel: connected or about to be, and with no handler that changes what is written from here on.
-    /// - Returns: `nil` where it has no socket.
+    /// - Parameter channel: connected or about to be, with no handler between here and the socket that changes what is
+    ///   written.
+    /// - Returns: `nil` where the channel has no socket.
     package init?(_ channel: any Channel) {
         let operations = channel.pipeline.syncOperations
         guard
@@ -29,16 +31,16 @@ package struct SocketFastPath {
         self.socket = socket
     }
 
-    /// The channel is given something to write, now or with its next flush.
+    /// The channel gets bytes to write, now or with its next flush.
     package mutating func usesChannel() { self.isChannelInUse = true }
 
-    /// Sends what the kernel takes of `bytes` now, and leaves the rest there for the channel; also when it refuses, since the
-    /// channel tells of that. Call it on the channel's loop.
+    /// Sends what the kernel takes of `bytes` now, and leaves the rest in `bytes` for the channel. An error leaves all
+    /// of them, since the channel reports it. Call it on the channel's loop.
     ///
-    /// - Returns: whether that was all.
+    /// - Returns: whether all bytes were sent.
     package mutating func send(_ bytes: inout ByteBuffer) -> Bool {
-        // Whoever closes the channel does so on this loop and lets nobody run before it is inactive: the socket's number is
-        // still this channel's.
+        // The channel is closed on this loop, and nothing else runs there until it is inactive: the descriptor still
+        // belongs to this channel.
         guard self.channel.isActive, self.isChannelEmpty else { return false }
         let sent = unsafe bytes.withUnsafeReadableBytes { bytes in
             unsafe Glibc.send(self.socket, bytes.baseAddress, bytes.count, CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL))
@@ -57,14 +59,14 @@ package struct SocketFastPath {
     }
 }
 
-/// ``SocketFastPath`` for a handler that changes what is written, such as TLS, which hands each piece on with a flush: to stand
-/// between that one and the socket.
+/// ``SocketFastPath`` behind a handler that changes what is written, such as TLS, and that flushes after each piece.
+/// Add this handler between that one and the socket.
 package final class SocketFastPathHandler: ChannelOutboundHandler {
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
     private var direct: SocketFastPath?
-    /// What was written, until the flush.
+    /// The piece written since the last flush.
     private var piece: ByteBuffer?
 
     package init() {}
@@ -78,7 +80,7 @@ package final class SocketFastPathHandler: ChannelOutboundHandler {
     }
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        // Of a piece whose writer wants to hear, the channel tells; and of several, it keeps the order.
+        // The channel completes the promise of a write, and keeps the order of several pieces.
         guard promise == nil, self.piece == nil, self.direct != nil else {
             self.handOver(context)
             self.direct?.usesChannel()

@@ -1,32 +1,32 @@
 package import NIOCore
 
-/// What goes out on one connection with its next flush: heads and small pieces behind each other in one buffer, so that
-/// they cost one write and one way through the pipeline.
+/// Collects a connection's output until its next flush: heads and small pieces follow each other in one buffer, so that
+/// they cost one write and one pass through the pipeline.
 package struct WriteCoalescer {
-    /// Copying up to this much is cheaper than another write, in bytes.
+    /// Up to this many bytes, a copy is cheaper than another write.
     private static let limit = 4 << 10
-    /// From so much on a flush at once costs less than one that wakes its reader together with others: what was just read
-    /// is in the processor's own memory still, and the next read can take the same buffer. In bytes.
+    /// From this many bytes on, a flush at once costs less than one that wakes the reader together with others: the
+    /// bytes just read are still in the processor's cache, and the next read can reuse the buffer.
     private static let large = 16 << 10
 
     private var buffer = ByteBuffer()
-    /// A head is in what waits: its memory is such as the next head can take, and may hold a token.
+    /// The waiting bytes include a head: the next head can reuse their memory, which may hold a token.
     package private(set) var holdsHead = false
-    /// What was given back to be written ahead of that, since the last flush, in bytes.
+    /// Bytes that were returned since the last flush to be written ahead of ``buffer``.
     private var ahead = 0
 
     package init() {}
 
-    /// So much waits for the next flush that it had better come at once.
+    /// Whether so many bytes wait for the next flush that it should come at once.
     package var isLarge: Bool { self.ahead + self.buffer.readableBytes >= Self.large }
 
-    /// What ``put(_:isHead:)`` gives back, to be written ahead of the piece.
+    /// What ``put(_:isHead:)`` returns to be written ahead of the piece.
     package struct Full {
         package let bytes: ByteBuffer
         package let holdsHead: Bool
     }
 
-    /// Puts a piece behind what waits here.
+    /// Appends a piece to the waiting bytes.
     ///
     /// - Returns: what must be written now, ahead of the piece.
     package mutating func put(_ piece: ByteBuffer, isHead: Bool = false) -> Full? {
@@ -48,7 +48,7 @@ package struct WriteCoalescer {
         return full
     }
 
-    /// What the buffer itself does to grow may leave a copy in memory that it gives back.
+    /// Grows the buffer without leaving a token behind: the buffer's own growth may leave a copy in freed memory.
     private mutating func growWiping(by count: Int) {
         guard self.buffer.writableBytes < count else { return }
         var larger = ByteBuffer()
@@ -58,18 +58,18 @@ package struct WriteCoalescer {
         larger.wipe()
     }
 
-    /// Takes all of it out, for a write and a flush. Ask ``holdsHead`` before.
+    /// Takes all waiting bytes, for a write and a flush. Read ``holdsHead`` first.
     package mutating func take() -> ByteBuffer? {
         self.ahead = 0
         guard self.buffer.readableBytes > 0 else { return nil }
         let buffer = self.buffer
-        // Else the memory would be shared, and the next head have to take new.
+        // Otherwise the memory would be shared, and the next head would need new memory.
         self.buffer = ByteBuffer()
         self.holdsHead = false
         return buffer
     }
 
-    /// Throws away what waits.
+    /// Discards the waiting bytes.
     package mutating func clear() {
         self.ahead = 0
         if self.holdsHead { self.buffer.wipe() }

@@ -2,12 +2,12 @@ package import NIOCore
 import NIOSSL
 import Synchronization
 
-/// TLS towards callers: what a listener proves itself by, and who may vouch for callers' certificates.
+/// TLS towards callers: the listener's certificate, and the CAs that may vouch for callers' certificates.
 package struct CallerTLS: Sendable {
     private let context: RenewableContext
 
-    /// - Parameter clientAuthorities: a PEM file of those who vouch for callers. Then callers are asked for a certificate:
-    ///   they need not have one, but one that nobody there vouches for ends the handshake. `nil` asks for none.
+    /// - Parameter clientAuthorities: a PEM file of CA certificates. With it, callers are asked for a certificate. They
+    ///   need not have one, but a certificate that no CA there vouches for ends the handshake. `nil` asks for none.
     /// - Throws: ``ProxyError/Code/certificateUnusable``
     package init(_ files: CertificateFiles, clientAuthorities: String? = nil) throws(ProxyError) {
         var configuration = TLSConfiguration.ofGateway
@@ -22,10 +22,10 @@ package struct CallerTLS: Sendable {
         self.context = try files.context(configuration)
     }
 
-    /// For one connection.
+    /// A TLS handler for one connection.
     func handler() -> NIOSSLServerHandler { NIOSSLServerHandler(context: self.context.current) }
 
-    /// Has one connection that was just accepted speak TLS, on its event loop; for listeners of others.
+    /// Adds TLS to a connection that was just accepted, on its event loop; for listeners outside of the proxy.
     package func encrypt(_ connection: any Channel) throws {
         try connection.pipeline.syncOperations.addHandler(self.handler())
     }
@@ -34,11 +34,11 @@ package struct CallerTLS: Sendable {
     package func renew(from other: CallerTLS) -> Bool { self.context.renew(from: other.context) }
 }
 
-/// Why a caller and a listener came to no terms about TLS: names for the log, without a byte of the caller's.
+/// Why a TLS handshake with a caller failed: names for the log, without a byte from the caller.
 package enum HandshakeFailure: String, Sendable {
-    /// It was not done in time.
+    /// The handshake took too long.
     case timedOut = "handshake_timeout"
-    /// The caller left, as those do who only look whether somebody listens.
+    /// The caller left, like a probe that only checks whether somebody listens.
     case abandoned = "handshake_abandoned"
     /// The caller offered protocols, and HTTP/1.1 is not one of them.
     case noProtocol = "handshake_no_protocol"
@@ -46,12 +46,12 @@ package enum HandshakeFailure: String, Sendable {
     case plainHTTP = "handshake_plain_http"
     /// The caller's certificate is not one that `client_ca` vouches for, or has expired.
     case untrustedCaller = "handshake_untrusted_caller"
-    /// The caller would not have the listener's certificate, or the terms.
+    /// The caller rejected the listener's certificate, or its parameters.
     case refused = "handshake_refused"
     /// No version or cipher in common, or not TLS at all.
     case failed = "handshake_failed"
 
-    /// Reads what TLS threw; only its text tells what it was.
+    /// Classifies an error of TLS; only its text tells the cause.
     package init(_ error: any Error) {
         self =
             switch "\(error)" {
@@ -64,7 +64,7 @@ package enum HandshakeFailure: String, Sendable {
     }
 }
 
-/// TLS as new connections speak it: it may be renewed while older ones go on with what they began with.
+/// A TLS context for new connections. It can be renewed while older connections keep the one that they began with.
 final class RenewableContext: Sendable {
     private let context: Mutex<NIOSSLContext>
 
@@ -72,10 +72,10 @@ final class RenewableContext: Sendable {
         self.context = Mutex(try NIOSSLContext(configuration: configuration))
     }
 
-    /// Taken once per connection, so the lock is nothing beside the handshake.
+    /// Read once per connection, so the lock costs nothing compared with the handshake.
     var current: NIOSSLContext { self.context.withLock { $0 } }
 
-    /// From now on new connections speak TLS as `other`'s would.
+    /// Makes new connections use the context of `other` from now on.
     ///
     /// - Returns: whether anything is different.
     func renew(from other: RenewableContext) -> Bool {
@@ -89,11 +89,11 @@ final class RenewableContext: Sendable {
 }
 
 extension TLSConfiguration {
-    /// What the gateway asks of TLS on both of its sides: version 1.2 or 1.3, HTTP/1.1 inside, and of the suites of 1.2
-    /// those that encrypt and authenticate in one. Those of CBC have been attacked time and again (RFC 7457), and whoever
-    /// speaks 1.2 has others.
+    /// The gateway's TLS settings on both of its sides: version 1.2 or 1.3, HTTP/1.1 inside, and of the cipher suites
+    /// of 1.2 those that encrypt and authenticate in one step. CBC suites have been attacked time and again (RFC 7457),
+    /// and a peer that speaks 1.2 has others.
     static var ofGateway: TLSConfiguration {
-        // Not the library's for servers: that wants its certificate before it can be asked to read one.
+        // The library's configuration for servers would want the certificate before this code can read it.
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.cipherSuiteValues = [
@@ -103,7 +103,8 @@ extension TLSConfiguration {
             .TLS_RSA_WITH_AES_128_GCM_SHA256, .TLS_RSA_WITH_AES_256_GCM_SHA384,
         ]
         configuration.applicationProtocols = ["http/1.1"]
-        // A closing connection reads no more, or has had its two seconds: the other side's farewell is not waited for.
+        // A closing connection reads no more, or has already waited for the peer's bytes: it does not wait for the
+        // peer's close_notify too.
         configuration.shutdownTimeout = .milliseconds(100)
         return configuration
     }

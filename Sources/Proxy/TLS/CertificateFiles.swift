@@ -3,9 +3,9 @@ import NIOSSL
 
 /// A certificate and its key, each in a PEM file.
 package struct CertificateFiles: Sendable, Hashable {
-    /// The certificate itself first, then those that vouch for it.
+    /// File of the certificate itself, followed by the certificates that vouch for it.
     package let certificate: String
-    /// Kept as ``SecretFile`` asks, and without a passphrase: nobody is there to type one.
+    /// File of the key, kept as ``SecretFile`` asks, and without a passphrase: nobody is there to type one.
     package let key: String
 
     package init(certificate: String, key: String) {
@@ -13,13 +13,13 @@ package struct CertificateFiles: Sendable, Hashable {
         self.key = key
     }
 
-    /// Puts what the files hold into `configuration`.
+    /// Puts the contents of the files into `configuration`.
     func read(into configuration: inout TLSConfiguration) throws(ProxyError) {
         configuration.certificateChain = try Self.certificates(in: self.certificate).map { .certificate($0) }
         configuration.privateKey = .privateKey(try Self.key(in: self.key))
     }
 
-    /// What TLS made of `configuration`, with the files' names where it would not take what they hold.
+    /// The TLS context for `configuration`. An error names the file whose contents TLS rejects.
     func context(_ configuration: TLSConfiguration) throws(ProxyError) -> RenewableContext {
         do {
             return try RenewableContext(configuration)
@@ -48,7 +48,7 @@ package struct CertificateFiles: Sendable, Hashable {
         }
     }
 
-    /// All certificates of a PEM file, of which there must be one.
+    /// All certificates of a PEM file, which must hold at least one.
     static func certificates(in file: String) throws(ProxyError) -> [NIOSSLCertificate] {
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
             throw ProxyError(
@@ -60,16 +60,16 @@ package struct CertificateFiles: Sendable, Hashable {
     }
 }
 
-/// Whether certificates could be used, asked before anybody uses them; each throws what would keep them from it.
+/// Checks certificates before they are used; each check throws the error that their use would.
 extension CertificateFiles {
     package static func check(certificates file: String) throws(ProxyError) { _ = try Self.certificates(in: file) }
 
     package static func check(key file: String) throws(ProxyError) { _ = try Self.key(in: file) }
 
-    /// Whether they are a pair.
+    /// Checks that certificate and key belong together.
     package func check() throws(ProxyError) {
         var configuration = TLSConfiguration.makeClientConfiguration()
-        // Whom it would trust is not asked, and the system's roots take long to read.
+        // Trust is not checked here, and reading the system's roots takes long.
         configuration.certificateVerification = .none
         try self.read(into: &configuration)
         _ = try self.context(configuration)

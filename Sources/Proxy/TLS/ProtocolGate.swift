@@ -1,23 +1,23 @@
 import NIOCore
 
-/// Stands before a listener's TLS until it is known which protocols a caller offers: one that would speak others than
-/// HTTP/1.1 is told so by an alert (RFC 7301 §3.2). The library would go on without a protocol, and the caller take what
-/// is said then for a broken connection.
+/// Stands in front of a listener's TLS until the protocols that a caller offers are known. A caller that offers only
+/// protocols other than HTTP/1.1 gets an alert (RFC 7301 §3.2). The library would go on without a protocol, and the
+/// caller would take what follows for a broken connection.
 final class ProtocolGate: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Fatal, `no_application_protocol`, in a record of its own.
+    /// A fatal alert, `no_application_protocol`, in a record of its own.
     private static let alert = ByteBuffer(bytes: [21, 3, 3, 0, 2, 2, 120])
 
     private let refused: () -> Void
     private var buffer = ByteBuffer()
-    /// Before so many bytes are here there is nothing to be learnt.
+    /// With fewer bytes than this, nothing can be decided.
     private var needed = 1
     private var hasRefused = false
 
-    /// - Parameter refused: called once for a caller that is told so, before its connection ends.
+    /// - Parameter refused: called once for a caller that gets the alert, before its connection ends.
     init(refused: @escaping () -> Void) {
         self.refused = refused
     }
@@ -40,30 +40,32 @@ final class ProtocolGate: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// TLS would take it for an end in the middle of a handshake, and that would be told a second time.
+    /// After an alert the end is hidden from TLS, which would take it for an end in the middle of a handshake and
+    /// report it a second time.
     func channelInactive(context: ChannelHandlerContext) {
         if !self.hasRefused { context.fireChannelInactive() }
     }
 }
 
-/// The first message of a TLS connection (RFC 8446 §4.1.2), read only for the protocols that the client offers (RFC 7301).
+/// The first message of a TLS connection (RFC 8446 §4.1.2), read only for the protocols that the client offers (RFC
+/// 7301).
 ///
-/// TLS itself judges it afterwards: what can't be read here offers nothing.
+/// TLS itself judges the message afterwards: a message that can't be read here offers nothing.
 package enum ClientHello {
-    /// What a client says it would speak inside of TLS.
+    /// The protocols that a client offers inside TLS.
     package enum Offer: Equatable, Sendable {
-        /// That can't be said before there are so many bytes.
+        /// Not known before this many bytes have arrived.
         case needsMore(Int)
-        /// It names no protocol, or is no such message.
+        /// The client names no protocol, or the bytes are no such message.
         case nothing
-        /// It names some, and `http/1.1` is one of them or not.
+        /// The client names protocols, with or without `http/1.1`.
         case protocols(includesHTTP11: Bool)
     }
 
-    /// A message in more records is not put together: honest ones have one or two, and it is looked at from its beginning
-    /// with each.
+    /// A message in more records than this is not put together. Honest clients send one or two, and each attempt starts
+    /// again at the message's first byte.
     private static let recordLimit = 8
-    /// What TLS puts into one record at most, and this message into all of them, in bytes.
+    /// The most that TLS puts into one record, and the most that this message may take in all its records, in bytes.
     private static let limit = 16 << 10
 
     /// - Parameter bytes: all that the client has sent.
@@ -89,13 +91,13 @@ package enum ClientHello {
         return .nothing
     }
 
-    /// A record of the handshake, as far as it is here.
+    /// Whether a handshake record begins here, as far as its bytes have arrived.
     private static func isRecordBegun(_ bytes: Span<UInt8>, at position: Int) -> Bool {
         (position >= bytes.count || bytes[position] == 22) && (position + 1 >= bytes.count || bytes[position + 1] == 3)
     }
 
     private static func offer(ofMessage message: ArraySlice<UInt8>) -> Offer {
-        // Version and random; session, suites and compressions each behind its length.
+        // Version and random; then session, suites and compressions, each preceded by its length.
         var rest = message.dropFirst(34)
         guard rest.takeVector(1) != nil, rest.takeVector(2) != nil, rest.takeVector(1) != nil,
             var extensions = rest.takeVector(2)
@@ -115,14 +117,14 @@ package enum ClientHello {
 }
 
 extension ArraySlice<UInt8> {
-    /// A number of `size` bytes, the highest first.
+    /// A big-endian number of `size` bytes.
     fileprivate mutating func takeNumber(_ size: Int) -> Int? {
         guard self.count >= size else { return nil }
         defer { self = self.dropFirst(size) }
         return self.prefix(size).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// What stands behind its length, which has `size` bytes.
+    /// The bytes that follow their length, which has `size` bytes.
     fileprivate mutating func takeVector(_ size: Int) -> ArraySlice<UInt8>? {
         guard let count = self.takeNumber(size), self.count >= count else { return nil }
         defer { self = self.dropFirst(count) }
