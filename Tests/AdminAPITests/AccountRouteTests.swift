@@ -8,7 +8,7 @@ internal import TokenRefresh
 internal import TokenStorage
 
 @Suite struct AccountRouteTests {
-    @Test func `accounts are listed by name, also without tokens`() async throws {
+    @Test func `accounts are listed by name, including those without tokens`() async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(.GET, "/v1/accounts")
 
@@ -26,7 +26,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `imported tokens are good until they expire`() async throws {
+    @Test func `imported tokens are valid until they expire`() async throws {
         try await AdminFixture.run { admin in
             let before = Int64(Self.now())
             let answer = try await admin.caller.send(
@@ -64,7 +64,7 @@ internal import TokenStorage
         (#"{"refresh_token": "\#(AdminFixture.adminToken)"}"#, "refresh_token"),
         (#"{"refresh_token": "refresh-canary", "access_token": "\#(AdminFixture.adminToken)"}"#, "access_token"),
     ])
-    func `an admin token is no account's token, whoever sends it`(body: String, field: String) async throws {
+    func `an admin token is refused as an account's token, whoever sends it`(body: String, field: String) async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", body)
 
@@ -76,17 +76,17 @@ internal import TokenStorage
         }
     }
 
-    @Test func `the client's own secret is no account's refresh token, and what is there stays`() async throws {
+    @Test func `the client secret is refused as a refresh token, and the stored tokens stay`() async throws {
         try await AdminFixture.run { admin in
             // Given an account with tokens
             let path = "/v1/accounts/alice/tokens"
             try await admin.caller.send(.PUT, path, #"{"refresh_token": "refresh-canary"}"#)
 
-            // When somebody hands over the client's secret in their place
+            // When somebody sends the client secret in place of a token
             let secret = ScriptedTokenEndpoint.clientSecret
             let answer = try await admin.caller.send(.PUT, path, #"{"refresh_token": "\#(secret)"}"#)
 
-            // Then the field is named
+            // Then the response names the field
             #expect(answer.status == 400)
             #expect(answer.problem == "invalid_field")
             #expect(answer.field == "refresh_token")
@@ -119,7 +119,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `a refresh that fails is answered with the account as it is`() async throws {
+    @Test func `a failed refresh returns the account in its current state`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", #"{"refresh_token": "refresh-canary"}"#)
             admin.provider.answer(with: .dead(try #require(VerdictReason("invalid_grant"))))
@@ -135,7 +135,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `an account whose provider refuses the client is valid, and said to be in trouble`() async throws {
+    @Test func `an account whose provider refuses the client is valid and shows the problem`() async throws {
         try await AdminFixture.run { admin in
             for account in ["alice", "bob"] {
                 try await admin.caller.send(
@@ -159,9 +159,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `an account whose token an API refused is said to be in trouble while it can't be refreshed`()
-        async throws
-    {
+    @Test func `an account whose token an API refused shows the problem while it can't be refreshed`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(
                 .PUT,
@@ -181,7 +179,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `nothing is imported where tokens are minted, and a refresh mints`() async throws {
+    @Test func `a minting account refuses imports, and a refresh mints a token`() async throws {
         try await AdminFixture.run(minting: "bob") { admin in
             let refused = try await admin.caller.send(
                 .PUT,
@@ -202,7 +200,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `tokens of another client are adopted on the operator's word`() async throws {
+    @Test func `an operator can adopt tokens of another client`() async throws {
         try await AdminFixture.run { admin in
             let record = AccountRecord(
                 grant: .random(),
@@ -234,7 +232,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `removed tokens are revoked, and the answer says what the provider did`() async throws {
+    @Test func `removed tokens are revoked, and the response contains the provider's results`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(
                 .PUT,
@@ -252,44 +250,45 @@ internal import TokenStorage
             #expect(removal.tokens.map(\.outcome) == ["unreachable", "unreachable"])
             #expect(removal.tokens.map(\.reason) == ["timed_out", "timed_out"])
             #expect(removal.tokens[1].ends_at != nil)
-            // The sweep may have had them too.
+            // The sweep may have tried to revoke the tokens too.
             for token in [Secret("refresh-canary"), Secret("access-canary")] {
                 #expect(admin.provider.revokedTokens.contains(token))
             }
             let again = try await admin.caller.send(.DELETE, "/v1/accounts/alice/tokens")
-            // There are none any more, but they are not revoked either.
+            // The account has no tokens left, but they are still not revoked.
             let waiting = try again.read(Removal.self).tokens
             #expect(waiting.map(\.kind) == ["refresh", "access"])
             #expect(waiting.map(\.outcome) == ["unreachable", "unreachable"])
             #expect(waiting.map(\.reason) == ["waiting", "waiting"])
             #expect(waiting[1].ends_at == removal.tokens[1].ends_at)
-            // And whoever looks at the account is told so, too.
+            // The account's response lists them too.
             let shown = try await admin.caller.send(.GET, "/v1/accounts/alice?unrevoked=true").read(Account.self)
             #expect(shown.unrevoked?.map(\.kind) == ["refresh", "access"])
             #expect(shown.unrevoked?.map(\.reason) == ["waiting", "waiting"])
         }
     }
 
-    @Test func `removed tokens that the provider has revoked don't wait, however often there were some`() async throws {
+    @Test func `removed tokens that the provider has revoked are not pending, even after several rounds`() async throws
+    {
         try await AdminFixture.run { admin in
             for round in 1...6 {
-                // Given tokens, the second time in place of others that were removed
+                // Given tokens, which replace removed ones from the second round on
                 try await admin.caller.send(
                     .PUT,
                     "/v1/accounts/alice/tokens",
                     #"{"refresh_token": "refresh-\#(round)", "access_token": "access-\#(round)", "expires_in": 60}"#
                 )
 
-                // When they are removed, and a sweep comes upon them meanwhile
+                // When they are removed, and a sweep may find them meanwhile
                 let removal = try await admin.caller.send(.DELETE, "/v1/accounts/alice/tokens").read(Removal.self)
 
-                // Then nobody is told that they are not revoked
+                // Then no response says that they are not revoked
                 #expect(removal.tokens.map(\.outcome) == ["revoked", "revoked"], "round \(round)")
             }
         }
     }
 
-    @Test func `a record whose account is not configured any more is listed as such`() async throws {
+    @Test func `a record of an account that is no longer configured is listed as such`() async throws {
         try await AdminFixture.run { admin in
             let record = AccountRecord(
                 grant: .random(),
@@ -339,7 +338,7 @@ internal import TokenStorage
     @Test(arguments: [
         (HTTPMethod.GET, ""), (.PUT, "/tokens"), (.POST, "/refresh"), (.POST, "/adopt"), (.DELETE, "/tokens"),
     ])
-    func `a misspelt account is answered with the one that was probably meant`(
+    func `an error about a misspelt account suggests the right name`(
         method: HTTPMethod,
         path: String
     ) async throws {
@@ -354,9 +353,9 @@ internal import TokenStorage
     }
 
     @Test(arguments: ["%", "%2", "%zz", "a%2fb", "%00", "%0d%0a", "%ff", "", String(repeating: "a", count: 300)])
-    func `a name that no account can have is not found`(name: String) async throws {
+    func `an impossible account name is not found`(name: String) async throws {
         try await AdminFixture.run { admin in
-            // As it is: a client of the library's would make something else of some of them.
+            // The bytes are sent unchanged, because the client library would normalize some of these paths.
             let answer = try await RawConnection.exchange(
                 with: admin.server.address,
                 sending: "GET /v1/accounts/\(name) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
@@ -373,7 +372,7 @@ internal import TokenStorage
         (.GET, "/v1/accounts/alice/adopt", "POST"),
         (.PUT, "/v1/status", "GET, HEAD"), (.POST, "/healthz", "GET, HEAD"), (.POST, "/readyz", "GET, HEAD"),
     ])
-    func `a path says which methods it takes`(method: HTTPMethod, path: String, allowed: String) async throws {
+    func `a path names the methods that it allows`(method: HTTPMethod, path: String, allowed: String) async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(method, path)
             #expect(answer.status == 405)
@@ -383,7 +382,8 @@ internal import TokenStorage
     }
 
     @Test(arguments: [(HTTPMethod.PUT, "/tokens"), (.DELETE, "/tokens")])
-    func `without the store nothing is changed, and the answer says so`(method: HTTPMethod, path: String) async throws {
+    func `without the store nothing is changed, and the response says so`(method: HTTPMethod, path: String) async throws
+    {
         try await AdminFixture.run { admin in
             admin.store.fail(.away)
             let body = method == .PUT ? #"{"refresh_token": "refresh-canary"}"# : nil

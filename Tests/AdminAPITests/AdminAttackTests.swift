@@ -5,11 +5,11 @@ internal import NIOHTTP1
 internal import TestKit
 internal import Testing
 
-/// Somebody tries tokens out, on many connections and without a pause.
+/// A client that tries out tokens on many connections without a pause.
 @Suite struct AdminAttackTests {
-    /// Also where there are fewer connections than attackers, as with few file descriptors.
+    /// The second argument has fewer connections than attackers, as under a low descriptor limit.
     @Test(arguments: [512, 32])
-    func `a right token is let in at any time while 64 connections send wrong ones`(
+    func `a right token is accepted at any time while 64 connections send wrong ones`(
         connections: Int
     ) async throws {
         try await AdminFixture.run(limits: AdminLimits(connections: connections)) { admin in
@@ -17,7 +17,7 @@ internal import Testing
             let begin = ContinuousClock().now
             try await withThrowingTaskGroup(of: Void.self) { attackers in
                 Self.attack(admin, by: 64, &attackers, attempts, refusals)
-                // Where they are more than the places, they push out each other before they are refused.
+                // If there are more attackers than places, they displace each other before they are refused.
                 try await eventually("the attack to be under way") { attempts.count > 64 }
                 let operators = AdminCaller(base: admin.caller.base, token: AdminFixture.adminToken)
                 let outcome = await Result {
@@ -31,7 +31,7 @@ internal import Testing
                 try outcome.get()
                 for try await _ in attackers {}
             }
-            // None is refused, and so let try on, faster than two a second on each connection.
+            // No connection gets more than two refusals a second, so it can't try tokens faster.
             let time = begin.duration(to: ContinuousClock().now)
             #expect(Double(refusals.count) <= 64 * (time / .milliseconds(500) + 1))
         }
@@ -42,11 +42,11 @@ internal import Testing
             let refusals = Tally()
             try await withThrowingTaskGroup(of: Void.self) { attackers in
                 Self.attack(admin, by: 160, &attackers, Tally(), refusals)
-                // How many they are in how long says nothing of when that begins.
+                // The time when the attack begins is unknown, so the measurement begins after 300 refusals.
                 try await eventually("many attempts") { refusals.count > 300 }
                 let begin = ContinuousClock().now
                 try await eventually("as many again") { refusals.count > 600 }
-                // 64 are let try twice a second, the others once in two.
+                // 64 connections can try twice a second, the others once in two seconds.
                 #expect(begin.duration(to: ContinuousClock().now) > .milliseconds(600))
                 attackers.cancelAll()
                 for try await _ in attackers {}
@@ -57,8 +57,8 @@ internal import Testing
         }
     }
 
-    /// Sends once more where the connection was lost: with fewer places than attackers one whose head is still on its way may
-    /// be pushed out, and the next is let in.
+    /// Sends a request, and repeats it once if the connection was lost. With fewer places than attackers, a connection
+    /// may be displaced before its head has arrived. The next one is accepted.
     private static func send(from operators: AdminCaller) async throws -> AdminCaller.Answer {
         do {
             return try await operators.send(.GET, "/v1/accounts")
@@ -67,11 +67,11 @@ internal import Testing
         }
     }
 
-    /// Has wrong tokens sent, on so many connections at once, until the tasks are cancelled.
+    /// Sends wrong tokens on `count` connections at once until the tasks are cancelled.
     ///
     /// - Parameters:
-    ///   - attempts: those that were answered, or whose connection was closed before.
-    ///   - refusals: those that were answered with 401.
+    ///     - attempts: the requests that got a response, or whose connection was closed before.
+    ///     - refusals: the requests that got status 401.
     private static func attack(
         _ admin: AdminFixture,
         by count: Int,

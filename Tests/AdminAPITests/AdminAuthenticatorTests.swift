@@ -11,7 +11,7 @@ internal import TokenModel
         "Bearer \(AdminFixture.adminToken)x", "Bearer \(AdminFixture.adminToken) x",
         "Bearer \(AdminFixture.adminToken), Bearer \(AdminFixture.adminToken)",
     ])
-    func `who presents no admin token is refused`(authorization: String?) async throws {
+    func `a request without a valid admin token is refused`(authorization: String?) async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(.GET, "/v1/accounts", authorization: authorization)
 
@@ -31,7 +31,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `each of several tokens is let in, and only new ones after a change`() async throws {
+    @Test func `each of several tokens is accepted, and after a change only the new ones`() async throws {
         let tokens = AdminTokens([Secret("first-canary"), Secret("second-canary")])
         try await AdminFixture.run(tokens: tokens) { admin in
             #expect(try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer first-canary").status == 200)
@@ -55,7 +55,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `the 65th wrong token at once is told so, and a right one is let in beside them`() async throws {
+    @Test func `the 65th wrong token at once gets status 429, and a right one is accepted`() async throws {
         let gate = Gate()
         try await AdminFixture.run(limits: AdminLimits(), clock: GatedClock(gate: gate)) { admin in
             defer { gate.open() }
@@ -79,13 +79,13 @@ internal import TokenModel
                 #expect(refusal.headers.first(name: "retry-after") == "2")
                 for try await answer in attempts { #expect(answer.status == 401) }
             }
-            // The places are free again.
+            // The waiting places are free again.
             #expect(try await admin.caller.send(.GET, "/v1/accounts", authorization: nil).status == 401)
         }
     }
 
     @Test(arguments: ["/v1", "/v2/accounts", "/v1/accounts/alice/secrets", "/v1/nothing"])
-    func `an unknown path tells nothing without a token`(path: String) async throws {
+    func `an unknown path reveals nothing without a token`(path: String) async throws {
         try await AdminFixture.run { admin in
             #expect(try await admin.caller.send(.GET, path, authorization: nil).status == 401)
             let answer = try await admin.caller.send(.GET, path)

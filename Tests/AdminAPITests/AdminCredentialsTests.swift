@@ -8,7 +8,7 @@ internal import Testing
         ["Bearer \(AdminFixture.adminToken)", "Bearer wrong-canary"],
         ["Bearer \(AdminFixture.adminToken)", "Bearer \(AdminFixture.adminToken)"],
     ])
-    func `two Authorization fields are none, though one of them is right`(values: [String]) async throws {
+    func `two Authorization fields are refused even if one of them is right`(values: [String]) async throws {
         try await AdminFixture.run { admin in
             let fields = values.map { "Authorization: \($0)\r\n" }.joined()
             let answer = try await RawConnection.exchange(

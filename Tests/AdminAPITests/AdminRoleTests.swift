@@ -6,7 +6,7 @@ internal import TestKit
 internal import Testing
 internal import TokenModel
 
-/// What administrators may do, and that the audit log says who did it.
+/// What administrators may do, and the names in the audit log.
 @Suite struct AdminRoleTests {
     private static let tokens = AdminTokens(entries: [
         AdminTokens.Entry(Administrator(name: "olga", role: .operator), Secret("operator-canary")),
@@ -27,7 +27,7 @@ internal import TokenModel
     ]
 
     @Test(arguments: ["operator", "killer", "viewer", "unnamed"])
-    func `each role reads, and does of the rest what it may`(role: String) async throws {
+    func `each role reads everything and changes only what it may`(role: String) async throws {
         try await AdminFixture.run(tokens: Self.tokens) { admin in
             func send(_ method: HTTPMethod, _ path: String, _ body: String? = nil) async throws -> AdminCaller.Answer {
                 try await admin.caller.send(
@@ -52,13 +52,13 @@ internal import TokenModel
                 #expect((answer.problem == "role_forbidden") == !isOperator, "\(method) \(path)")
                 #expect((answer.status == 403) == !isOperator)
             }
-            // Of what was refused nothing is recorded, as nothing was about to change.
+            // Refused requests are not recorded, because they change nothing.
             let records = try await admin.audit.log.lastNumber()
             #expect((records > 2) == isOperator)
         }
     }
 
-    @Test func `a refusal says whose token it is, and what it takes`() async throws {
+    @Test func `a refusal names the token's administrator and the required role`() async throws {
         try await AdminFixture.run(tokens: Self.tokens) { admin in
             func detail(_ token: String, _ path: String) async throws -> String? {
                 try await admin.caller.send(.POST, path, authorization: "Bearer \(token)", bytes: []).detail
@@ -75,9 +75,9 @@ internal import TokenModel
         }
     }
 
-    @Test func `a refusal is a warning of who tried what, once a minute for each`() async throws {
+    @Test func `a refusal logs a warning with the administrator and the route, once a minute for each`() async throws {
         try await AdminFixture.run(tokens: Self.tokens) { admin in
-            // Given a viewer and a killer who try more than they may, again and again
+            // Given a viewer and a killer who repeatedly try forbidden changes
             let attempts: [(String, HTTPMethod, String)] = [
                 ("viewer-canary", .PUT, "/v1/accounts/path-canary/tokens"), ("killer-canary", .POST, "/v1/revive"),
                 ("viewer-canary", .POST, "/v1/kill"),
@@ -89,7 +89,7 @@ internal import TokenModel
                 }
             }
 
-            // Then each has one line, and no token is in it, nor what the path names
+            // Then each has one log line, without tokens and without the names in the path
             let lines = admin.logs.lines.filter { $0.contains("an administrator asked for") }
             let text = "warning an administrator asked for what their role does not permit"
             #expect(
@@ -112,7 +112,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `the audit log says who, and of a token without a name as ever`() async throws {
+    @Test func `the audit log names the administrator, and has no name for an unnamed token`() async throws {
         try await AdminFixture.run(tokens: Self.tokens) { admin in
             for token in ["killer-canary", "unnamed-canary"] {
                 let kill = Array(Self.kill.utf8)
@@ -126,7 +126,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `a kill that was kept is recorded with the name of who ordered it`() async throws {
+    @Test func `a kill that waited for the store is recorded with the name of its administrator`() async throws {
         try await AdminFixture.run(tokens: Self.tokens) { admin in
             admin.store.fail(.away)
             let body = Array(#"{"scope":{"account":"alice"},"reason":"drill","wait":"0s"}"#.utf8)
@@ -143,7 +143,7 @@ internal import TokenModel
 
     private struct Session: Decodable { let name: String, role: String }
 
-    @Test func `a session may what its token may, and its page is told`() async throws {
+    @Test func `a session has the role of its token, and its page receives the role`() async throws {
         try await AdminFixture.run(tokens: Self.tokens) { admin in
             var browser = Browser(admin)
             let answer = try await browser.signIn("viewer-canary")
@@ -165,7 +165,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `another role for the same token counts at once, and ends sessions`() async throws {
+    @Test func `a changed role of a token counts at once and ends its sessions`() async throws {
         try await AdminFixture.run(tokens: Self.tokens) { admin in
             var browser = Browser(admin)
             try await browser.signIn("killer-canary")

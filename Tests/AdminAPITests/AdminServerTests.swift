@@ -6,7 +6,7 @@ internal import Testing
 internal import TokenModel
 
 @Suite struct AdminServerTests {
-    @Test func `a busy port is said in one line`() async throws {
+    @Test func `a busy port is reported in one line`() async throws {
         try await AdminFixture.run { admin in
             let address = admin.server.address
             let error = await #expect(throws: AdminServerError(.addressInUse, "")) {
@@ -44,7 +44,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `a stop lets the request under way end and takes no new ones`() async throws {
+    @Test func `a stop lets the request in progress end and accepts no new connections`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", #"{"refresh_token": "refresh-canary"}"#)
             let gate = Gate()
@@ -70,7 +70,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `a request that does not end is given up after the grace`() async throws {
+    @Test func `a request that does not end is abandoned after the grace period`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", #"{"refresh_token": "refresh-canary"}"#)
             let gate = Gate()
@@ -82,12 +82,12 @@ internal import TokenModel
                 let outcome = await answer
                 #expect(throws: (any Error).self) { try outcome.get() }
             }
-            // The exchange goes on: the provider may have spent the refresh token.
+            // The exchange continues, because the provider may already have used the refresh token.
             #expect(gate.waitingCount == 1)
         }
     }
 
-    @Test func `a cancelled run ends as a stopped one does`() async throws {
+    @Test func `a cancelled run ends like a stopped one`() async throws {
         try await AdminFixture.run { admin in
             try await Self.serve(on: admin, AdminLimits(), isCancelled: true) { _, caller in
                 let answer = try await caller.send(.GET, "/healthz")
@@ -96,7 +96,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `a server that was stopped before it ran ends at once, also with a connection`() async throws {
+    @Test func `a server that is stopped before it runs ends at once, even with a connection`() async throws {
         try await AdminFixture.run { admin in
             let server = try await Self.listen(on: admin, AdminLimits())
             let caller = AdminCaller(base: "http://\(server.address)", token: "token-canary")
@@ -109,7 +109,7 @@ internal import TokenModel
         }
     }
 
-    /// A server of the fixture's engine for as long as `body` takes; its end is waited for.
+    /// Runs a second server of the fixture's engine while `body` runs, and waits until it has ended.
     private static func serve(
         on admin: AdminFixture,
         _ limits: AdminLimits,

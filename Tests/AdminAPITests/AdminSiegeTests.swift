@@ -5,9 +5,9 @@ internal import NIOPosix
 internal import TestKit
 internal import Testing
 
-/// Somebody holds connections open that ask nothing.
+/// A client that holds many silent connections open.
 @Suite struct AdminSiegeTests {
-    /// Nothing but a newcomer ends a connection.
+    /// Limits under which only a newcomer ends a connection.
     private static func patient(_ connections: Int) -> AdminLimits {
         AdminLimits(
             refusalDelay: .milliseconds(1),
@@ -17,7 +17,7 @@ internal import Testing
         )
     }
 
-    @Test func `given 600 silent connections, a right token is let in beside them`() async throws {
+    @Test func `given 600 silent connections, a right token is accepted`() async throws {
         try await AdminFixture.run(limits: Self.patient(512)) { admin in
             try await Self.besiege(admin, by: 600) { _ in
                 let answer = try await within("an answer", limit: .seconds(10)) {
@@ -33,7 +33,7 @@ internal import Testing
         }
     }
 
-    @Test func `given 64 wrong tokens that wait, they go for silent connections, and a right token is let in`()
+    @Test func `given 64 wrong tokens that wait, silent connections replace them, and a right token is accepted`()
         async throws
     {
         let gate = Gate()
@@ -51,13 +51,13 @@ internal import Testing
                     #expect(answer.status == 200)
                 }
                 gate.open()
-                // All of those that waited were pushed out, before any silent one.
+                // All the waiting connections were ended before any silent one.
                 for try await status in attempts { #expect(status == nil) }
             }
         }
     }
 
-    @Test func `given a connection that has shown a token once, silent ones don't push it out`() async throws {
+    @Test func `given a connection that has shown a token, silent ones do not displace it`() async throws {
         try await AdminFixture.run(limits: Self.patient(16)) { admin in
             let known = try await Conversation(with: admin.server.address)
             let token = "Authorization: Bearer \(AdminFixture.adminToken)\r\n"
@@ -73,14 +73,14 @@ internal import Testing
     }
 
     @Test(arguments: ["", "G", "GET /healthz HTTP/1.1\r\nHost: a\r\n"])
-    func `a connection without a whole head is closed in time`(bytes: String) async throws {
+    func `a connection without a complete head is closed in time`(bytes: String) async throws {
         try await AdminFixture.run(limits: AdminLimits(firstHeadTime: .milliseconds(100))) { admin in
             let outcome = try await RawConnection.exchange(with: admin.server.address, sending: bytes, then: nil)
             #expect(outcome.received == "")
         }
     }
 
-    @Test func `a connection whose head has come is not closed while its answer waits`() async throws {
+    @Test func `a connection with a complete head is not closed while its response waits`() async throws {
         let limits = AdminLimits(refusalDelay: .milliseconds(400), firstHeadTime: .milliseconds(100))
         try await AdminFixture.run(limits: limits) { admin in
             let answer = try await admin.caller.send(.GET, "/v1/accounts", authorization: nil)
@@ -88,7 +88,7 @@ internal import Testing
         }
     }
 
-    @Test func `where as many wrong tokens wait as have room, one more is told at once, and a right one let in`()
+    @Test func `at the limit of waiting wrong tokens the next is refused at once, and a right one accepted`()
         async throws
     {
         let gate = Gate()
@@ -114,7 +114,7 @@ internal import Testing
         }
     }
 
-    /// Holds silent connections while `body` runs.
+    /// Holds silent connections open while `body` runs.
     private static func besiege(
         _ admin: AdminFixture,
         by count: Int,
@@ -134,7 +134,7 @@ internal import Testing
     }
 }
 
-/// One connection, on which requests are sent and their answers read.
+/// A connection that sends requests and reads their responses.
 private final class Conversation: Sendable {
     private let channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>
     private let running: Task<Void, any Error>
@@ -157,7 +157,7 @@ private final class Conversation: Sendable {
                 var parts = inbound.makeAsyncIterator()
                 for await request in requests {
                     try await outbound.write(ByteBuffer(string: request))
-                    // Small answers come whole.
+                    // Small responses arrive in one piece.
                     guard let answer = try await parts.next() else { return }
                     answering.yield(String(buffer: answer))
                 }
@@ -165,7 +165,7 @@ private final class Conversation: Sendable {
         }
     }
 
-    /// - Returns: the beginning of the answer; empty where the connection has ended.
+    /// - Returns: the beginning of the response; empty if the connection has ended.
     func ask(_ request: String) async throws -> String {
         self.requests.yield(request)
         return try await within("an answer") {

@@ -8,9 +8,10 @@ internal import TestKit
 internal import Testing
 internal import TokenModel
 
-/// The admin API on a Unix socket. That other users are told apart there is shown end to end, by a program of theirs.
+/// The admin API on a Unix socket. The end-to-end tests show that other users are recognized there, with a program that
+/// runs as another user.
 @Suite struct AdminSocketTests {
-    /// Runs `body` beside an admin API that has a socket, with somebody who speaks with that and has no token.
+    /// Runs `body` with an admin API that has a socket, and with a caller of that socket.
     private static func run(
         limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
         _ body: @escaping @Sendable (AdminFixture, AdminSocket, AdminCaller) async throws -> Void
@@ -31,18 +32,18 @@ internal import TokenModel
         #expect(try directory.contents() == ["admin.sock"])
     }
 
-    @Test func `the gateway's own user needs no token there, and one that is sent counts`() async throws {
+    @Test func `the gateway's own user needs no token on the socket, and a token that is sent counts`() async throws {
         try await Self.run { admin, _, caller in
             #expect(try await caller.send(.GET, "/v1/status", authorization: nil).status == 200)
             #expect(try await caller.send(.GET, "/v1/status").status == 200)
             let wrong = try await caller.send(.GET, "/v1/status", authorization: "Bearer wrong-canary-0123456789")
             #expect(wrong.problem == "admin_unauthorized")
-            // And by the port nothing has changed
+            // The TCP port still requires a token
             #expect(try await admin.caller.send(.GET, "/v1/status", authorization: nil).status == 401)
         }
     }
 
-    @Test func `an answer names the gateway, but not to strangers`() async throws {
+    @Test func `a response names the gateway, but only to authenticated clients`() async throws {
         try await Self.run { admin, _, caller in
             let name = "a \(admin.kills.incarnation.rawValue.prefix(8))"
             for answer in [
@@ -58,14 +59,14 @@ internal import TokenModel
         }
     }
 
-    @Test func `browsers have no page there`() async throws {
+    @Test func `the socket has no page for browsers`() async throws {
         try await Self.run { (admin: AdminFixture, _: AdminSocket, caller: AdminCaller) async throws in
             #expect(try await admin.caller.send(.GET, "/", authorization: nil).status == 200)
             #expect(try await caller.send(.GET, "/", authorization: nil).problem == "not_found")
         }
     }
 
-    @Test func `the audit log says that the change came by the socket, and whose process made it`() async throws {
+    @Test func `the audit log says that a change came over the socket, and from which user`() async throws {
         try await Self.run { admin, _, caller in
             let body = Array(#"{"refresh_token": "refresh-canary"}"#.utf8)
             let answer = try await caller.send(
@@ -80,10 +81,10 @@ internal import TokenModel
         }
     }
 
-    @Test func `while all places of the port are taken the socket answers`() async throws {
+    @Test func `the socket responds while all connections of the port are taken`() async throws {
         try await Self.run(limits: AdminLimits(connections: 2)) {
             (admin: AdminFixture, _: AdminSocket, caller: AdminCaller) async throws in
-            // Given connections that say nothing
+            // Given connections that send no complete request
             let silent = Task {
                 try await withThrowingTaskGroup(of: Void.self) { connections in
                     for _ in 0..<8 {
@@ -95,14 +96,14 @@ internal import TokenModel
                 }
             }
             defer { silent.cancel() }
-            // Then an operator gets through
+            // Then an operator's requests still succeed
             for _ in 0..<20 {
                 #expect(try await caller.send(.GET, "/v1/status", authorization: nil).status == 200)
             }
         }
     }
 
-    @Test func `a stop lets the request under way end, and takes the socket away at once`() async throws {
+    @Test func `a stop lets the request in progress end and removes the socket at once`() async throws {
         try await Self.run { admin, socket, caller in
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", #"{"refresh_token": "refresh-canary"}"#)
             let gate = Gate()

@@ -5,7 +5,7 @@ internal import Testing
 internal import TokenModel
 
 @Suite struct AdminTokenFileTests {
-    @Test func `the file is made at first, for its owner only, and read from then on`() throws {
+    @Test func `the first start creates the file for its owner only, and later starts read it`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(of: "admin.token")
 
@@ -14,7 +14,7 @@ internal import TokenModel
         let text = try String(contentsOfFile: path, encoding: .utf8)
         #expect(text.hasSuffix("\n"))
         let token = text.dropLast()
-        // 32 bytes in base64url.
+        // 32 bytes in base64url have 43 characters.
         #expect(token.utf8.count == 43)
         #expect(token.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") })
         #expect(made.contain(Secret(String(token))))
@@ -25,7 +25,7 @@ internal import TokenModel
         #expect(try AdminTokenFile(path: path).read() == made)
     }
 
-    @Test func `of several that make it at once all get the same`() async throws {
+    @Test func `several processes that create the file at once all get the same token`() async throws {
         let directory = try TemporaryDirectory()
         let file = AdminTokenFile(path: directory.path(of: "admin.token"))
         let all = try await withThrowingTaskGroup(of: AdminTokens.self) { group in
@@ -42,7 +42,7 @@ internal import TokenModel
         #expect(try AdminTokenFile(path: directory.path(of: "b")).open() != first)
     }
 
-    // As short as a token may be.
+    // The shortest tokens that are allowed.
     @Test(arguments: [
         "first-0123456789\nother-0123456789\n", "first-0123456789\r\nother-0123456789",
         "\n\nfirst-0123456789\n\n\nother-0123456789\n",
@@ -54,7 +54,7 @@ internal import TokenModel
         #expect(tokens == AdminTokens([Secret("first-0123456789"), Secret("other-0123456789")]))
     }
 
-    @Test func `a line may say whose token it is, and what they may do`() throws {
+    @Test func `a line may name the administrator of its token and their role`() throws {
         let directory = try TemporaryDirectory()
         let text = """
             olga operator first-0123456789
@@ -96,7 +96,7 @@ internal import TokenModel
             "the token is another administrator's, too"
         ),
     ])
-    func `a line with a wrong name or role is refused, with its number, and no word that may be a token`(
+    func `a line with a wrong name or role is refused by its number, without words that may be tokens`(
         text: String,
         line: Int,
         fault: String
@@ -112,7 +112,7 @@ internal import TokenModel
         ("abc\n", 1), ("fifteen-letters", 1), ("first-0123456789\n\nbrief\n", 3),
         ("first-0123456789\r\nbrief\r\nother-0123456789\r\n", 2),
     ])
-    func `a token that could be guessed is refused, with its line, and neither its text nor its length`(
+    func `a guessable token is refused by its line number, without its text or length`(
         text: String,
         line: Int
     ) throws {
@@ -131,7 +131,7 @@ internal import TokenModel
         "", "\n\n", "two words of a line\n", "with-a-tab\tin-the-line\n", "caf\u{e9}-0123456789-0123\n",
         "with-a-nul\0-in-the-line\n",
     ])
-    func `a file without tokens, or with what is none, is refused`(text: String) throws {
+    func `a file without tokens or with invalid lines is refused`(text: String) throws {
         let directory = try TemporaryDirectory()
         let path = try Self.file(text, mode: 0o600, in: directory)
         #expect(throws: AdminTokenError(.malformed, "")) { try AdminTokenFile(path: path).open() }
@@ -139,7 +139,7 @@ internal import TokenModel
     }
 
     @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o666])
-    func `a file that others can read or write is refused while this user can write it`(mode: Int) throws {
+    func `a file of this user that others can read or write is refused`(mode: Int) throws {
         let directory = try TemporaryDirectory()
         let path = try Self.file("admin-token-canary\n", mode: mode, in: directory)
         let error = #expect(throws: AdminTokenError(.exposed, "")) { try AdminTokenFile(path: path).open() }
@@ -147,7 +147,7 @@ internal import TokenModel
         #expect(error?.message.contains("canary") == false)
     }
 
-    @Test func `a missing file is an error where it must be there, and so is a missing directory`() throws {
+    @Test func `a missing file is an error for a reader, and a missing directory always is`() throws {
         let directory = try TemporaryDirectory()
         let missing = AdminTokenFile(path: directory.path(of: "admin.token"))
         #expect(throws: AdminTokenError(.inaccessible, "")) { try missing.read() }
@@ -163,15 +163,15 @@ internal import TokenModel
             ("first-0123456789\n", 0o644, .exposed),
         ] as [(String, Int, AdminTokenError.Code)]
     )
-    func `a check refuses what a start would`(text: String, mode: Int, code: AdminTokenError.Code) throws {
+    func `a check refuses the same files as a start`(text: String, mode: Int, code: AdminTokenError.Code) throws {
         let directory = try TemporaryDirectory()
         let file = AdminTokenFile(path: try Self.file(text, mode: mode, in: directory))
         #expect(throws: AdminTokenError(code, "")) { try file.check() }
         #expect(throws: AdminTokenError(code, "")) { try file.open() }
     }
 
-    @Test func `a link that leads nowhere is refused by a check as by a start`() throws {
-        // Given a link to a file that is not there
+    @Test func `a broken symbolic link is refused by a check and by a start`() throws {
+        // Given a symbolic link to a missing file
         let directory = try TemporaryDirectory()
         let file = AdminTokenFile(path: directory.path(of: "admin.token"))
         try FileManager.default.createSymbolicLink(
@@ -183,13 +183,13 @@ internal import TokenModel
         let checked = #expect(throws: AdminTokenError(.inaccessible, "")) { try file.check() }
         let opened = #expect(throws: AdminTokenError(.inaccessible, "")) { try file.open() }
 
-        // Then both say the same of it, and nothing was made
+        // Then both report the same fault, and no file is created
         #expect(checked?.message.contains("/admin.token is a symbolic link that leads nowhere") == true)
         #expect(opened?.message == checked?.message)
         #expect(try directory.contents() == ["admin.token"])
     }
 
-    @Test func `a check makes nothing`() throws {
+    @Test func `a check creates nothing`() throws {
         let directory = try TemporaryDirectory()
         try AdminTokenFile(path: directory.path(of: "admin.token")).check()
         try AdminTokenFile(path: directory.path(of: "none/admin.token")).check()

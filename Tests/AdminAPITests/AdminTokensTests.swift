@@ -3,12 +3,12 @@ internal import Testing
 internal import TokenModel
 
 @Suite struct AdminTokensTests {
-    @Test func `no token and empty tokens let nobody in`() {
+    @Test func `an empty list and empty tokens are refused`() {
         #expect(AdminTokens([]) == nil)
         #expect(AdminTokens([Secret("a"), Secret("")]) == nil)
     }
 
-    @Test func `a token is its administrator's, wherever it stands`() throws {
+    @Test func `a token belongs to its administrator wherever it is in the list`() throws {
         let names = ["a", "b", "c"]
         let entries = names.map { AdminTokens.Entry(Administrator(name: $0, role: .killer), Secret("token-\($0)")) }
         let tokens = try #require(AdminTokens(entries: entries))
@@ -19,7 +19,7 @@ internal import TokenModel
     }
 
     @Test(arguments: ["", "a", "ab", "abcd", "abd", "xyz1", "ABC"])
-    func `a token that only resembles one is none`(presented: String) throws {
+    func `a token that only resembles a valid one is not contained`(presented: String) throws {
         let tokens = try #require(AdminTokens([Secret("abc"), Secret("xyz")]))
         #expect(!tokens.contain(Secret(presented)))
         #expect(tokens.contain(Secret("abc")))

@@ -8,7 +8,7 @@ internal import Testing
 internal import TokenModel
 internal import TokenStorage
 
-/// What operators do is recorded, and can be read.
+/// The admin API records the changes that operators make, and shows the records.
 @Suite struct AuditRouteTests {
     private struct Page: Decodable {
         struct Record: Decodable {
@@ -41,14 +41,14 @@ internal import TokenStorage
         try await admin.caller.send(.GET, "/v1/audit\(query)").read(Page.self)
     }
 
-    /// What was written, but for what the kill switch writes on its own account.
+    /// The keys written since `count`, without those that the kill switch writes for itself.
     private static func changes(in admin: AdminFixture, since count: Int) -> [RecordKey] {
         admin.store.history.written.dropFirst(count).filter { key in
             !RecordKey.Prefix.replicas.contains(key) && !RecordKey.Prefix.revocations.contains(key)
         }
     }
 
-    /// A replica of another host, which nobody hears of any more.
+    /// Adds a replica of another host that no longer responds.
     private static func loseReplica(to admin: AdminFixture) async throws -> ReplicaVault.Entry {
         let record = ReplicaRecord(
             incarnation: .random(),
@@ -76,13 +76,13 @@ internal import TokenStorage
             }
             let beforeKill = admin.store.history.written.count
             _ = try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"all":true},"reason":"drill"}"#)
-            // It does not wait for its record, but has both of them when it answers.
+            // A kill does not wait for its record, but both records exist when it responds.
             let writtenByKill = Self.changes(in: admin, since: beforeKill)
             #expect(writtenByKill.contains(where: RecordKey.Prefix.kills.contains))
             #expect(writtenByKill.count(where: RecordKey.Prefix.audit.contains) == 2, "\(writtenByKill)")
             let before = admin.store.history.written.count
             _ = try await admin.caller.send(.POST, "/v1/revive", #"{"scope":{"all":true},"reason":"over"}"#)
-            // What the kill still writes, such as its end, may come before either.
+            // The kill may still write its own keys, such as its end, before these two.
             let writtenByRevival = Self.changes(in: admin, since: before)
             let recorded = try #require(writtenByRevival.firstIndex(where: RecordKey.Prefix.audit.contains))
             let revived = try #require(writtenByRevival.firstIndex(where: RecordKey.Prefix.kills.contains))
@@ -116,14 +116,14 @@ internal import TokenStorage
             #expect(page.audit[7].detail == "refresh revoked, access revoked")
             #expect(page.audit[8].scope?.all == true)
             #expect(page.audit[8].reason == "drill")
-            // Whom it is about is said before it has an effect.
+            // The record names the replica before the change has an effect.
             #expect(page.audit[12].detail == "replica lost, boot \(lost.record.incarnation.rawValue)")
             #expect(page.audit[13].detail?.hasPrefix("it goes at ") == true)
             for (first, second) in zip(page.audit, page.audit.dropFirst()) { #expect(second.previous == first.hash) }
         }
     }
 
-    @Test func `I20_a change that can't be recorded is refused, and changes nothing`() async throws {
+    @Test func `I20_a change that can't be recorded is refused and changes nothing`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
             try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"account":"bob"},"reason":"drill"}"#)
@@ -152,7 +152,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `I20_a kill goes ahead without a record, and says so loudly`() async throws {
+    @Test func `I20_a kill goes ahead without a record and logs an error`() async throws {
         try await AdminFixture.run { admin in
             admin.store.fail(.full, under: .audit)
             let order = #"{"scope":{"account":"alice"},"reason":"drill"}"#
@@ -163,7 +163,7 @@ internal import TokenStorage
             #expect(admin.kills.killedScopes == [.account(AccountID("alice"))])
             #expect(admin.logs.lines.contains { $0.hasPrefix("error a kill goes ahead without a record") })
 
-            // And where only the announcement failed, the outcome says all.
+            // If only the announcement could not be recorded, the record of the outcome contains everything.
             admin.store.recover()
             admin.store.fail(.full, [.write], under: .audit, times: 1)
             let second = try await admin.caller.send(.POST, "/v1/kill", order)
@@ -178,7 +178,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `a change that fails has its outcome in the log by the code of the error`() async throws {
+    @Test func `a failed change is recorded with its error code`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"all":true},"reason":"drill"}"#)
             #expect(try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens).status == 409)
@@ -193,7 +193,7 @@ internal import TokenStorage
         (#"{"refresh_token":"rt-canary","access_token":"at-canary"}"#, "refused", "refresh_failed", ", refused."),
         (#"{"refresh_token":"rt-canary"}"#, "dead", "reauthorization_required", "reauthorization_required, "),
     ])
-    func `a refresh that was refused is not recorded as done`(
+    func `a refused refresh is not recorded as done`(
         tokens: String,
         answer: String,
         outcome: String,
@@ -220,17 +220,17 @@ internal import TokenStorage
         }
     }
 
-    @Test func `a refresh that the store kept from being sent is recorded as that, beside a valid token`() async throws
+    @Test func `a refresh that a store failure prevents is recorded as store_lost despite a valid token`() async throws
     {
         try await AdminFixture.run { admin in
-            // Given a valid token, and a store that takes no records of accounts any more
+            // Given a valid token, and a store that no longer accepts account records
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
             admin.store.fail(.full, under: .accounts)
 
             // When it is refreshed
             let refreshed = try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
 
-            // Then nothing was sent, and the store is to blame
+            // Then nothing was sent, and the record names the store as the reason
             #expect(refreshed.status == 200)
             #expect(admin.provider.redeemed.isEmpty)
             let last = try #require(try await Self.page(admin).audit.last)
@@ -239,10 +239,10 @@ internal import TokenStorage
         }
     }
 
-    @Test func `a refresh that is one too many is recorded as failed, and by what`() async throws {
+    @Test func `a refresh over the limit is recorded as failed, with the reason`() async throws {
         let clock = ManualClock()
         try await AdminFixture.run(refreshing: Timepiece(ages: clock, wall: { clock.wall })) { admin in
-            // Given an account that was refreshed as often as it may be, at one time
+            // Given an account that has used all its refreshes for this period
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
             for number in 1...5 {
                 admin.provider.answer(
@@ -260,7 +260,7 @@ internal import TokenStorage
             // When it is refreshed once more
             try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
 
-            // Then the others are done, and that one is not
+            // Then the earlier refreshes are done, and this one failed
             let ends = try await Self.page(admin).audit.filter { $0.action == "refresh" && $0.outcome != nil }
             #expect(ends.map(\.outcome) == ["done", "done", "done", "done", "done", "refresh_failed"])
             #expect(ends.last?.detail == "valid, refresh_limit")
@@ -268,23 +268,23 @@ internal import TokenStorage
         }
     }
 
-    @Test func `a refresh that has not ended in time is recorded as pending`() async throws {
+    @Test func `a refresh that does not end in time is recorded as pending`() async throws {
         try await AdminFixture.run(longestWait: .milliseconds(100)) { admin in
-            // Given a provider that does not answer
+            // Given a provider that does not respond
             try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens)
             admin.provider.hold(at: Gate())
 
-            // When the refresh is waited for no longer
+            // When the refresh takes longer than the longest wait
             try await admin.caller.send(.POST, "/v1/accounts/alice/refresh")
 
-            // Then it is neither done nor failed
+            // Then the refresh is recorded as pending, not as done or failed
             let last = try #require(try await Self.page(admin).audit.last)
             #expect(last.action == "refresh")
             #expect(last.outcome == "pending")
         }
     }
 
-    @Test func `a token that was pasted where a name belongs is not recorded`() async throws {
+    @Test func `a token that was pasted in place of a name is not recorded`() async throws {
         try await AdminFixture.run { admin in
             let requests: [(HTTPMethod, String, String?)] = [
                 (.POST, "/v1/accounts/rt-canary/refresh", nil), (.POST, "/v1/accounts/rt-canary/adopt", nil),
@@ -302,7 +302,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `records come in pages, and next leads from one to the other`() async throws {
+    @Test func `records come in pages that next links`() async throws {
         try await AdminFixture.run { admin in
             for _ in 0..<3 { try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", Self.tokens) }
             let first = try await Self.page(admin, "?limit=4")
@@ -323,7 +323,7 @@ internal import TokenStorage
         "after=1&",
         "after=18446744073709551616", "limit=%31",
     ])
-    func `a query that is not as it should be is refused`(query: String) async throws {
+    func `an invalid query is refused`(query: String) async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(.GET, "/v1/audit?\(query)")
             #expect(answer.status == 400)
@@ -331,7 +331,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `many wrong tokens are one record, and who brings none is in none`() async throws {
+    @Test func `many wrong tokens are one record, and missing tokens are not recorded`() async throws {
         try await AdminFixture.run { admin in
             for _ in 0..<20 { try await admin.caller.send(.GET, "/v1/status", authorization: nil) }
             for _ in 0..<30 { try await admin.caller.send(.GET, "/v1/status", authorization: "Bearer wrong-canary") }
@@ -344,7 +344,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `a store that is away is said, not an empty log`() async throws {
+    @Test func `an unavailable store is reported, not shown as an empty log`() async throws {
         try await AdminFixture.run { admin in
             admin.store.fail(.away)
             let answer = try await admin.caller.send(.GET, "/v1/audit")

@@ -2,7 +2,7 @@ internal import AdminAPI
 internal import NIOHTTP1
 internal import Testing
 
-/// The files of the dashboard, and what a browser is told with them.
+/// The files of the dashboard and their security headers.
 @Suite struct DashboardPageTests {
     private static let files: [(path: String, type: String, text: String)] = [
         ("/", "text/html; charset=utf-8", "<title>Martlet</title>"),
@@ -12,7 +12,7 @@ internal import Testing
     ]
 
     @Test(arguments: Self.files)
-    func `given a browser, it gets the page's files without a token, and strict rules with them`(
+    func `given a browser, it gets the page's files without a token, with strict security headers`(
         path: String,
         type: String,
         text: String
@@ -42,7 +42,9 @@ internal import Testing
         }
     }
 
-    @Test func `the page has nothing from elsewhere, nothing inline and no text that becomes markup`() async throws {
+    @Test func `the page loads nothing from other hosts, has nothing inline and never turns text into markup`()
+        async throws
+    {
         try await AdminFixture.run { admin in
             let page = try await admin.caller.send(.GET, "/", fields: [:]).body
             let script = try await admin.caller.send(.GET, "/dashboard.js", fields: [:]).body
@@ -59,7 +61,7 @@ internal import Testing
         (HTTPMethod.POST, "/", "GET, HEAD"), (.DELETE, "/dashboard.js", "GET, HEAD"),
         (.GET, "/session", "POST, DELETE"),
     ])
-    func `given a method that a path does not take, it says which it takes`(
+    func `given a method that a path does not allow, the response lists the allowed ones`(
         method: HTTPMethod,
         path: String,
         allowed: String
@@ -79,7 +81,7 @@ internal import Testing
         ("127.0.0.1.evil.example", false), ("127.0.0.1:80a", false), ("127.0.0.1@evil.example", false), ("[::1", false),
         ("[evil]:80", false), ("256.0.0.1", false), ("127.1", false),
     ])
-    func `given a Host that is a name, which a page could have resolve to here, nothing is served`(
+    func `given a Host that is a name, which could be rebound to this address, nothing is served`(
         host: String,
         isServed: Bool
     ) async throws {

@@ -5,11 +5,11 @@ internal import TestKit
 internal import Testing
 internal import TokenModel
 
-/// Signing in to the dashboard, and what a session may do.
+/// The sign-in to the dashboard, and what a session may do.
 @Suite struct DashboardSessionTests {
     private static let kill = #"{"scope":{"account":"alice"},"reason":"drill"}"#
 
-    @Test func `given a right token, a session begins whose cookie no script reads and no other site sends`()
+    @Test func `given a right token, a session begins whose cookie is hidden from scripts and other sites`()
         async throws
     {
         try await AdminFixture.run { admin in
@@ -31,7 +31,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `given two sessions, each has texts of its own`() async throws {
+    @Test func `given two sessions, each has its own id and key`() async throws {
         try await AdminFixture.run { admin in
             var (one, two) = (Browser(admin), Browser(admin))
             try await one.signIn()
@@ -53,7 +53,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `given a token as a form writes it, pasted with its line's end, it is let in`() async throws {
+    @Test func `given a form-encoded token with a pasted line break, the sign-in succeeds`() async throws {
         try await AdminFixture.run(tokens: AdminTokens([Secret("a+b/c=%canary")])) { admin in
             var browser = Browser(admin)
             let answer = try await browser.signIn("+a%2Bb%2fc%3D%25canary%0D%0A")
@@ -61,7 +61,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `wrong tokens wait at the door of the API, and count there`() async throws {
+    @Test func `wrong tokens at the sign-in are delayed and counted like those of the API`() async throws {
         let gate = Gate()
         try await AdminFixture.run(limits: AdminLimits(refusalsWaiting: 2), clock: GatedClock(gate: gate)) { admin in
             defer { gate.open() }
@@ -102,7 +102,7 @@ internal import TokenModel
     }
 
     @Test(arguments: [(1, 200), (7, 200), (8, 401)])
-    func `given cookies of its name that another port has set, the session's own is found among eight`(
+    func `given planted cookies of the same name, the session's own is found among the first eight`(
         others: Int,
         status: Int
     ) async throws {
@@ -112,7 +112,7 @@ internal import TokenModel
             try await browser.signIn()
             let own = try #require(browser.cookie)
             let name = try #require(own.split(separator: "=").first)
-            // Those with longer paths come first (RFC 6265 §5.4); a browser need not keep to that.
+            // Cookies with longer paths come first (RFC 6265 §5.4), but a browser may use another order.
             let foreign = (0..<others).map { "\(name)=planted-\($0)" }
             browser.cookie = (["other=1"] + foreign + [own]).joined(separator: "; ")
             let last = try await browser.send(.GET, "/v1/status")
@@ -121,7 +121,7 @@ internal import TokenModel
             let first = try await browser.send(.GET, "/v1/status")
             #expect(first.status == status)
 
-            // And it is that one that is signed out.
+            // The sign-out ends that session.
             browser.cookie = (foreign + [own]).joined(separator: "; ")
             let end = try await browser.send(.DELETE, "/session")
             #expect(end.status == 200)
@@ -163,7 +163,7 @@ internal import TokenModel
                 #expect(answer.problem == "admin_forbidden")
             }
             #expect(admin.kills.killedScopes.isEmpty)
-            // The session is there still, for its own page.
+            // The session still works for its own page.
             var own = Browser(admin)
             (own.cookie, own.key) = (browser.cookie, browser.key)
             let status = try await own.send(.GET, "/v1/status")
@@ -171,7 +171,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `given a cookie beside a token, the token alone decides`() async throws {
+    @Test func `given a cookie and a token, the token alone decides`() async throws {
         try await AdminFixture.run { admin in
             var browser = Browser(admin)
             try await browser.signIn()
@@ -191,7 +191,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `given a session that was signed out, its texts open nothing`() async throws {
+    @Test func `given a session that was signed out, its id and key open nothing`() async throws {
         try await AdminFixture.run { admin in
             var browser = Browser(admin)
             try await browser.signIn()
@@ -215,7 +215,7 @@ internal import TokenModel
             for _ in 0..<25 {
                 clock.advance(by: .seconds(29 * 60))
                 let answer = try await browser.send(.GET, "/v1/status")
-                // 24 times 29 min are 11 h 36 min; the 25th is beyond 12 h.
+                // 24 times 29 min are 11 h 36 min. The 25th request comes after 12 h.
                 #expect(answer.status == (clock.now < .twelveHoursIn ? 200 : 401))
             }
             try await browser.signIn()
@@ -225,7 +225,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `given other admin tokens, who had signed in has to do so anew`() async throws {
+    @Test func `given changed admin tokens, existing sessions end`() async throws {
         try await AdminFixture.run { admin in
             var browser = Browser(admin)
             try await browser.signIn()
@@ -240,7 +240,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `the listener of metrics has no dashboard`() async throws {
+    @Test func `the metrics listener has no dashboard`() async throws {
         try await AdminFixture.run { admin in
             let server = try await AdminServer.listenForMetrics(
                 on: AdminAddress(host: "127.0.0.1", port: 0),
@@ -266,6 +266,6 @@ internal import TokenModel
 }
 
 extension BootInstant {
-    /// Of a ``ManualClock``, which begins an hour after boot.
+    /// Twelve hours after the start of a ``ManualClock``, which begins an hour after boot.
     fileprivate static let twelveHoursIn = BootInstant(nanoseconds: 13 * 3_600_000_000_000)
 }

@@ -7,7 +7,7 @@ internal import TokenStorage
 
 /// The kill switch over the admin API.
 @Suite struct KillRouteTests {
-    /// Does not wait for what can't be had.
+    /// A kill with a short wait, for tests in which it can't become complete.
     private static let hastyKill = #"{"scope":{"account":"alice"},"reason":"drill","wait":"100ms"}"#
 
     private struct Kill: Decodable {
@@ -26,7 +26,7 @@ internal import TokenStorage
         let tokens: Tokens
     }
 
-    @Test func `given an order, the scope is killed and the report says so`() async throws {
+    @Test func `given a kill request, the scope is killed and the report says so`() async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(
                 .POST,
@@ -79,7 +79,7 @@ internal import TokenStorage
         (#"{"scope":{"all":true},"reason":"drill","wait":"1h"}"#, "wait"),
         (#"{"scope":{"all":true},"reason":"drill","streams":"cut"}"#, "streams"),
     ])
-    func `given an order that is not as it should be, nothing is killed and the field is named`(
+    func `given an invalid kill request, nothing is killed and the field is named`(
         _ order: String,
         _ field: String
     ) async throws {
@@ -97,7 +97,7 @@ internal import TokenStorage
             (#"{"provider":"zebra"}"#, nil),
         ] as [(String, String?)]
     )
-    func `given a name that nobody knows, nothing is done and the one that was probably meant is named`(
+    func `given an unknown name, nothing is done and a similar name is suggested`(
         _ scope: String,
         _ meant: String?
     ) async throws {
@@ -116,7 +116,8 @@ internal import TokenStorage
         }
     }
 
-    @Test func `given a store that is away, a kill holds here and says that it does not stand`() async throws {
+    @Test func `given an unavailable store, a kill holds on this replica and says that it is not stored`() async throws
+    {
         try await AdminFixture.run { admin in
             admin.store.fail(.away)
             let answer = try await admin.caller.send(.POST, "/v1/kill", Self.hastyKill)
@@ -134,9 +135,7 @@ internal import TokenStorage
     }
 
     @Test
-    func `I20_given a kill that was kept while the store was away, it is in the audit log when the store is back`()
-        async throws
-    {
+    func `I20_given a kill during a store outage, the audit log has it when the store is back`() async throws {
         try await AdminFixture.run { admin in
             admin.store.fail(.away)
             let answer = try await admin.caller.send(.POST, "/v1/kill", Self.hastyKill)
@@ -154,7 +153,7 @@ internal import TokenStorage
     }
 
     @Test
-    func `I20_given a kill that was kept and is complete within its wait, it is in the audit log once`()
+    func `I20_given a kill during a store outage that completes within its wait, the audit log has it once`()
         async throws
     {
         try await AdminFixture.run { admin in
@@ -179,7 +178,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `I20_given a kill that stands, is pending and could not be announced, it is in the audit log`()
+    @Test func `I20_given a stored and pending kill whose announcement was not recorded, the audit log has it`()
         async throws
     {
         try await AdminFixture.run { admin in
@@ -201,7 +200,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `given a revival, it names its epoch and the kills that it lifted`() async throws {
+    @Test func `given a revive, it returns its epoch and the kills that it lifted`() async throws {
         try await AdminFixture.run { admin in
             let order = #"{"scope":{"account":"alice"},"reason":"drill"}"#
             let first = try await admin.caller.send(.POST, "/v1/kill", order)
@@ -232,7 +231,7 @@ internal import TokenStorage
             ),
         ] as [([String], String)]
     )
-    func `given an account that is killed as a part of something, its revival names what would lift that`(
+    func `given an account that is killed by a wider scope, its revive names that scope`(
         _ killed: [String],
         _ detail: String
     ) async throws {
@@ -252,7 +251,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `given the replica that was asked, or one that nobody knows, none is forgotten`() async throws {
+    @Test func `given the replica that responds, or an unknown one, none is forgotten`() async throws {
         try await AdminFixture.run { admin in
             let own = try await admin.caller.send(.DELETE, "/v1/replicas/a")
             #expect(own.status == 409)

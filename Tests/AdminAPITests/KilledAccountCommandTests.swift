@@ -2,15 +2,15 @@ internal import NIOHTTP1
 internal import TestKit
 internal import Testing
 
-/// What commands say of an account that the kill switch holds.
+/// What commands print about a killed account.
 @Suite struct KilledAccountCommandTests {
     @Test(arguments: [
         (#"{"all":true}"#, "--all"), (#"{"provider":"acme"}"#, "--provider acme"),
         (#"{"account":"alice"}"#, "--account alice"),
     ])
-    func `the revival that is needed is named by each`(scope: String, option: String) async throws {
+    func `each command names the revive command that lifts the kill`(scope: String, option: String) async throws {
         try await AdminFixture.run { admin in
-            // Given a kill that holds an account, and one that does not
+            // Given a kill of the account, and one of another account
             for scope in [scope, #"{"account":"bob"}"#] {
                 let order = #"{"scope":\#(scope),"reason":"drill"}"#
                 #expect(try await admin.caller.send(.POST, "/v1/kill", order).status == 200)
@@ -19,7 +19,7 @@ internal import Testing
             let base = admin.caller.base
             let lift = "martlet revive \(option) --reason TEXT lifts that"
 
-            // When it is shown, refreshed and given tokens
+            // When the account is shown, refreshed and given tokens
             let shown = try await program.run("accounts", "show", "alice", "--admin", base)
             let refreshed = try await program.run("accounts", "refresh", "alice", "--admin", base)
             let imported = try await program.run(
@@ -31,7 +31,7 @@ internal import Testing
                 input: "refresh-canary"
             )
 
-            // Then each says what lifts that kill, and no other
+            // Then each command names the revive for that kill only
             #expect(shown.status == 0)
             #expect(shown.output.contains("what helps    martlet kills shows why it is killed; \(lift)"))
             #expect(refreshed.status == 1)

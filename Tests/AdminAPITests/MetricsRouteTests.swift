@@ -4,7 +4,7 @@ internal import TestKit
 internal import Testing
 
 @Suite struct MetricsRouteTests {
-    @Test func `metrics are text for whoever has an admin token`() async throws {
+    @Test func `metrics are text for any admin token`() async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(.GET, "/metrics")
             #expect(answer.status == 200)
@@ -17,7 +17,7 @@ internal import Testing
         }
     }
 
-    /// Runs `body` with who asks a listener that asks for no tokens.
+    /// Runs `body` with a caller of a listener that requires no tokens.
     private func withOpenListener(_ body: @Sendable (AdminFixture, AdminCaller) async throws -> Void) async throws {
         try await AdminFixture.run { admin in
             let server = try await AdminServer.listenForMetrics(
@@ -54,14 +54,14 @@ internal import Testing
         (.PUT, "/v1/accounts/alice/tokens"), (.DELETE, "/v1/accounts/alice/tokens"),
         (.POST, "/v1/accounts/alice/refresh"), (.GET, "/"),
     ])
-    func `it shows and does nothing else, not even for an admin token`(method: HTTPMethod, path: String) async throws {
+    func `an open listener has no other route, even for an admin token`(method: HTTPMethod, path: String) async throws {
         try await self.withOpenListener { (_, caller) async throws in
             #expect(try await caller.send(method, path).problem == "not_found")
             #expect(try await caller.send(method, path, authorization: nil).problem == "not_found")
         }
     }
 
-    @Test func `a busy port is named with the key that changes it`() async throws {
+    @Test func `an error about a busy port names the configuration key`() async throws {
         try await AdminFixture.run { admin in
             let error = await #expect(throws: AdminServerError.self) {
                 _ = try await AdminServer.listenForMetrics(

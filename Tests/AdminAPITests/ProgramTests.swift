@@ -12,12 +12,12 @@ internal import TokenStorage
         try Program(environment: ["MARTLET_ADMIN_TOKEN": AdminFixture.adminToken])
     }
 
-    /// What a command says of the gateway that has done what it asked for.
+    /// The line in which a command names the gateway that responded.
     private static func answered(by admin: AdminFixture) -> String {
         "answered by a \(admin.kills.incarnation.rawValue.prefix(8)) at \(admin.caller.base)\n"
     }
 
-    @Test func `an account is given tokens, refreshed, shown and emptied`() async throws {
+    @Test func `an account gets tokens, is refreshed, shown and emptied`() async throws {
         try await AdminFixture.run { admin in
             let program = try Self.program(for: admin)
             let base = admin.caller.base
@@ -78,7 +78,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `an account that is not there is answered with the name that was probably meant`() async throws {
+    @Test func `an error about an unknown account suggests a similar name`() async throws {
         try await AdminFixture.run { admin in
             let program = try Self.program(for: admin)
             let near = try await program.run("accounts", "show", "alcie", "--admin", admin.caller.base)
@@ -97,7 +97,7 @@ internal import TokenStorage
         (["revive", "--provider", "acem", "--reason", "over"], "acme"),
         (["revive", "--account", "alcie", "--reason", "over"], "alice"),
     ])
-    func `so is whatever else is asked of a name that is not there`(
+    func `errors of all other commands about an unknown name suggest a similar one`(
         arguments: [String],
         meant: String
     ) async throws {
@@ -142,7 +142,7 @@ internal import TokenStorage
         ),
         (["health", "--config", "none.yaml"], "", 0, ""),
     ])
-    func `what goes wrong is one line and an exit code`(
+    func `a failure is reported in one line and an exit code`(
         arguments: [String],
         input: String,
         status: Int32,
@@ -158,7 +158,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `a wrong admin token is not allowed, and nobody there can't be reached`() async throws {
+    @Test func `a wrong admin token and an absent gateway have different exit codes`() async throws {
         let program = try Program(environment: ["MARTLET_ADMIN_TOKEN": "wrong-canary"])
         _ = try await AdminFixture.address { base in
             let refused = try await program.run("status", "--admin", base)
@@ -166,7 +166,7 @@ internal import TokenStorage
             #expect(refused.complaint.hasPrefix("martlet: can't show the status: no valid admin token"))
             #expect(refused.complaint.contains("; the token sent is that of the variable MARTLET_ADMIN_TOKEN, "))
         }
-        // A port that no system gives to anybody: one that was just given back may have another owner by now.
+        // The system never assigns this port. A port that was just released might already belong to another process.
         let gone = "http://127.0.0.1:1"
         let unreachable = try await program.run("status", "--admin", gone)
         #expect(unreachable.status == 69)
@@ -177,7 +177,7 @@ internal import TokenStorage
         #expect(try await program.run("health", "--admin", gone).status == 69)
     }
 
-    @Test func `given an output that takes nothing, what was printed is not lost without a word`() async throws {
+    @Test func `given an output that takes nothing, lost output is reported`() async throws {
         let program = try Program(environment: [:])
         let new = try await program.run(["callers", "new", "reports"], device: "/dev/full")
         #expect(new.status == 1)
@@ -188,7 +188,7 @@ internal import TokenStorage
         #expect(try await program.run(["callers", "new", "reports"], device: "/dev/null").status == 0)
     }
 
-    @Test func `a kill that finds no gateway says that nothing was killed, and what can be done`() async throws {
+    @Test func `a kill without a gateway says that nothing was killed and what to do`() async throws {
         let program = try Program(environment: ["MARTLET_ADMIN_TOKEN": AdminFixture.adminToken])
         let killed = try await program.run("kill", "--all", "--reason", "drill", "--admin", "http://127.0.0.1:1")
         #expect(killed.status == 69)
@@ -229,7 +229,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `health says no when the gateway is not ready`() async throws {
+    @Test func `health fails when the gateway is not ready`() async throws {
         try await AdminFixture.run { admin in
             let program = try Program()
             let ready = try await program.run("health", "--admin", admin.caller.base)
@@ -256,7 +256,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `the configuration says where the gateway and its token are`() async throws {
+    @Test func `the configuration tells commands the address of the gateway and its token file`() async throws {
         try await AdminFixture.run { admin in
             let program = try Program()
             _ = try program.file("tokens", AdminFixture.adminToken)
@@ -280,7 +280,7 @@ internal import TokenStorage
     }
 
     @Test(arguments: [["health"], ["status"], ["accounts", "list"]])
-    func `a configuration that no gateway could start with still says where the one that runs is`(
+    func `a configuration that would not start still tells commands where the running gateway is`(
         command: [String]
     ) async throws {
         try await AdminFixture.run { admin in
@@ -296,7 +296,7 @@ internal import TokenStorage
                 """
             )
             let outcome = try await program.run(command + ["--config", configuration])
-            // A health check says nothing more than its answer.
+            // A health check prints only its result.
             #expect(outcome.complaint == (command == ["health"] ? "" : Self.answered(by: admin)))
             #expect(outcome.status == 0)
             #expect(try await program.run("check", "--config", configuration).status == 78)
@@ -321,7 +321,7 @@ internal import TokenStorage
         (["kill", "--all", "--reason", "drill", "--wait", "15"], "--wait takes a time with its unit"),
         (["kill", "--all", "--reason", "drill", "--wait", "301s"], "--wait takes a time with its unit"),
     ])
-    func `arguments that are none are a matter of usage`(arguments: [String], complaint: String) async throws {
+    func `invalid arguments are a usage error`(arguments: [String], complaint: String) async throws {
         let outcome = try await Program().run(arguments)
         #expect(outcome.status == 64)
         #expect(outcome.complaint.hasPrefix("martlet: \(complaint)"))
@@ -343,7 +343,7 @@ internal import TokenStorage
             "there is no command callers list; did you mean check, which shows the callers that the configuration names?"
         ),
     ])
-    func `a misspelt command is answered with the one that was probably meant`(
+    func `an error about a misspelt command suggests the right one`(
         arguments: [String],
         complaint: String
     ) async throws {
@@ -358,7 +358,7 @@ internal import TokenStorage
             (["callers"], "new; "), (["store"], "verify or rekey; "),
         ] as [([String], String)]
     )
-    func `a command that only has others is none by itself`(arguments: [String], choice: String) async throws {
+    func `a command that only has subcommands lists them`(arguments: [String], choice: String) async throws {
         let outcome = try await Program().run(arguments)
         let typed = (["martlet"] + arguments).joined(separator: " ")
         #expect(outcome.status == 64)
@@ -379,7 +379,7 @@ internal import TokenStorage
     }
 
     @Test(arguments: ["kill", "revive"])
-    func `the help of the kill switch shows a command as somebody types it`(command: String) async throws {
+    func `the help of the kill switch shows its usage`(command: String) async throws {
         let help = try await Program().run(command, "--help")
         let usage = "USAGE: martlet \(command) (--all | --provider <name> | --account <name>) --reason <text>"
         #expect(help.output.contains(usage))

@@ -33,7 +33,7 @@ internal import TokenStorage
         (#"{"refresh_token": "canary", "expires_in": 99999999999999999999}"#, "expires_in"),
         (#"{"refresh_token": "canary", "refreshToken": "canary"}"#, "refreshToken"),
         (#"{"refresh_token": "canary", "token_type": "Bearer"}"#, "token_type"),
-        // Somebody may have put the token where the name belongs.
+        // A client may have sent the token in place of the field name.
         (#"{"refresh_token": "canary", "canary.0123456789": 1}"#, "body"),
         (#"{"refresh_token": "canary", "refresh_token": "canary"}"#, "body"),
         (#"{"refresh_token": "canary"} "# + "x", "body"),
@@ -52,7 +52,7 @@ internal import TokenStorage
         ("", "body"), (" ", "body"), ("canary", "body"), ("refresh_token=canary", "body"),
         (nested16, "refresh_token"), (nested17, "body"),
     ])
-    func `a body that is not as it should be is refused, naming the field`(body: String, field: String) async throws {
+    func `an invalid body is refused and the response names the field`(body: String, field: String) async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", body)
 
@@ -77,7 +77,7 @@ internal import TokenStorage
     }
 
     @Test(arguments: [(HTTPMethod.POST, "refresh"), (.DELETE, "tokens")])
-    func `where nothing is to be said every field is unknown`(method: HTTPMethod, path: String) async throws {
+    func `a request without fields refuses every field`(method: HTTPMethod, path: String) async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(method, "/v1/accounts/alice/\(path)", #"{"force": true}"#)
             #expect(answer.status == 400)
@@ -94,7 +94,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `a token of the longest length is taken, and one more is not`() async throws {
+    @Test func `a token of maximum length is accepted, and a longer one is refused`() async throws {
         try await AdminFixture.run { admin in
             let longest = String(repeating: "a", count: 16_384)
             let path = "/v1/accounts/alice/tokens"
@@ -123,7 +123,7 @@ internal import TokenStorage
         }
     }
 
-    @Test func `an endless body gets its answer and is cut off`() async throws {
+    @Test func `an endless body gets its response and is cut off`() async throws {
         try await AdminFixture.run { admin in
             let head = """
                 PUT /v1/accounts/alice/tokens HTTP/1.1\r
@@ -140,13 +140,13 @@ internal import TokenStorage
             )
             #expect(answer.received.hasPrefix("HTTP/1.1 400 "))
             #expect(answer.received.contains("urn:martlet:error:invalid_field"))
-            // 1 MiB for the body, 1 MiB to discard, and what the system and the channel hold meanwhile; on a loaded machine
-            // 38 MB were seen. Endless it is not.
+            // The server reads 1 MiB for the body and discards 1 MiB; the kernel and the channel buffer the rest. 38 MB
+            // were observed on a loaded machine, so the limit only proves that the body is not read forever.
             #expect(answer.sent < 256 << 20)
         }
     }
 
-    @Test func `a body that does not come is waited for only so long`() async throws {
+    @Test func `a body that never arrives is abandoned after the time limit`() async throws {
         let limits = AdminLimits(bodyTime: .milliseconds(50))
         try await AdminFixture.run(limits: limits) { admin in
             let head = """

@@ -7,7 +7,7 @@ internal import TokenModel
     private let administrator = Administrator(name: "dana", role: .viewer)
     private let limits = SessionLimits(count: 2, idleTime: .seconds(60), time: .seconds(150))
 
-    @Test func `given a session, both of its halves open it and one does not`() {
+    @Test func `given a session, its id and key open it together, and neither does alone`() {
         var book = SessionStore(self.limits)
         let (mine, other) = (SessionStore.Ticket.random(), SessionStore.Ticket.random())
         book.begin(mine, for: self.administrator, at: self.start)
@@ -28,7 +28,7 @@ internal import TokenModel
     }
 
     @Test(arguments: [(59, true), (60, false)])
-    func `given a session that is not used, it ends with its idle time`(seconds: Int, isOpen: Bool) {
+    func `given an unused session, it ends after its idle time`(seconds: Int, isOpen: Bool) {
         var book = SessionStore(self.limits)
         let ticket = SessionStore.Ticket.random()
         book.begin(ticket, for: self.administrator, at: self.start)
@@ -36,7 +36,7 @@ internal import TokenModel
         #expect((found != nil) == isOpen)
     }
 
-    @Test func `given a session in use, its idle time begins anew, and it ends all the same`() {
+    @Test func `given a session in use, its idle time restarts, and it still ends after its total time`() {
         var book = SessionStore(self.limits)
         let ticket = SessionStore.Ticket.random()
         book.begin(ticket, for: self.administrator, at: self.start)
@@ -48,7 +48,7 @@ internal import TokenModel
         #expect(book.count == 0)
     }
 
-    @Test func `given one more than there is room for, the one that was not used for longest ends`() {
+    @Test func `given more sessions than the limit, the least recently used one ends`() {
         var book = SessionStore(self.limits)
         let tickets = (0..<3).map { _ in SessionStore.Ticket.random() }
         book.begin(tickets[0], for: self.administrator, at: self.start)
@@ -63,7 +63,7 @@ internal import TokenModel
         #expect(book.count == 2)
     }
 
-    @Test func `given an end, that session is over and the others are not`() {
+    @Test func `given one session that is ended, the others continue`() {
         var book = SessionStore(self.limits)
         let tickets = (0..<2).map { _ in SessionStore.Ticket.random() }
         for ticket in tickets { book.begin(ticket, for: self.administrator, at: self.start) }
@@ -78,7 +78,7 @@ internal import TokenModel
         #expect(book.count == 0)
     }
 
-    @Test func `given an end of all sessions, one that was about to begin does not`() {
+    @Test func `given an end of all sessions, a session that was about to begin does not begin`() {
         var book = SessionStore(self.limits)
         let ticket = SessionStore.Ticket.random()
         let era = book.era

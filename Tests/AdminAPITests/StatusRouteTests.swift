@@ -5,7 +5,7 @@ internal import Testing
 internal import TokenModel
 
 @Suite struct StatusRouteTests {
-    @Test func `anybody may ask whether the process is alive and ready`() async throws {
+    @Test func `health and readiness require no token`() async throws {
         try await AdminFixture.run { admin in
             let alive = try await admin.caller.send(.GET, "/healthz", authorization: nil)
             #expect(alive.status == 200)
@@ -25,7 +25,7 @@ internal import TokenModel
     }
 
     @Test(arguments: [0, 1, 2])
-    func `a process without its store or a listener is not ready, but alive`(missing: Int) async throws {
+    func `a process without its store or a listener is alive but not ready`(missing: Int) async throws {
         try await AdminFixture.run { admin in
             admin.monitor.change { vitals in
                 switch missing {
@@ -47,7 +47,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `a process that stops is not ready, and says that it is on purpose`() async throws {
+    @Test func `a stopping process is not ready and says that it is stopping`() async throws {
         try await AdminFixture.run { admin in
             admin.monitor.change { vitals in
                 vitals.listeners[0].isBound = false
@@ -61,13 +61,13 @@ internal import TokenModel
         }
     }
 
-    @Test func `the status shows a reload that has changed nothing, and what needs a restart`() async throws {
+    @Test func `the status shows a failed reload and what needs a restart`() async throws {
         try await AdminFixture.run { admin in
-            // Given a gateway that goes by its file
+            // Given a gateway that runs with its current configuration
             let before = try await admin.caller.send(.GET, "/v1/status")
             #expect(!before.body.contains("configuration"))
 
-            // When a reload is taken but for a part, and the next is not
+            // When one reload leaves parts for a restart, and the next reload fails
             admin.monitor.change { vitals in
                 vitals.configuration = GatewayVitals.Configuration(
                     refusal: GatewayVitals.Configuration.Refusal(
@@ -79,7 +79,7 @@ internal import TokenModel
                 )
             }
 
-            // Then both are shown, and of the faults the first
+            // Then the status shows both, with the first fault
             let after = try await admin.caller.send(.GET, "/v1/status")
             #expect(
                 after.body.contains(
@@ -115,7 +115,7 @@ internal import TokenModel
         }
     }
 
-    @Test func `the status shows a provider that refuses the client, though its accounts are valid`() async throws {
+    @Test func `the status shows a provider that refuses the client even if its accounts are valid`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(
                 .PUT,

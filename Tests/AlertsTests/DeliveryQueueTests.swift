@@ -20,7 +20,7 @@ import TokenModel
         return queue
     }
 
-    @Test func `items go one at a time, in their order`() {
+    @Test func `items are sent one at a time, in their order`() {
         var queue = self.queue("a", "b")
         let first = Self.text(queue.next(now: self.start))
         let beside = Self.text(queue.next(now: self.start))
@@ -56,7 +56,7 @@ import TokenModel
         #expect(half == "send b")
     }
 
-    @Test func `one that is never taken does not hold up the others`() {
+    @Test func `an item that is never accepted does not delay the others`() {
         var queue = self.queue("poison", "b")
         _ = queue.next(now: self.start)
         _ = queue.failed(jitter: 1, now: self.start)
@@ -64,7 +64,7 @@ import TokenModel
         #expect(next == "send b")
     }
 
-    @Test func `there is room for so many, the one under way among them`() {
+    @Test func `the queue limit includes the item in progress`() {
         var queue = self.queue("a", "b", pace: WebhookPace(room: 2))
         _ = queue.next(now: self.start)
         let third = queue.add("c", now: self.start)
@@ -74,7 +74,7 @@ import TokenModel
         #expect(fourth)
     }
 
-    @Test func `what is older than an hour is given up`() {
+    @Test func `an item older than an hour is dropped`() {
         var queue = self.queue("a")
         let late = self.start.advanced(by: .seconds(3_599))
         _ = queue.add("b", now: late)
@@ -82,7 +82,7 @@ import TokenModel
         #expect(step == "send b 1 expired")
     }
 
-    @Test func `in a hurry nothing is waited for, and what fails is given up`() {
+    @Test func `in a hurry the queue does not pause, and drops items that fail`() {
         var queue = self.queue("a", "b")
         _ = queue.next(now: self.start)
         _ = queue.failed(jitter: 1, now: self.start)

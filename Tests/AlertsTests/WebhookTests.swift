@@ -5,7 +5,7 @@ import TestKit
 import Testing
 import TokenModel
 
-/// What arrives at a real receiver on loopback, and what becomes of what can't.
+/// What a real receiver on loopback gets, and what happens to alerts that can't be delivered.
 @Suite(.timeLimit(.minutes(1))) struct WebhookTests {
     private let log = HeardLog()
 
@@ -29,7 +29,7 @@ import TokenModel
         try #require(try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any])
     }
 
-    @Test func `an event arrives as JSON that its receiver can check`() async throws {
+    @Test func `an alert arrives as JSON with a signature that its receiver can verify`() async throws {
         try await self.withReceiver { receiver, webhook in
             webhook.post(.sample())
             try await eventually("it to arrive") { receiver.arrivals.count == 1 }
@@ -48,7 +48,7 @@ import TokenModel
             #expect((content["id"] as? String)?.count == 32)
             #expect(content.count == 7)
 
-            // As a receiver would do it.
+            // The receiver verifies the signature this way.
             let signed = Data("1767225601.".utf8) + Data(arrival.body)
             let code = HMAC<SHA256>.authenticationCode(
                 for: signed,
@@ -61,7 +61,7 @@ import TokenModel
         #expect(!self.log.text.contains("canary"))
     }
 
-    @Test func `what concerns a whole provider names no account`() async throws {
+    @Test func `an alert about a whole provider names no account`() async throws {
         try await self.withReceiver { receiver, webhook in
             webhook.post(
                 RefreshEvent(
@@ -79,7 +79,7 @@ import TokenModel
     }
 
     @Test(arguments: [Receiver.Manner.answer(500), .answer(404), .answer(301), .silence])
-    func `what a receiver does not take is sent again under the same id, and the trouble told once`(
+    func `an alert that a receiver refuses is sent again with the same id, and the failure logged once`(
         manner: Receiver.Manner
     ) async throws {
         try await self.withReceiver { receiver, webhook in
@@ -95,7 +95,7 @@ import TokenModel
         }
     }
 
-    @Test func `a receiver that was away gets all that happened meanwhile`() async throws {
+    @Test func `a receiver that was unreachable gets all alerts once it is back`() async throws {
         let gone = try await Receiver.open()
         let port = gone.port
         await gone.close()
@@ -122,7 +122,7 @@ import TokenModel
         await elsewhere.close()
     }
 
-    @Test func `what there is no room for is dropped, counted and told, and nobody waits`() async throws {
+    @Test func `alerts beyond the queue limit are dropped, counted and logged, and no caller waits`() async throws {
         var pace = WebhookPace.quick
         pace.room = 3
         pace.timeout = .seconds(2)
@@ -136,7 +136,7 @@ import TokenModel
         }
     }
 
-    @Test func `what is too old is dropped and told`() async throws {
+    @Test func `an alert that is too old is dropped and logged`() async throws {
         var pace = WebhookPace.quick
         pace.longestAge = .milliseconds(50)
         try await self.withReceiver(pace: pace) { receiver, webhook in
@@ -147,7 +147,7 @@ import TokenModel
         }
     }
 
-    @Test func `a stop gives what is left one more try`() async throws {
+    @Test func `a stop gives the remaining alerts one more try`() async throws {
         var pace = WebhookPace.quick
         pace.firstPause = .seconds(600)
         pace.longestPause = .seconds(600)
@@ -163,7 +163,7 @@ import TokenModel
         await receiver.close()
     }
 
-    @Test func `a receiver that never answers holds up no stop, and what is lost is told`() async throws {
+    @Test func `a receiver that never responds does not delay a stop, and lost alerts are logged`() async throws {
         let receiver = try await Receiver.open()
         receiver.behave(.silence)
         let begin = BootInstant.now
@@ -176,7 +176,7 @@ import TokenModel
         await receiver.close()
     }
 
-    @Test func `without a target nothing is kept, and another target gets what comes then`() async throws {
+    @Test func `without a target no alert is kept, and a new target gets the alerts from then on`() async throws {
         let receiver = try await Receiver.open()
         try await withWebhook(to: nil, log: self.log) { webhook in
             webhook.post(.sample("before"))

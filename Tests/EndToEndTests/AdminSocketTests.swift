@@ -3,7 +3,7 @@ import Glibc
 import TestKit
 import Testing
 
-/// How commands find the gateway, and who may speak with it there.
+/// How commands find the gateway, and who may use its admin socket.
 @Suite struct AdminSocketTests {
     private let directory: TemporaryDirectory
 
@@ -11,7 +11,7 @@ import Testing
         self.directory = try TemporaryDirectory()
     }
 
-    /// A command as somebody types it beside the configuration, with nothing said of the gateway's place.
+    /// Runs a command in the directory of the configuration, without options that name the gateway.
     private func martlet(_ arguments: String...) async throws -> Program.Outcome {
         try await Program.run("martlet", arguments, in: self.directory)
     }
@@ -25,40 +25,40 @@ import Testing
         try FileManager.default.destinationOfSymbolicLink(atPath: self.directory.path(of: "state/admin.sock"))
     }
 
-    /// The configuration, with another address of the admin API.
+    /// Writes the configuration with another address of the admin API.
     private func configure(_ old: String, as new: String, in file: String = "martlet.yaml") throws {
         let text = String(decoding: try #require(self.directory.bytes(of: "martlet.yaml")), as: UTF8.self)
         try #require(text.contains(old))
         try self.directory.write(Array(text.replacing(old, with: new).utf8), to: file)
     }
 
-    @Test func `a command needs no token by the socket, and says which gateway has answered`() async throws {
-        // Given a gateway whose tokens nobody has any more
+    @Test func `a command needs no token on the socket and says which gateway responded`() async throws {
+        // Given a gateway whose admin token file is gone
         let mock = try await Mock(in: self.directory)
         let gateway = try await Gateway(mock, in: self.directory, more: "replica: { name: web-1 }")
         try self.directory.remove("state/admin.token")
         let path = self.directory.path(of: "state/\(try self.target())")
         #expect(try self.directory.mode(of: "state/\(try self.target())") == 0o600)
-        // When somebody runs commands beside its configuration
+        // When somebody runs commands in the directory of its configuration
         for command in [["accounts", "list"], ["status"], ["kills"], ["replicas", "list"], ["audit"]] {
             let outcome = try await Program.run("martlet", command, in: self.directory)
-            // Then they reach it
+            // Then they reach the gateway
             #expect(outcome.exitCode == 0, "\(outcome.errors)")
             #expect(outcome.errors.hasPrefix("answered by web-1 "), "\(outcome.errors)")
             #expect(outcome.errors.hasSuffix(" at unix:\(path)\n"), "\(outcome.errors)")
         }
-        // And what is for programs is theirs alone
+        // And output for programs has no such line
         for command in [["status", "--json"], ["health"]] {
             let outcome = try await Program.run("martlet", command, in: self.directory)
             #expect(outcome.exitCode == 0)
             #expect(outcome.errors == "")
         }
-        // And a port still asks for a token
+        // And a TCP port still requires a token
         let port = try await self.martlet("status", "--admin", gateway.admin, "--admin-token-file", "client-secret")
         #expect(port.exitCode == 77)
     }
 
-    @Test func `a wrong token is refused by the socket, too`() async throws {
+    @Test func `a wrong token is refused on the socket too`() async throws {
         let mock = try await Mock(in: self.directory)
         let gateway = try await Gateway(mock, in: self.directory)
         let wrong = try await self.martlet("status", "--admin-token-file", "client-secret")
@@ -72,20 +72,20 @@ import Testing
         withExtendedLifetime(gateway) {}
     }
 
-    @Test func `who takes the port while the gateway is away gets no token`() async throws {
+    @Test func `a process that takes the port of a stopped gateway gets no token`() async throws {
         // Given a gateway that has stopped
         let mock = try await Mock(in: self.directory)
         let gateway = try await Gateway(mock, in: self.directory)
         gateway.program.signal(15)
         #expect(try await gateway.program.ended().exitCode == 0)
         #expect(try self.sockets() == [])
-        // And somebody who listens on its port
+        // And another process that listens on its port
         let thief = try Listener()
         defer { thief.close() }
         try self.configure("admin: { address: 127.0.0.1:0 }", as: "admin: { address: 127.0.0.1:\(thief.port) }")
-        // When a command is run
+        // When a command runs
         let outcome = try await self.martlet("kill", "--all", "--reason", "drill")
-        // Then it says that the gateway is away, and the other has heard nothing
+        // Then it reports that the gateway is gone, and the other process receives nothing
         #expect(outcome.exitCode == 69)
         #expect(
             outcome.errors.contains("state/admin.sock: nobody listens there; nothing was killed"),
@@ -94,7 +94,7 @@ import Testing
         #expect(!thief.hasVisitor)
     }
 
-    @Test func `of several the latest is reached, and when that goes, the one that stays`() async throws {
+    @Test func `commands reach the latest gateway, and the remaining one when that stops`() async throws {
         let mock = try await Mock(in: self.directory)
         let first = try await Gateway(mock, in: self.directory, more: "replica: { name: web-1 }")
         let one = try self.target()
@@ -107,20 +107,20 @@ import Testing
         #expect(try self.target() == one)
         #expect(try await self.martlet("status").errors.hasPrefix("answered by web-1 "))
 
-        // And also when the latest is killed
+        // The same holds when the latest is killed
         let third = try await Gateway(mock, in: self.directory, more: "replica: { name: web-3 }")
         #expect(try await self.martlet("status").errors.hasPrefix("answered by web-3 "))
         third.program.signal(9)
         _ = try await third.program.ended()
         #expect(try await self.martlet("status").errors.hasPrefix("answered by web-1 "))
-        // What it left is removed by the next
+        // The next gateway removes the socket that the killed one left
         let fourth = try await Gateway(mock, in: self.directory, more: "replica: { name: web-4 }")
         #expect(try self.sockets().count == 2)
         #expect(try await self.martlet("status").errors.hasPrefix("answered by web-4 "))
         withExtendedLifetime((first, fourth)) {}
     }
 
-    @Test func `where the path is too long for a socket the gateway says so and is reached by its port`() async throws {
+    @Test func `a gateway whose socket path is too long says so and is reached by its port`() async throws {
         let mock = try await Mock(in: self.directory)
         let long = String(repeating: "s", count: 108)
         try Gateway.configure(mock.address, in: self.directory)
@@ -136,7 +136,7 @@ import Testing
         #expect(program.complaints.contains("the path is too long for a socket"))
     }
 
-    @Test func `operators come over TLS, and the certificate is renewed on SIGHUP`() async throws {
+    @Test func `operators use TLS, and SIGHUP renews the certificate`() async throws {
         // Given a gateway with a certificate of its own
         let mock = try await Mock(in: self.directory)
         try CallerEncryptionTests.present(
@@ -162,13 +162,13 @@ import Testing
                 in: self.directory
             )
         }
-        // Then it is spoken with by those who know that
+        // Then commands that trust the certificate reach it
         #expect(try await status("--admin-ca", "old.pem").exitCode == 0)
         let stranger = try await status()
         #expect(stranger.exitCode == 69)
         #expect(stranger.errors.contains("not one that this host trusts"), "\(stranger.errors)")
         #expect(try await status("--admin-ca", "none.pem").exitCode == 64)
-        // And nobody in the clear
+        // And no command reaches it in the clear
         let clear = try await self.martlet(
             "status",
             "--admin",
@@ -177,13 +177,13 @@ import Testing
             token
         )
         #expect(clear.exitCode == 69)
-        // When it gets another
+        // When it gets another certificate
         try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
         program.signal(1)
         try await eventually("the reload") { program.complaints.contains("admin certificate") }
         #expect(try await status("--admin-ca", "new.pem").exitCode == 0)
         #expect(try await status("--admin-ca", "old.pem").exitCode == 69)
-        // And a browser is served
+        // And it serves a browser
         let page = try await Program.run(
             "/usr/bin/curl",
             [
@@ -199,7 +199,7 @@ import Testing
 
     // MARK: - Others on this machine
 
-    @Test func `a configuration found by chance that names another machine is not followed`() async throws {
+    @Test func `a discovered configuration that names another machine is not followed`() async throws {
         let text = """
             state_dir: \(self.directory.path(of: "none"))
             admin: { address: 192.0.2.1:8081, allow_cleartext: true, token_file: ../tokens }
@@ -215,8 +215,8 @@ import Testing
     }
 
     @Test(.enabled("needs root, and setpriv, to be somebody else") { Somebody.isAvailable }, arguments: [true, false])
-    func `who is neither the gateway's user nor root is asked for a token`(isOpen: Bool) async throws {
-        // Given a gateway whose socket others can come to, by a mistake of its operator or not
+    func `other users than the gateway's and root need a token`(isOpen: Bool) async throws {
+        // Given a gateway in a directory that other users can enter, with a socket that is closed or open to them
         let mock = try await Mock(in: self.directory)
         let gateway = try await Gateway(mock, in: self.directory)
         try self.directory.setMode(0o755, of: "")
@@ -229,7 +229,7 @@ import Testing
         ]
         // When another user asks
         let other = try await Program.run(Somebody.command[0], Somebody.arguments + ask, in: self.directory)
-        // Then the kernel keeps them out, and where it does not, the gateway does
+        // Then the kernel refuses them, or the gateway does if the mode allows them to connect
         #expect(other.output == (isOpen ? "401" : "000"), "\(other.errors)")
         let own = try await Program.run(ask[0], Array(ask.dropFirst()), in: self.directory)
         #expect(own.output == "200")
@@ -237,8 +237,8 @@ import Testing
     }
 
     @Test(.enabled("needs root, and setpriv, to be somebody else") { Somebody.isAvailable })
-    func `nothing is sent to a socket on which somebody else listens`() async throws {
-        // Given a directory in which another user has put a socket of theirs under the gateway's name
+    func `nothing is sent to a socket of another user`() async throws {
+        // Given a directory in which another user has created a socket under the gateway's name
         let script = """
             import socket, sys
             s = socket.socket(socket.AF_UNIX); s.bind("admin.sock.abcdef"); s.listen()
@@ -266,7 +266,7 @@ import Testing
             Array("state_dir: .\nadmin: { token_file: tokens, address: 127.0.0.1:1 }".utf8),
             to: "martlet.yaml"
         )
-        // When a command is led there by a file that was named, and by one that was not
+        // When a configuration leads a command there, either named by an option or discovered
         for arguments in [["--config", "martlet.yaml"], []] {
             let outcome = try await Program.run(
                 "martlet",
@@ -280,17 +280,17 @@ import Testing
     }
 }
 
-/// Another user of this machine.
+/// Another user on this machine.
 private enum Somebody {
     static let command = ["/usr/bin/setpriv", "--reuid", "1001", "--regid", "1001", "--clear-groups"]
 
-    /// Of ``command``.
+    /// The arguments of ``command``.
     static var arguments: [String] { Array(self.command.dropFirst()) }
 
     static var isAvailable: Bool { geteuid() == 0 && FileManager.default.fileExists(atPath: self.command[0]) }
 }
 
-/// Listens on a port of 127.0.0.1, and answers nobody.
+/// A TCP port of 127.0.0.1 that never responds.
 private struct Listener {
     let port: UInt16
     private let descriptor: Int32
@@ -312,7 +312,7 @@ private struct Listener {
         self.port = UInt16(bigEndian: address.sin_port)
     }
 
-    /// Whether anybody has connected.
+    /// Whether a client has connected.
     var hasVisitor: Bool { accept(self.descriptor, nil, nil) >= 0 }
 
     func close() { _ = Glibc.close(self.descriptor) }

@@ -1,9 +1,9 @@
 import TestKit
 import Testing
 
-/// Administrators with tokens and roles of their own, and a gateway whose admin listener is besieged.
+/// Administrators with their own tokens and roles, and a gateway with many silent connections on its admin listener.
 @Suite struct AdministratorTests {
-    /// A token and its line for the file, by `martlet admin new`.
+    /// Creates a token and its line for the token file with `martlet admin new`.
     private func newAdministrator(
         _ name: String,
         _ role: String,
@@ -18,7 +18,7 @@ import Testing
         return (String(token), "\(name) \(role) \(token)\n")
     }
 
-    @Test func `a token that was made lets in whom its line names, for what the role may, and the audit log says who`()
+    @Test func `a new token admits the administrator in its line, with that role, and the audit log names them`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -63,7 +63,7 @@ import Testing
         ["admin", "new", "dana"], ["admin", "new", "dana", "--role", "boss"],
         ["admin", "new", "a b", "--role", "viewer"], ["admin", "new", "admin", "--role", "viewer"],
     ])
-    func `without a role that there is, or with a name that nobody can have, no token is made`(
+    func `no token is created with an unknown role or an invalid name`(
         arguments: [String]
     ) async throws {
         let outcome = try await Program.run("martlet", arguments, in: try TemporaryDirectory())
@@ -72,7 +72,7 @@ import Testing
         #expect(outcome.errors.split(separator: "\n").count == 1)
     }
 
-    @Test func `beside 600 silent connections at the admin listener, status and kill get their answers`() async throws {
+    @Test func `status and kill work despite 600 silent connections to the admin listener`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -84,9 +84,10 @@ import Testing
             let kill = try await gateway.martlet("kill", "--all", "--reason", "drill")
             #expect(kill.exitCode == 0, "\(kill.errors)")
         }
-        // Far more than both take on a busy machine, and less than the time for which a silent connection may stay.
+        // This is far longer than both commands take on a busy machine, and shorter than the limit for silent
+        // connections.
         #expect(time < .seconds(20))
-        // Each of those that are there still goes within the time for a first head.
+        // The gateway closes every silent connection within the time limit for a first request head.
         try await eventually("all silent ones to be closed") { crowd.peek().allSatisfy { $0 == nil } }
         withExtendedLifetime(mock) {}
     }

@@ -5,13 +5,13 @@ import TokenModel
 import TokenStorage
 import TokenStorageSQLite
 
-/// `martlet audit`, on gateways and without one.
+/// `martlet audit`, with and without running gateways.
 @Suite struct AuditCommandTests {
     private func audit(_ arguments: String..., in directory: TemporaryDirectory) async throws -> Program.Outcome {
         try await Program.run("martlet", ["audit"] + arguments + ["--config", "martlet.yaml"], in: directory)
     }
 
-    /// What stands behind `the last is`.
+    /// The text after `the last is`.
     private static func head(_ output: String) -> String {
         output.split(whereSeparator: \.isWhitespace).last.map(String.init) ?? ""
     }
@@ -21,7 +21,7 @@ import TokenStorageSQLite
         _ = try await gateway.program.ended()
     }
 
-    @Test func `what is done through several processes is one chain, which outlives them`() async throws {
+    @Test func `changes made by several processes form one chain, which outlives them`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let first = try await Gateway(mock, in: directory)
@@ -69,9 +69,7 @@ import TokenStorageSQLite
         withExtendedLifetime(mock) {}
     }
 
-    @Test func `a record that was taken away, or does not open, is named, and a cut end by who kept the head`()
-        async throws
-    {
+    @Test func `a missing or unreadable record is named, and --expect detects a truncated log`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -81,7 +79,7 @@ import TokenStorageSQLite
         let store = try await SQLiteTokenStore.open(at: directory.path(of: "state/tokens.db"))
         defer { withExtendedLifetime(store) {} }
 
-        // Given an end that was cut off
+        // Given a log whose last record was removed
         try await store.remove(.audit(6), expecting: #require(try await store.read(.audit(6))).version)
         let short = try await self.audit("--verify", "--store", in: directory)
         #expect(short.exitCode == 0, "\(short.errors)")
@@ -89,12 +87,12 @@ import TokenStorageSQLite
         #expect(missed.exitCode == 1)
         #expect(missed.errors.contains("there is no record 6, which --expect names"), "\(missed.errors)")
 
-        // which the gateway that has written it misses,
+        // The gateway that wrote the record reports it as missing.
         let remembered = try await gateway.martlet("audit", "--verify")
         #expect(remembered.exitCode == 1)
         #expect(remembered.errors.contains("record 6 is missing"), "\(remembered.errors)")
 
-        // and a record whose bytes were changed
+        // Given also a record whose bytes were changed
         let stored = try #require(try await store.read(.audit(4)))
         var bytes = stored.value.bytes
         bytes[bytes.count - 1] ^= 1
@@ -118,7 +116,7 @@ import TokenStorageSQLite
             #expect(outcome.errors.contains("record 4 does not open"), "\(outcome.errors)")
         }
 
-        // and one that is gone, then that is the first
+        // Given also a missing record, that one is the first fault
         try await store.remove(.audit(2), expecting: #require(try await store.read(.audit(2))).version)
         let gone = try await self.audit("--verify", "--store", "--json", in: directory)
         #expect(gone.exitCode == 1)
@@ -126,7 +124,7 @@ import TokenStorageSQLite
         #expect(gone.errors.contains("there is no record 2"))
         #expect(try await gateway.martlet("audit").output.contains("this record does not open"))
 
-        // Then changes go on all the same.
+        // Then changes are still recorded.
         try await gateway.importGrant(from: mock)
         await store.close()
         withExtendedLifetime(mock) {}
@@ -150,7 +148,7 @@ import TokenStorageSQLite
         ["--verify", "--after", "1"], ["--expect", "1:00"], ["--verify", "--expect", "1:00"], ["--last", "0"],
         ["--last", "1", "--limit", "1"],
     ])
-    func `options that do not go together are refused in one line`(arguments: [String]) async throws {
+    func `incompatible options are refused in one line`(arguments: [String]) async throws {
         let directory = try TemporaryDirectory()
         let outcome = try await Program.run("martlet", ["audit"] + arguments, in: directory)
         #expect(outcome.exitCode == 64)

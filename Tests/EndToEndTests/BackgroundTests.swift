@@ -1,21 +1,21 @@
 import TestKit
 import Testing
 
-/// Tokens that are replaced before anybody has to wait, minted, and adopted: through real processes.
+/// Tokens that are refreshed in advance, minted and adopted, tested with real processes.
 @Suite struct BackgroundTests {
-    /// What came of a steady load.
+    /// The results of a steady load.
     private struct Load {
-        /// From the first request to the last answer.
+        /// The time from the first request to the last response.
         let time: Duration
         var statuses: [String: Int] = [:]
-        /// The longest that a request took, in seconds.
+        /// The longest time of a request, in seconds.
         var longest = 0.0
 
-        /// How many tokens that are each replaced at the half of `lifetime` may have been needed.
+        /// The maximum number of tokens that the load needs if each is replaced halfway through `lifetime`.
         func mostTokens(lifetime: Duration) -> Int { Int(self.time / (lifetime / 2)) + 2 }
     }
 
-    /// Sends one request after the other.
+    /// Sends requests one after the other.
     private func load(_ gateway: Gateway, requests: Int, rate: Int) async throws -> Load {
         let start = ContinuousClock.now
         let output = try await gateway.curl(
@@ -32,15 +32,15 @@ import Testing
         return load
     }
 
-    @Test func `under steady load no request waits for a refresh, and none fails`() async throws {
+    @Test func `under steady load no request waits for a refresh and none fails`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", "--access-ttl", "12s", in: directory)
         let gateway = try await Gateway(mock, in: directory)
         try await gateway.importGrant(from: mock)
-        // An imported token is older than the gateway can know.
+        // The gateway can't know the age of an imported token.
         #expect(try await gateway.martlet("accounts", "refresh", "alice").exitCode == 0)
-        // Who had to wait for a refresh would wait for longer than any request takes by itself. Time is what is promised here:
-        // a shorter delay, or tokens that end sooner after it, would fail on a busy machine.
+        // A request that waits for a refresh takes longer than any other request. This test measures time, so it needs
+        // long times: with a shorter delay, or tokens that expire sooner after it, it would fail on a busy machine.
         try await mock.setFaults(#"[{"on":"token","times":0,"delay":"2s"}]"#)
 
         let load = try await self.load(gateway, requests: 1_200, rate: 50)
@@ -48,7 +48,8 @@ import Testing
         #expect(load.statuses == ["200": 1_200])
         #expect(load.longest < 1.8)
         let stats = try await mock.stats()
-        // One before; then 24 s, in which a token is replaced 6 to 7.5 s after it came, and that takes 2 s.
+        // One refresh comes before the load. The load lasts 24 s. A token is replaced 6 to 7.5 s after its issue, and
+        // the refresh takes 2 s.
         #expect((3...load.mostTokens(lifetime: .seconds(12))).contains(stats.token_requests.ok))
         #expect(stats.token_requests.invalid_grant == 0)
         #expect(stats.reuse_detections == 0)
@@ -57,7 +58,7 @@ import Testing
         #expect(stats.api_requests.no_token == 0)
     }
 
-    @Test func `an account that is not used any more is not refreshed any more`() async throws {
+    @Test func `an account that is no longer used is no longer refreshed`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", "--access-ttl", "3s", in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -70,7 +71,8 @@ import Testing
             try await gateway.martlet("accounts", "show", "alice").output.contains("expired")
         }
 
-        // Two, or three where the machine was so slow that the request came too late for the first.
+        // There are two refreshes, or three if the machine was so slow that the request came too late for the first
+        // token.
         let known = try await mock.stats().token_requests.ok
         #expect(known <= 3)
         #expect(try await gateway.statuses(1, "echo") == ["200": 1])
@@ -78,7 +80,7 @@ import Testing
         #expect(try await mock.stats().token_requests.invalid_grant == 0)
     }
 
-    @Test func `client_credentials: minted at first use, shared, refreshed on demand, and nothing to import`()
+    @Test func `client_credentials tokens are minted at first use, shared, refreshed on demand, and can't be imported`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -96,7 +98,7 @@ import Testing
         let statuses = try await gateway.statuses(100, "echo")
         #expect(statuses == ["200": 100])
         #expect(try await mock.stats().token_requests.ok == 1)
-        // The parameter went along: the mock mints for whom it names.
+        // The parameter was sent: the mock mints tokens for the account in it.
         #expect(try Echo(try await gateway.curl("echo")).account == "robot-1")
 
         let refreshed = try await gateway.martlet("accounts", "refresh", "alice")
@@ -110,7 +112,7 @@ import Testing
         #expect(imported.errors.contains("client_credentials"))
     }
 
-    @Test func `client_credentials: under steady load the token is replaced before it ends`() async throws {
+    @Test func `under steady load a client_credentials token is replaced before it expires`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--access-ttl", "4s", in: directory)
         let gateway = try await Gateway(mock, grant: "client_credentials", in: directory)
@@ -119,13 +121,13 @@ import Testing
 
         #expect(load.statuses == ["200": 400])
         let stats = try await mock.stats()
-        // 8 s; a token is replaced 2 to 2.5 s after it came.
+        // The load lasts 8 s, and a token is replaced 2 to 2.5 s after its issue.
         #expect((3...load.mostTokens(lifetime: .seconds(4))).contains(stats.token_requests.ok))
         #expect(stats.api_requests.expired == 0)
         #expect(stats.refresh_token_uses == ["mock-client": []])
     }
 
-    @Test func `tokens of a provider under another name wait until they are adopted`() async throws {
+    @Test func `tokens of a provider that was renamed wait until they are adopted`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         let first = try await Gateway(mock, in: directory)
@@ -152,8 +154,8 @@ import Testing
         #expect(try await mock.stats().token_requests.ok == 1)
     }
 
-    @Test func `tokens of another realm of the same host wait until they are adopted`() async throws {
-        // Given tokens that one realm has issued
+    @Test func `tokens of another realm on the same host wait until they are adopted`() async throws {
+        // Given tokens issued by one realm
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         func settings(_ realm: String) -> String { "token_endpoint: \"\(mock.address)/oauth/token?realm=\(realm)\"" }
@@ -163,10 +165,10 @@ import Testing
         first.program.signal(15)
         _ = try await first.program.ended()
 
-        // When the configuration names another
+        // When the configuration names another realm
         let gateway = try await Gateway(mock, settings: settings("b"), in: directory)
 
-        // Then it is sent nothing, and whose the tokens are is told without the query
+        // Then that realm receives nothing, and the error names the issuer of the tokens without the query
         let refresh = try await gateway.martlet("accounts", "refresh", "alice")
         #expect(refresh.exitCode == 1)
         #expect(refresh.errors.contains("martlet accounts adopt alice"), "\(refresh.errors)")
@@ -174,7 +176,7 @@ import Testing
         #expect(try await gateway.martlet("accounts", "show", "alice").output.contains("bound_elsewhere"))
         #expect(try await mock.stats().token_requests.ok == 1)
 
-        // Until an operator says that they belong there
+        // An operator adopts the tokens for the new realm
         #expect(try await gateway.martlet("accounts", "adopt", "alice").exitCode == 0)
         #expect(try await gateway.martlet("accounts", "refresh", "alice").exitCode == 0)
         #expect(try await mock.stats().token_requests.ok == 2)

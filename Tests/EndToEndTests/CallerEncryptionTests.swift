@@ -1,11 +1,11 @@
 import TestKit
 import Testing
 
-/// Callers over TLS, with curl as one of them.
+/// Callers that use TLS, including curl.
 @Suite struct CallerEncryptionTests {
     static let listener = "127.0.0.1:0, tls: { certificate: cert.pem, key: key.pem, client_ca: clients.pem }"
 
-    /// Writes a listener's certificate and key.
+    /// Writes a listener's certificate, key and client CA.
     static func present(_ certificate: String, _ key: String, in directory: TemporaryDirectory) throws {
         for (name, text) in [("cert.pem", certificate), ("key.pem", key)] {
             try directory.write(Array(text.utf8), to: name)
@@ -14,7 +14,7 @@ import Testing
         try directory.write(Array(TestCertificates.clientAuthority.utf8), to: "clients.pem")
     }
 
-    @Test func `a caller gets through over TLS, and HTTP/1,1 is agreed upon`() async throws {
+    @Test func `a caller gets through over TLS and ALPN selects HTTP/1`() async throws {
         let directory = try TemporaryDirectory()
         try Self.present(TestCertificates.selfSigned, TestCertificates.selfSignedKey, in: directory)
         let mock = try await Mock(in: directory)
@@ -36,7 +36,7 @@ import Testing
         #expect(outcome.errors.contains(/ALPN.*accepted.*http\/1\.1/), "\(outcome.errors)")
     }
 
-    @Test func `a caller may show a certificate, but not a stranger's, and none is needed`() async throws {
+    @Test func `client certificates are optional and one from an unknown CA is refused`() async throws {
         let directory = try TemporaryDirectory()
         try Self.present(TestCertificates.selfSigned, TestCertificates.selfSignedKey, in: directory)
         for (name, text) in [("client.pem", TestCertificates.client), ("client.key", TestCertificates.clientKey)] {
@@ -61,8 +61,7 @@ import Testing
         try await eventually("a word of it") { gateway.program.complaints.contains("handshake_untrusted_caller") }
     }
 
-    @Test func `a caller is told who may vouch for its certificate, so that one with several can choose`() async throws
-    {
+    @Test func `the listener names its client CAs so that a caller can choose a certificate`() async throws {
         let directory = try TemporaryDirectory()
         try Self.present(TestCertificates.selfSigned, TestCertificates.selfSignedKey, in: directory)
         let gateway = try await Gateway(Mock(in: directory), in: directory, listener: Self.listener)
@@ -83,7 +82,7 @@ import Testing
         ("a key of another certificate", TestCertificates.serverKey, 0o600, "is not that of the first certificate in"),
         ("a key that others can read", TestCertificates.selfSignedKey, 0o644, "can be read or written by others"),
     ])
-    func `what does not fit keeps the gateway from starting`(
+    func `an unusable certificate or key keeps the gateway from starting`(
         what: String,
         key: String,
         mode: Int,

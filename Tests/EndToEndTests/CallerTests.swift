@@ -1,9 +1,9 @@
 import TestKit
 import Testing
 
-/// Callers that prove themselves by keys, as an operator sets them up and curl sends them.
+/// Callers that authenticate with keys, as an operator configures them and curl sends them.
 @Suite struct CallerTests {
-    /// A key and its line for the configuration, by `martlet callers new`.
+    /// Creates a key and its configuration line with `martlet callers new`.
     private func newCaller(_ name: String, in directory: TemporaryDirectory) async throws -> (key: String, line: String)
     {
         let outcome = try await Program.run("martlet", ["callers", "new", name], in: directory)
@@ -17,7 +17,7 @@ import Testing
         return (String(key), String(line))
     }
 
-    @Test func `the key that is printed opens what its line lets in, and no other does`() async throws {
+    @Test func `a printed key grants what its configuration line allows, and other keys grant nothing`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let reports = try await self.newCaller("reports", in: directory)
@@ -43,12 +43,12 @@ import Testing
         #expect(echo.headers.allSatisfy { !$0[0].lowercased().hasPrefix("martlet") && !$0[1].contains(reports.key) })
         let requests = try await mock.stats().api_requests
         #expect(requests.ok == 5 && requests.no_token == 0)
-        // The whole log, whose level is trace.
+        // This checks the whole log at level trace.
         gateway.program.signal(15)
         #expect(try await !gateway.program.ended().errors.contains(reports.key))
     }
 
-    @Test func `a name that no configuration takes is a usage error, and help has an example`() async throws {
+    @Test func `an invalid caller name is a usage error, and help has an example`() async throws {
         let directory = try TemporaryDirectory()
         for arguments in [["callers", "new", "a b"], ["callers", "new"]] {
             let outcome = try await Program.run("martlet", arguments, in: directory)
@@ -101,7 +101,7 @@ import Testing
         #expect(try await Program.run("/usr/bin/test", ["-e", path], in: directory).exitCode == 1)
     }
 
-    @Test func `a socket that a killed gateway left does not keep the next from starting`() async throws {
+    @Test func `a socket left by a killed gateway does not keep the next one from starting`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let listener = "unix:\(directory.path(of: "m.sock"))"

@@ -3,11 +3,11 @@ import Foundation
 import TestKit
 import Testing
 
-/// No token, key or secret stands in anything that the gateway writes or answers, whatever goes wrong.
+/// No token, key or secret occurs in anything that the gateway writes or sends, whatever fault occurs.
 @Suite struct CanaryTests {
     private static let callerKey = "canary-caller-key-0123456789"
 
-    /// What providers have been seen to answer, with tokens where they do not belong.
+    /// Responses that real providers have sent, with tokens in unexpected places.
     private static let tokenFaults = [
         #""status": 400, "body": "{\"error\":\"invalid_grant\",\"error_description\":\"PLANTED is dead\"}""#,
         #""status": 400, "body": "{\"error\":\"PLANTED\"}""#,
@@ -44,7 +44,7 @@ import Testing
         scan.add("the admin token", try Self.text(of: "state/admin.token", in: directory), home: "admin.token")
         scan.add("the sealing key", try Self.text(of: "state/sealing.key", in: directory), home: "sealing.key")
 
-        // Given every fault that the mock can do, each with a grant of its own and a request that runs into it
+        // Given every fault of the mock, each with its own grant and a request that meets the fault
         let rules = Self.tokenFaults.map { ("token", $0) } + Self.apiFaults.map { ("api", $0) }
         for (number, (place, rule)) in rules.enumerated() {
             let planted = "canary-planted-\(number)-\(UInt64.random(in: .min ... .max))"
@@ -82,13 +82,13 @@ import Testing
         scan.look(at: ended.errors, in: "the log")
         try scan.look(into: directory.path(of: "state"))
 
-        // Then the log was at its most talkative, each request left its line in it, and nothing secret is anywhere
+        // Then the log was at its most verbose level, it has a line for each request, and no secret occurs anywhere
         #expect(ended.errors.contains(#""level":"trace""#) || ended.errors.contains(#""level":"debug""#))
         #expect(ended.errors.split(separator: "\n").count { $0.contains("http.status") } >= rules.count)
         #expect(scan.findings == [])
     }
 
-    @Test func `nothing leaks of what the gateway proves itself and signs in by`() async throws {
+    @Test func `none of the gateway's own credentials leak`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         var scan = CanaryScan()
@@ -106,7 +106,7 @@ import Testing
         }
         let owner = "password, username: { file: name }, password: { file: password }"
         let key = "private_key: { file: key.pem, algorithm: ES256 }"
-        // The mock knows none of these clients: each is refused, and the log says all there is to say.
+        // The mock knows none of these clients, so it refuses each one. The log has all its details at this level.
         let ways: [(secret: String, settings: String, grant: String)] = [
             ("[{ file: first-secret }, { file: second-secret }]", "client_auth: client_secret_post", owner),
             ("{ file: first-secret }", "client_auth: private_key_jwt\n    \(key)", owner),
@@ -133,7 +133,7 @@ import Testing
             gateway.program.signal(15)
             let ended = try await gateway.program.ended()
             #expect(ended.errors.contains("token endpoint gave no tokens"))
-            // Every assertion of an ES256 key begins so.
+            // Every assertion signed with an ES256 key begins with this text.
             #expect(!(ended.errors + refresh.errors).contains("eyJhbGciOiJFUzI1NiIs"))
             scan.look(at: ended.output + ended.errors, in: "the log")
         }
@@ -161,7 +161,7 @@ import Testing
         #expect(scan.findings == ["the token in \(place)"])
     }
 
-    @Test func `a secret is let stand in its own file only`() throws {
+    @Test func `a secret is allowed in its own file only`() throws {
         let directory = try TemporaryDirectory()
         try directory.write(Array("admin-token-of-this-test".utf8), to: "admin.token")
         try directory.write(Array("admin-token-of-this-test".utf8), to: "tokens.db")
@@ -177,7 +177,9 @@ import Testing
         return try #require(line?.split(separator: " ").last.map(String.init))
     }
 
-    /// The tokens of a new grant, by kind.
+    /// Imports a new grant.
+    ///
+    /// - Returns: its tokens, by kind.
     private func importGrant(from mock: Mock, into gateway: Gateway) async throws -> [(String, String)] {
         let grant = try await mock.grant("alice")
         let outcome = try await gateway.martlet("accounts", "import", "alice", input: grant)
@@ -186,7 +188,7 @@ import Testing
         return try ["refresh_token", "access_token"].map { ($0, try #require(members[$0] as? String)) }
     }
 
-    /// A caller's request that carries secrets of its own everywhere; whatever comes of it.
+    /// Sends a request that carries secrets in its URL, fields and body, and returns curl's output even if curl fails.
     private func request(_ gateway: Gateway, query: String) async throws -> String {
         let outcome = try await Program.run(
             "/usr/bin/curl",

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TestKit
 import Testing
 
-/// What would keep `serve` from starting is found by `check`.
+/// `check` finds the faults that would keep `serve` from starting.
 @Suite struct CheckingTests {
     private func check(_ text: String, in directory: TemporaryDirectory) async throws -> Program.Outcome {
         for (name, content) in [
@@ -17,7 +17,7 @@ import Testing
         return try await Program.run("martlet", ["check", "--config", "martlet.yaml"], in: directory)
     }
 
-    @Test func `certificates and keys that can't be used are faults where they are named, with all others at once`()
+    @Test func `unusable certificates and keys are reported at their position, together with all other faults`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -64,7 +64,7 @@ import Testing
         #expect(!outcome.errors.contains("PRIVATE KEY"))
     }
 
-    @Test func `those that can be used are none`() async throws {
+    @Test func `usable certificates and keys cause no faults`() async throws {
         let directory = try TemporaryDirectory()
 
         let outcome = try await self.check(
@@ -89,7 +89,7 @@ import Testing
         #expect(outcome.output.contains("shows the certificate in \(directory.path(of: "cert.pem"))"))
     }
 
-    /// Without a fault of its own.
+    /// A configuration without faults.
     private static let plain = """
         state_dir: state
         listeners: [{ address: 127.0.0.1:0 }]
@@ -101,10 +101,8 @@ import Testing
           - { name: acme, match: { path: /acme/ }, upstream: "https://127.0.0.1:9/", account: alice }
         """
 
-    @Test func `check --online asks the issuers, shows what they name and says what is wrong, and sends no token`()
-        async throws
-    {
-        // Given an issuer that answers
+    @Test func `check --online asks the issuers, shows their endpoints and faults, and sends no token`() async throws {
+        // Given an issuer that responds
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         func check(_ issuer: String) async throws -> Program.Outcome {
@@ -113,12 +111,12 @@ import Testing
             return try await Program.run("martlet", ["check", "--online", "--config", "martlet.yaml"], in: directory)
         }
 
-        // When it is asked by its name, by one that is nearly that, and where nobody is
+        // When the configuration has its name, a similar name, and an address where nothing listens
         let right = try await check(mock.address)
         let other = try await check("\(mock.address)/")
         let nobody = try await check("http://127.0.0.1:9")
 
-        // Then each is told
+        // Then each result is reported
         #expect(right.exitCode == 0, "\(right.errors)")
         #expect(right.output.contains("tokens from \(mock.address)/oauth/token"), "\(right.output)")
         #expect(right.output.contains("revocation at \(mock.address)/oauth/revoke"))
@@ -139,12 +137,12 @@ import Testing
         ("", 0o600, " holds no admin token"),
         ("long-enough-to-be-a-token\n", 0o644, " can be read or written by others (mode 0644, "),
     ])
-    func `an admin token file that serve refuses is a fault, and left as it is`(
+    func `an admin token file that serve refuses is a fault, and check does not change it`(
         text: String,
         mode: Int,
         fault: String
     ) async throws {
-        // Given an admin token file that opens no gateway
+        // Given an admin token file that serve refuses
         let directory = try TemporaryDirectory()
         let configuration = Self.plain.replacing("state_dir: state", with: "state_dir: .")
         try directory.write(Array(text.utf8), to: "admin.token")
@@ -154,7 +152,7 @@ import Testing
         let checked = try await self.check(configuration, in: directory)
         let served = try await Program.run("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
 
-        // Then both say the same of it
+        // Then both commands report the same fault
         let message = "/admin.token\(fault)"
         #expect(checked.exitCode == 78)
         #expect(checked.output.isEmpty)
@@ -167,8 +165,10 @@ import Testing
         #expect(try directory.mode(of: "admin.token") == mode)
     }
 
-    @Test func `an admin token file that is a link to nothing is a fault, since no start can make it`() async throws {
-        // Given such a link
+    @Test func `an admin token file that is a broken symbolic link is a fault because no start can create it`()
+        async throws
+    {
+        // Given a symbolic link to a missing file
         let directory = try TemporaryDirectory()
         let configuration = Self.plain.replacing("state_dir: state", with: "state_dir: .")
         try FileManager.default.createSymbolicLink(
@@ -180,7 +180,7 @@ import Testing
         let checked = try await self.check(configuration, in: directory)
         let served = try await Program.run("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
 
-        // Then both say the same of it
+        // Then both commands report the same fault
         let message = "/admin.token is a symbolic link that leads nowhere"
         #expect(checked.exitCode == 78)
         #expect(checked.errors.contains(message), "\(checked.errors)")
@@ -188,14 +188,14 @@ import Testing
         #expect(served.errors.contains(message), "\(served.errors)")
     }
 
-    @Test func `what a start would make is no fault, and is not made`() async throws {
+    @Test func `files that a start would create are no fault, and check does not create them`() async throws {
         // Given a configuration whose gateway has not been started yet
         let directory = try TemporaryDirectory()
 
         // When it is checked
         let outcome = try await self.check(Self.plain, in: directory)
 
-        // Then nothing is wrong, and nothing is there that was not
+        // Then there is no fault, and no new file
         #expect(outcome.exitCode == 0, "\(outcome.errors)")
         #expect(try !directory.contents().contains("state"))
     }

@@ -1,15 +1,15 @@
 import TestKit
 import Testing
 
-/// How the gateway proves itself to a provider, and signs in there, as an operator has it.
+/// How the gateway authenticates to a provider and signs in there, as an operator configures it.
 @Suite struct ClientTests {
-    /// Writes a secret file of this user's alone.
+    /// Writes a secret file that only this user can read.
     private func write(_ secret: String, to file: String, in directory: TemporaryDirectory) throws {
         try directory.write(Array(secret.utf8), to: file)
         try directory.setMode(0o600, of: file)
     }
 
-    @Test func `while a secret is changed, the one that works is found at once and kept to`() async throws {
+    @Test func `during a change of secrets the valid one is found at once and kept`() async throws {
         let directory = try TemporaryDirectory()
         try self.write("secret-of-last-year", to: "old-secret", in: directory)
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
@@ -28,7 +28,7 @@ import Testing
         #expect(gateway.program.complaints.contains("a provider takes another of the client's secrets than before"))
     }
 
-    @Test func `where no secret works the provider is held, after each was tried once`() async throws {
+    @Test func `a provider that refuses all secrets is held after one attempt with each`() async throws {
         let directory = try TemporaryDirectory()
         try self.write("secret-of-last-year", to: "old-secret", in: directory)
         try self.write("secret-of-next-year", to: "new-secret", in: directory)
@@ -44,7 +44,7 @@ import Testing
         #expect(stats.token_requests.ok == 0)
     }
 
-    @Test func `password: signed in once, refreshed from then on, and signed in again when the refresh token dies`()
+    @Test func `a password account signs in once, refreshes, and signs in again when its refresh token dies`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -69,12 +69,12 @@ import Testing
         )
         #expect(try await gateway.statuses(20, "echo") == ["200": 20])
         let second = try await mock.stats()
-        // The sign-in.
+        // This includes the second sign-in.
         #expect(second.token_requests.ok == 3)
         #expect(try await gateway.martlet("accounts", "import", "alice", input: "r").errors.contains("password"))
     }
 
-    @Test func `check says what keys and presets mean, and where a key is not one`() async throws {
+    @Test func `check shows what a preset sets, and reports a private key of the wrong type`() async throws {
         let directory = try TemporaryDirectory()
         try self.write(TestCertificates.clientKey, to: "key.pem", in: directory)
         func check(_ algorithm: String) async throws -> Program.Outcome {

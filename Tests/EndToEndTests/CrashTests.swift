@@ -7,9 +7,9 @@ import Testing
     struct Case: CustomTestStringConvertible, Sendable {
         let step: String
         var grace = "0s"
-        /// What goes wrong at the provider first.
+        /// The faults that the provider has first.
         var faults = "[]"
-        /// How often each refresh token may have been presented.
+        /// The maximum number of uses of each refresh token.
         var uses = 1
 
         var testDescription: String { "\(self.step), grace \(self.grace)" }
@@ -35,7 +35,7 @@ import Testing
     ]
 
     @Test(arguments: harmless)
-    func `I19_a gateway killed there and started again serves the account, at once`(at place: Case) async throws {
+    func `I19_a gateway killed at a harmless step serves at once after a restart`(at place: Case) async throws {
         let house = try await Household(grace: place.grace)
         let first = try await house.gatewayAboutToRefresh("\(place.step)=kill", faults: place.faults)
         #expect(try await first.status() == nil)
@@ -55,9 +55,10 @@ import Testing
         #expect(first.deaths + second.deaths == 0)
     }
 
-    /// The one window that nobody can close: the provider has rotated, nothing is durable, and it knows no grace.
+    /// Nothing can close this window: the provider has rotated, no copy is durable, and the provider has no grace
+    /// period.
     @Test(arguments: ["after_exchange", "before_commit"])
-    func `I19_a gateway killed with the only tokens in hand loses the grant, and says so once`(step: String)
+    func `I19_a gateway killed with the only tokens in memory loses the grant and reports that once`(step: String)
         async throws
     {
         let house = try await Household(grace: "0s")
@@ -81,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `a gateway killed and held up again and again, as a seed decides, keeps its grant`(seed: Int) async throws {
+    func `a gateway that is killed and paused at random steps keeps its grant`(seed: Int) async throws {
         let house = try await Household(grace: "300s")
         let steps = ["before_claim", "after_claim", "sending", "after_exchange", "before_commit", "after_commit"]
         let mishaps =

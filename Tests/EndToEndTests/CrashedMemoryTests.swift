@@ -3,16 +3,17 @@ import Glibc
 import TestKit
 import Testing
 
-/// What a gateway that crashes leaves of the tokens in its memory.
+/// What a crashed gateway reveals of the tokens in its memory.
 @Suite struct CrashedMemoryTests {
-    /// Allows a core, and asks the Swift runtime to look into crashes. It catches them only where it knows of a program that
-    /// does that, and programs that hold the runtime themselves find none: so one is named. Nothing is ever to run it.
+    /// Allows a core dump and enables the crash handler of the Swift runtime. The runtime catches crashes only if it
+    /// knows a backtrace program, and finds none for statically linked programs. This wrapper names one, which never
+    /// runs.
     private static let talkative = [
         "/bin/sh", "-c", #"ulimit -c unlimited 2>/dev/null; exec "$@""#, "sh",
         "/usr/bin/env", "SWIFT_BACKTRACE=enable=yes,swift-backtrace=/bin/true",
     ]
 
-    /// Those of the signals that the Swift runtime takes for crashes which a process catches.
+    /// The signals that a process catches, out of those that the Swift runtime treats as crashes.
     private static func caughtCrashes(_ process: Int32) throws -> Set<Int32> {
         let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("SigCgt:") })
@@ -21,9 +22,7 @@ import Testing
         return Set([SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP].filter { mask >> UInt64($0 - 1) & 1 == 1 })
     }
 
-    @Test func `I16_a gateway catches none of its crashes, where another program of Swift catches them all`()
-        async throws
-    {
+    @Test func `I16_a gateway catches none of its crash signals, unlike another Swift program`() async throws {
         let directory = try TemporaryDirectory()
         let (mock, gateway) = try await Program.$wrapper.withValue(Self.talkative) {
             let mock = try await Mock(in: directory)
@@ -32,14 +31,14 @@ import Testing
         let unguarded = try Self.caughtCrashes(mock.id)
         let guarded = try Self.caughtCrashes(gateway.program.id)
 
-        // Else the rest would say nothing.
+        // Otherwise the next check would prove nothing.
         #expect(unguarded == [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP])
         #expect(guarded == [])
     }
 
     @Test(arguments: [SIGABRT, SIGSEGV, SIGILL, SIGTRAP])
-    func `I16_a gateway that crashes prints nothing of its tokens and leaves no core`(number: Int32) async throws {
-        // Given a gateway that has used an account's tokens, on a system where crashes are looked into
+    func `I16_a gateway that crashes prints no tokens and leaves no core dump`(number: Int32) async throws {
+        // Given a gateway that has used an account's tokens, on a system with crash handling enabled
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let gateway = try await Program.$wrapper.withValue(Self.talkative) {
@@ -60,14 +59,14 @@ import Testing
         try #require(imported.exitCode == 0, "\(imported.errors)")
         #expect(try await gateway.statuses(1, "echo") == ["200": 1])
 
-        // Else the runtime would wait for a program that looks into nothing.
+        // Otherwise the runtime would wait for the backtrace program, which does nothing.
         try #require(try Self.caughtCrashes(gateway.program.id) == [])
 
         // When it crashes
         gateway.program.signal(number)
         let ended = try await gateway.program.ended()
 
-        // Then it has ended of that alone, and nothing secret is anywhere
+        // Then only that signal ended it, and its output and files contain no secret
         #expect(ended.exitCode == number)
         for words in ["Backtracing from", "Backtrace took", "Registers:"] {
             #expect(!(ended.errors + ended.output).contains(words), "\(words)")

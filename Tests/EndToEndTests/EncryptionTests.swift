@@ -1,11 +1,12 @@
 import TestKit
 import Testing
 
-/// An upstream over TLS must prove who it is.
+/// An upstream that uses TLS must prove its identity.
 @Suite struct EncryptionTests {
     private static let trusting = "upstream_tls: { ca: ca.pem }"
 
-    /// What a caller gets from a route to a mock with that certificate, its status behind it; and the gateway's log.
+    /// The response body and status code that a caller gets from a route to a mock with that certificate, and the
+    /// gateway's log.
     private func request(
         _ certificate: String,
         _ key: String,
@@ -26,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "localhost"])
-    func `one whose root is named is trusted, by address and by name`(host: String) async throws {
+    func `an upstream whose CA is configured is trusted by address and by name`(host: String) async throws {
         let (text, _) = try await self.request(
             TestCertificates.selfSigned,
             TestCertificates.selfSignedKey,
@@ -42,7 +43,7 @@ import Testing
         ("another name", TestCertificates.forAnotherHost, trusting),
         ("an expired certificate", TestCertificates.expired, trusting),
     ])
-    func `any other is not`(what: String, certificate: String, route: String) async throws {
+    func `any other upstream is not trusted`(what: String, certificate: String, route: String) async throws {
         let (text, log) = try await self.request(
             certificate,
             TestCertificates.serverKey,
@@ -54,7 +55,7 @@ import Testing
         #expect(log.contains("see upstream_tls"))
     }
 
-    @Test func `a root that is no certificate keeps the gateway from starting`() async throws {
+    @Test func `a CA file that is no certificate keeps the gateway from starting`() async throws {
         let directory = try TemporaryDirectory()
         try directory.write(Array("not a certificate".utf8), to: "ca.pem")
         try Gateway.configure("https://127.0.0.1:9", in: directory, route: Self.trusting)

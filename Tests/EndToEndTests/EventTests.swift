@@ -1,7 +1,7 @@
 import TestKit
 import Testing
 
-/// What operators are told, through real processes: the log, the metrics, a webhook and the status.
+/// What operators are told, tested with real processes: the log, the metrics, a webhook and the status.
 @Suite struct EventTests {
     private let directory: TemporaryDirectory
 
@@ -11,7 +11,7 @@ import Testing
         try self.directory.setMode(0o600, of: "hook.key")
     }
 
-    /// A mock that takes whatever is posted to its API as a receiver would, and a gateway that tells it.
+    /// Runs a test with a mock and a gateway that posts its alerts to the mock's API, which accepts them.
     private func withGateway(_ test: (Mock, Gateway) async throws -> Void) async throws {
         let mock = try await Mock(in: self.directory)
         let gateway = try await Gateway(
@@ -26,7 +26,7 @@ import Testing
 
     private static let receiver = #"{"on":"api","times":0,"status":204}"#
 
-    @Test func `a dead grant is told once, in the log, the metrics and by the webhook`() async throws {
+    @Test func `a dead grant is reported once, in the log, the metrics and by the webhook`() async throws {
         try await self.withGateway { mock, gateway in
             let dead = #"{"on":"token","times":0,"status":400,"body":"{\"error\":\"invalid_grant\"}"}"#
             try await mock.setFaults("[\(dead),\(Self.receiver)]")
@@ -46,8 +46,7 @@ import Testing
         }
     }
 
-    @Test func `a provider that refuses the client is seen in the status, and a reload ends the telling`() async throws
-    {
+    @Test func `a provider that refuses the client shows in the status, and a reload ends the alerts`() async throws {
         try await self.withGateway { mock, gateway in
             let refused = #"{"on":"token","times":0,"status":401,"body":"{\"error\":\"invalid_client\"}"}"#
             try await mock.setFaults("[\(refused),\(Self.receiver)]")

@@ -1,19 +1,19 @@
 import TestKit
 import Testing
 
-/// What of requests and answers changes on the way, as curl and an API see it.
+/// How the gateway changes header fields of requests and responses, as curl and an API see them.
 @Suite struct FieldTests {
     private static let policies =
         #""Alt-Svc":"h3=\":443\"","Strict-Transport-Security":"max-age=1","Operation-Location":"/api/jobs/1","#
         + #""Refresh":"5; url=/api/jobs/1","Set-Cookie":"session=canary""#
 
-    /// What curl sees of an answer that sets a cookie and what goes with it, to a request that has one.
+    /// The response that curl receives to a request with a cookie. The upstream sends a cookie and related fields.
     private func answer(_ gateway: Gateway, _ mock: Mock) async throws -> String {
         try await mock.setFaults(#"[{"on":"api","path":"/api/echo","headers":{\#(Self.policies)},"body":"{}"}]"#)
         return try await gateway.curl("echo", ["-i", "-b", "session=canary"])
     }
 
-    @Test func `cookies and a host's policies stay behind, which the log says once`() async throws {
+    @Test func `cookies and host policies are dropped, which the log reports once`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -45,7 +45,7 @@ import Testing
         #expect(!log.contains("canary"))
     }
 
-    @Test func `a route lets cookies pass, and tells of the caller, where it says so`() async throws {
+    @Test func `a route with cookies and forwarded set passes cookies and names the caller`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory, route: "cookies: true\n    forwarded: append")
@@ -61,7 +61,7 @@ import Testing
         #expect(try await !gateway.program.ended().errors.contains("cookies were dropped"))
     }
 
-    @Test func `names with underscores reach the API, unless they may be read as the gateway's`() async throws {
+    @Test func `names with underscores reach the API unless they resemble the gateway's own fields`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)

@@ -3,9 +3,9 @@ import Glibc
 import TestKit
 import Testing
 
-/// What a gateway's memory still holds of requests that are over. That tests run as root lets them look.
+/// What a gateway's memory still holds of requests that have ended. The tests need root to read the memory.
 @Suite struct ForgottenTokenTests {
-    /// How often `text` stands in the writable memory of a process.
+    /// How many times `text` occurs in the writable memory of a process.
     private func count(_ text: String, inMemoryOf process: Int32) throws -> Int {
         let memory = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(process)/mem"))
         defer { try? memory.close() }
@@ -16,7 +16,7 @@ import Testing
             let bounds = parts[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }
             guard bounds.count == 2 else { continue }
             try memory.seek(toOffset: bounds[0])
-            // What was never touched can't be read.
+            // Pages that were never touched can't be read.
             guard let bytes = try? memory.read(upToCount: Int(bounds[1] - bounds[0])) else { continue }
             var from = bytes.startIndex
             while let found = bytes[from...].range(of: Data(text.utf8)) {
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `I16_a head that has gone out leaves no copy of its token behind`(speaksTLS: Bool) async throws {
+    func `I16_a request head that was sent leaves no copy of its token in memory`(speaksTLS: Bool) async throws {
         // Given a gateway
         let directory = try TemporaryDirectory()
         for (name, text) in [
@@ -53,7 +53,8 @@ import Testing
         let imported = try await gateway.martlet("accounts", "import", "alice", input: grant)
         try #require(imported.exitCode == 0, "\(imported.errors)")
 
-        // When requests have carried the token: bare, with small bodies and with those that go out by themselves
+        // When requests have carried the token: without a body, with small bodies, and with bodies sent separately from
+        // the head
         try directory.write(Array(repeating: 0x61, count: 1_000), to: "small")
         try directory.write(Array(repeating: 0x61, count: 200_000), to: "large")
         #expect(try await gateway.statuses(20, "echo") == ["200": 20])
@@ -65,8 +66,8 @@ import Testing
             }
         }
 
-        // Then the lines that are made ready for the next ones are all that is left: they begin their memory, and stand
-        // behind nothing
+        // Then only the prepared header lines for the next requests remain. Each is at the beginning of its allocation
+        // and follows no other text.
         #expect(try self.count("Authorization: Bearer \(token)\r\n", inMemoryOf: gateway.program.id) > 0)
         #expect(try self.count("\r\nAuthorization: Bearer \(token)", inMemoryOf: gateway.program.id) == 0)
         withExtendedLifetime(mock) {}

@@ -2,9 +2,11 @@ import Foundation
 import TestKit
 import Testing
 
-/// What the process lets others see of its memory.
+/// What other processes can see of the memory of the process.
 @Suite struct HardeningTests {
-    @Test func `an ordinary user's gateway works, writes no core, and lets only root look into it`() async throws {
+    @Test func `an ordinary user's gateway works, writes no core dump, and lets only root read its memory`()
+        async throws
+    {
         // Given a gateway that runs as an ordinary user
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
@@ -14,7 +16,7 @@ import Testing
         let admin = try await gateway.address(behind: "admin: ")
         #expect(try self.owner(of: directory.path(of: "state")) != 0)
 
-        // Then it does all that another does: operators and callers get through, and it gets through to upstreams
+        // Then it works like any other: operators and callers reach it, and it reaches upstreams
         let imported = try await Program.run(
             "martlet",
             [
@@ -32,19 +34,19 @@ import Testing
         )
         #expect(answer.output == "200", "\(answer.errors)")
 
-        // And its limits allow no core, and it can gain no rights
+        // And its limits allow no core dump, and it can gain no privileges
         let limits = try String(contentsOfFile: "/proc/\(gateway.id)/limits", encoding: .utf8)
         let core = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") })
         #expect(core.split(separator: " ").count { $0 == "0" } == 2, "\(core)")
         let status = try String(contentsOfFile: "/proc/\(gateway.id)/status", encoding: .utf8)
         #expect(status.contains("NoNewPrivs:\t1"))
 
-        // And its memory is root's to look into, not its user's (proc(5))
+        // And its memory belongs to root, not to its user (proc(5))
         #expect(try self.owner(of: "/proc/\(gateway.id)/mem") == 0)
     }
 
-    @Test func `a command that reads tokens writes no core either`() async throws {
-        // Given one that waits for the tokens, in a pipe that this test keeps open
+    @Test func `a command that reads tokens writes no core dump either`() async throws {
+        // Given a command that waits for tokens on a pipe that this test keeps open
         let directory = try TemporaryDirectory()
         try directory.write(Array("admin-token-of-this-test\n".utf8), to: "admin.token")
         try directory.setMode(0o600, of: "admin.token")
@@ -59,14 +61,15 @@ import Testing
         )
         let id = program.id
 
-        // Then its limits come to allow none, and its memory to be root's
+        // Then its limits come to allow no core dump, and its memory comes to belong to root
         try await eventually("the program to forbid a core") {
             try #require(program.isRunning, "it ended: \(program.complaints)")
             return try self.allowsNoCore(id)
         }
         try await eventually("its memory to be root's") { try self.owner(of: "/proc/\(id)/mem") == 0 }
 
-        // Whether it has opened the pipe by now nobody knows: a close could come too early for it to see an end.
+        // The command may not have opened the pipe yet. If the test closed the pipe too early, the command would never
+        // see its end.
         program.signal(SIGKILL)
         _ = try await program.ended()
         close(pipe)
@@ -75,8 +78,8 @@ import Testing
     @Test(arguments: [
         ["accounts", "list"], ["status"], ["kill", "--all", "--reason", "a test"], ["audit"], ["replicas", "list"],
     ])
-    func `a command that holds the admin token writes no core`(command: [String]) async throws {
-        // Given a gateway that takes connections and says nothing, so that the command waits
+    func `a command that holds the admin token writes no core dump`(command: [String]) async throws {
+        // Given a listener that accepts connections and never responds, so that the command waits
         let directory = try TemporaryDirectory()
         let silent = try SilentListener()
         let options = ["--admin", "http://127.0.0.1:\(silent.port)", "--admin-token-file", "admin.token"]
@@ -84,27 +87,27 @@ import Testing
         try directory.setMode(0o600, of: "admin.token")
         let program = try Program("martlet", command + options, in: directory)
 
-        // When it has connected, with the token in its hands
+        // When it has connected and holds the token
         try await eventually("the command to connect") {
             try #require(program.isRunning, "it ended: \(program.complaints)")
             return silent.hasConnection
         }
 
-        // Then its limits allow no core
+        // Then its limits allow no core dump
         #expect(try self.allowsNoCore(program.id))
         program.signal(SIGKILL)
         _ = try await program.ended()
         withExtendedLifetime(silent) {}
     }
 
-    @Test func `a command that makes a key writes no core`() async throws {
-        // Given one whose output nobody takes
+    @Test func `a command that creates a key writes no core dump`() async throws {
+        // Given a command whose output nobody reads
         let directory = try TemporaryDirectory()
         let pipe = try StuckPipe("output", in: directory)
         let command = "exec \(Program.path(of: "martlet")) callers new reports >\(pipe.path)"
         let program = try Program("/bin/sh", ["-c", command], in: directory)
 
-        // Then its limits come to allow no core, while it holds the key
+        // Then its limits come to allow no core dump while it holds the key
         try await eventually("the program to forbid a core") {
             try #require(program.isRunning, "it ended: \(program.complaints)")
             return try self.allowsNoCore(program.id)
@@ -124,7 +127,7 @@ import Testing
         try FileManager.default.attributesOfItem(atPath: path)[.ownerAccountID] as? Int
     }
 
-    /// Starts the gateway as this user, or as nobody where this user is root.
+    /// Starts the gateway as this user, or as user nobody if this user is root.
     private func start(in directory: TemporaryDirectory) throws -> Program {
         let command = [Program.path(of: "martlet"), "serve", "--config", "martlet.yaml"]
         guard geteuid() == 0 else { return try Program(command[0], Array(command[1...]), in: directory) }

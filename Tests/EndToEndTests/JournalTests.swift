@@ -3,9 +3,10 @@ import Glibc
 import TestKit
 import Testing
 
-/// A store that goes away between the claim and the commit.
+/// A store that becomes unavailable between the claim and the commit.
 @Suite struct JournalTests {
-    /// A gateway whose provider has just rotated a refresh token, and whose store is away. The caller has been served.
+    /// A gateway whose provider has just rotated a refresh token, and whose store is unavailable. The caller was
+    /// served.
     private func gatewayInTrouble(in house: Household) async throws -> Gateway {
         let gateway = try await house.gatewayAboutToRefresh(
             "",
@@ -31,7 +32,7 @@ import Testing
         #expect(stats.reuse_detections == 0)
     }
 
-    @Test func `I13_I19_a success that the store never took outlives kill -9`() async throws {
+    @Test func `I13_I19_a refresh that the store never recorded survives kill -9`() async throws {
         let house = try await Household(grace: "0s")
         let first = try await self.gatewayInTrouble(in: house)
         first.program.signal(SIGKILL)
@@ -44,7 +45,7 @@ import Testing
         try await self.expectNothingLost(house, by: second)
     }
 
-    @Test func `a stop does not wait for a store that is away, once the journal has what it owes`() async throws {
+    @Test func `a stop does not wait for an unavailable store once the journal has the tokens`() async throws {
         let house = try await Household(grace: "0s")
         let first = try await self.gatewayInTrouble(in: house)
         let start = ContinuousClock.now
@@ -56,7 +57,7 @@ import Testing
         try await self.expectNothingLost(house, by: try await house.gateway())
     }
 
-    @Test func `a gateway whose store comes back commits, and leaves no journal when it stops`() async throws {
+    @Test func `when the store comes back the gateway commits, and it leaves no journal when it stops`() async throws {
         let house = try await Household(grace: "0s")
         let gateway = try await self.gatewayInTrouble(in: house)
         try house.directory.move("state/aside.db", to: "state/tokens.db")
@@ -74,7 +75,7 @@ import Testing
         try await self.expectNothingLost(house, by: try await house.gateway())
     }
 
-    @Test func `a second gateway on the same host serves what the journal of a killed one holds`() async throws {
+    @Test func `a second gateway on the same host uses the tokens in the journal of a killed one`() async throws {
         let house = try await Household(grace: "0s")
         let second = try await house.gateway()
         let first = try await self.gatewayInTrouble(in: house)
@@ -82,7 +83,7 @@ import Testing
         _ = try await first.program.ended()
         try house.directory.move("state/aside.db", to: "state/tokens.db")
 
-        // It meets the claim, and takes the journal over before it would break it.
+        // The second gateway finds the claim. It takes the journal over before it breaks the claim.
         try await second.serves()
 
         let stats = try await house.mock.stats()
@@ -90,7 +91,7 @@ import Testing
         #expect(stats.reuse_detections == 0)
     }
 
-    @Test func `a journal whose sealing key is gone is kept, told of, and serves when the key is back`() async throws {
+    @Test func `a journal without its sealing key is kept and reported, and used once the key is back`() async throws {
         let house = try await Household(grace: "0s")
         let first = try await self.gatewayInTrouble(in: house)
         first.program.signal(SIGKILL)
@@ -103,7 +104,7 @@ import Testing
                 in: house.directory
             )
         }
-        // The account's record is claimed, and stays under the old key.
+        // The account's record is claimed, so it stays under the old key.
         let rekeyed = try await store("rekey")
         #expect(rekeyed.exitCode == 1, "\(rekeyed.errors)")
         #expect(try await store("verify").output.contains("1 of 1 entries of journals open"))

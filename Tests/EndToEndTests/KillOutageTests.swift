@@ -3,10 +3,10 @@ import Glibc
 import TestKit
 import Testing
 
-/// Kills, and stores that are away or older than they were, through real processes.
+/// Kills while the store is unavailable or was replaced by an older copy, tested with real processes.
 @Suite struct KillOutageTests {
     @Test
-    func `a kill while the store is away stops the gateway asked, outlives it, and stands when the store is back`()
+    func `a kill during a store outage stops the gateway, survives its end, and is stored when the store is back`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -22,7 +22,7 @@ import Testing
         #expect(kill.output.contains("pending: the store has not taken it"))
         #expect(kill.output.contains("another replica stops when its lease ends"))
         #expect(kill.errors.contains("the gateway keeps it"))
-        // By now the lease may have lapsed too.
+        // The lease may have expired by now, which is another reason to refuse.
         let refusal = try await first.curl("echo")
         #expect(["killed", "store_lost"].contains { refusal.contains("urn:martlet:error:\($0)") })
         let kills = try await first.martlet("kills")
@@ -46,7 +46,7 @@ import Testing
         #expect(try await mock.stats().dead_uses.isEmpty)
     }
 
-    @Test func `an older store is refused, and where it is accepted what was killed stays dead`() async throws {
+    @Test func `an older store is refused, and if it is accepted anyway, killed tokens stay dead`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let first = try await Gateway(mock, in: directory)
@@ -74,7 +74,7 @@ import Testing
         #expect(rows.count == 2, "\(shown.output)")
         #expect(rows.first?.contains("the store lacks 1 entry of the kill log, the last of epoch 1") == true)
         #expect(rows.last?.contains("done, begun as ") == true)
-        // The chain goes on from the backup's end, and is another than it was.
+        // The audit chain continues from the end of the backup and differs from the former one.
         #expect(try await third.martlet("audit", "--verify").exitCode == 0)
         let forked = try await third.martlet("audit", "--verify", "--expect", head)
         #expect(forked.exitCode == 1)
@@ -84,11 +84,11 @@ import Testing
         #expect(try await fourth.curl("echo").contains("urn:martlet:error:killed"))
     }
 
-    @Test func `a kill whose gateway goes away before it answers may have been done, and that is said`() async throws {
+    @Test func `a kill whose gateway ends before its response is reported as possibly done`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let (gateway, other) = (try await Gateway(mock, in: directory), try await Gateway(mock, in: directory))
-        // It is waited for until its lease is over.
+        // A kill waits for this replica until its lease ends.
         other.program.signal(SIGSTOP)
         defer { other.program.signal(SIGKILL) }
         let kill = try Program(
@@ -105,13 +105,13 @@ import Testing
         let outcome = try await kill.ended()
         #expect(outcome.exitCode == 69)
         #expect(outcome.errors.contains("it may have been done all the same: martlet kills shows"), "\(outcome.errors)")
-        // Where nobody is there nothing was sent.
+        // The command sends nothing if it can't connect.
         let refused = try await gateway.martlet("kill", "--all", "--reason", "drill")
         #expect(refused.exitCode == 69)
         #expect(!refused.errors.contains("it may have been done"), "\(refused.errors)")
     }
 
-    @Test func `a store that is gone is not made anew without a word, and where that is wanted kills go on to hold`()
+    @Test func `a missing store is not recreated without --accept-older-store, and kills still hold afterwards`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -134,7 +134,7 @@ import Testing
         #expect(try await third.curl("echo").contains("urn:martlet:error:killed"))
     }
 
-    @Test func `a kill outlives a gateway whose store is the memory`() async throws {
+    @Test func `a kill outlives a gateway whose store is in memory`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let first = try await Gateway(mock, in: directory, more: "store: { driver: memory }")
@@ -151,7 +151,7 @@ import Testing
         #expect(try await third.curl("echo").contains("urn:martlet:error:account_empty"))
     }
 
-    @Test func `a kill names one scope once`() async throws {
+    @Test func `a kill command takes exactly one scope`() async throws {
         let directory = try TemporaryDirectory()
         for scope in [
             ["--account", "a", "--account", "b"], ["--provider", "a", "--provider", "b"], ["--all", "--account", "a"],
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func `a killed token that is imported again after a revival is refused`() async throws {
+    @Test func `a killed token that is imported again after a revive is refused`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -171,7 +171,7 @@ import Testing
         #expect(try await gateway.martlet("kill", "--all", "--reason", "drill").exitCode == 0)
         let revival = try await gateway.martlet("revive", "--all", "--reason", "over")
         #expect(revival.output.contains("import new ones"))
-        // Behind the import.
+        // The report of the kill follows the hint about the import.
         #expect(revival.output.contains("lifted: kill") && revival.output.contains("epoch 1"))
         let again = try await gateway.martlet("accounts", "import", "alice", input: grant)
         #expect(again.exitCode == 1)

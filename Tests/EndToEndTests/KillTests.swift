@@ -1,7 +1,7 @@
 import TestKit
 import Testing
 
-/// The kill switch, through real processes.
+/// The kill switch, tested with real processes.
 @Suite struct KillTests {
     @Test func `a killed account's callers are refused at once, and its tokens are dead at the provider`() async throws
     {
@@ -25,7 +25,7 @@ import Testing
         #expect(account.output.contains("killed"))
     }
 
-    @Test func `an import into a killed account is refused until it is revived, and then it serves again`() async throws
+    @Test func `an import into a killed account is refused until a revive, then the account serves again`() async throws
     {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
@@ -47,7 +47,7 @@ import Testing
         #expect(try await gateway.statuses(1, "echo") == ["200": 1])
     }
 
-    @Test func `a kill outlives the process that was killed right after it`() async throws {
+    @Test func `a kill survives kill -9 of the gateway right after it`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         let first = try await Gateway(mock, in: directory)
@@ -60,7 +60,7 @@ import Testing
         #expect(try await second.curl("echo").contains("urn:martlet:error:killed"))
     }
 
-    @Test func `what came after a kill was lifted serves in a gateway that starts later, too`() async throws {
+    @Test func `tokens imported after a revive also serve in a gateway that starts later`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let first = try await Gateway(mock, in: directory)
@@ -74,9 +74,7 @@ import Testing
         #expect(try await second.statuses(1, "echo") == ["200": 1])
     }
 
-    @Test func `a refresh held at the provider during a kill brings nothing back, and its tokens are revoked`()
-        async throws
-    {
+    @Test func `a refresh that is delayed during a kill restores nothing, and its tokens are revoked`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -95,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `a download is cut by a kill, and may end where the kill drains`() async throws {
+    @Test func `a kill cuts a download, and a kill with --drain lets it end`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let gateway = try await Gateway(mock, in: directory)

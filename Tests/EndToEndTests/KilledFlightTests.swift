@@ -2,7 +2,7 @@ import Glibc
 import TestKit
 import Testing
 
-/// A kill that comes while the only new tokens are in a process that will not live to see to them.
+/// A kill while a process that is about to die holds the only copy of new tokens.
 @Suite struct KilledFlightTests {
     @Test
     func
@@ -10,11 +10,11 @@ import Testing
         async throws
     {
         let house = try await Household(grace: "0s")
-        // It has the provider's answer in hand, and goes on when it is told to. Its first write finds that the kill has
-        // emptied the record, so that the second is the one that stands.
+        // The gateway holds the provider's response and continues after SIGCONT. Its first write fails because the kill
+        // has emptied the record, so its second write is the one that is stored.
         let holder = try await house.gatewayAboutToRefresh(
             "before_commit=stop@1;after_commit=kill@2",
-            // The old tokens are the same family, and must not take the new ones along.
+            // The old tokens belong to the same family. Revoking them would revoke the new ones too.
             faults: #"[{"on":"revoke","times":0,"status":400}]"#
         )
         let other = try await house.gateway()
@@ -35,7 +35,7 @@ import Testing
         #expect(try await holder.program.ended().exitCode == SIGKILL)
         _ = try await asked.value
 
-        // Each looks once a minute, and when it starts.
+        // Each gateway searches for such tokens once a minute, and when it starts.
         let third = try await house.gateway()
         defer { withExtendedLifetime(third) {} }
         try await eventually("the new tokens to be dead at the provider", limit: .seconds(90)) {

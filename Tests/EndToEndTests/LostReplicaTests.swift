@@ -3,9 +3,9 @@ import Glibc
 import TestKit
 import Testing
 
-/// Kills over three gateways on one store, one of which does not do its part.
+/// Kills with three gateways on one store, one of which does not acknowledge.
 @Suite struct LostReplicaTests {
-    /// How long a kill waits for one that says nothing: its lease of 3 s and a hundredth, and one second.
+    /// How long a kill waits for a silent replica: its lease of 3 s plus one hundredth, plus 1 s.
     private static let silence = Duration.milliseconds(4_030)
 
     private static func gateway(_ name: String, _ mock: Mock, in directory: TemporaryDirectory) async throws -> Gateway
@@ -42,7 +42,7 @@ import Testing
         #expect(start.duration(to: .now) >= Self.silence)
         #expect(try await asked.martlet("kills").output.contains("stopped: lease_expired"))
 
-        // These stand in its queue when it goes on.
+        // These requests are in the listen queue of the stopped gateway when it continues.
         let late = (0..<4).map { _ in Task { try await stopped.curl("echo") } }
         try await eventually("the requests to be with its kernel") { try Self.unread(at: stopped) == late.count }
         stopped.program.signal(SIGCONT)
@@ -55,7 +55,7 @@ import Testing
         #expect(stats.dead_uses.isEmpty)
     }
 
-    @Test func `I4_a kill with one of three that reads and can't write waits for its lease, though it is fenced`()
+    @Test func `I4_a kill waits for the lease of a replica that can read but not write, though it is fenced`()
         async throws
     {
         let directory = try TemporaryDirectory()
@@ -63,7 +63,7 @@ import Testing
         let asked = try await Self.gateway("asked", mock, in: directory)
         try await asked.importGrant(from: mock)
         let other = try await Self.gateway("other", mock, in: directory)
-        // A file that may not grow takes nothing; the signal that goes with it is ignored.
+        // A file size limit makes every write fail. The signal that the limit causes (SIGXFSZ) is ignored.
         let mute = try await Program.$wrapper.withValue(["/usr/bin/env", "--ignore-signal=XFSZ"]) {
             try await Self.gateway("mute", mock, in: directory)
         }
@@ -88,8 +88,7 @@ import Testing
         #expect(try await mock.stats().dead_uses.isEmpty)
     }
 
-    @Test func `a replica that is forgotten goes when its lease is over, and joins anew when it goes on`() async throws
-    {
+    @Test func `a forgotten replica is removed when its lease ends, and joins anew when it continues`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let asked = try await Self.gateway("asked", mock, in: directory)
@@ -110,9 +109,9 @@ import Testing
         }
     }
 
-    /// How many connections of a gateway have bytes that it has not read (`/proc/net/tcp`, proc(5)).
+    /// The number of connections to a gateway that have unread bytes (`/proc/net/tcp`, proc(5)).
     private static func unread(at gateway: Gateway) throws -> Int {
-        // By pieces, to the end: it has no size, and a read gives less than was asked for.
+        // The file has no size and a read may return less than requested, so this reads to the end.
         let file = try #require(FileHandle(forReadingAtPath: "/proc/net/tcp"))
         let table = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
         let port = ":" + String(format: "%04X", try #require(URL(string: gateway.callers)?.port))

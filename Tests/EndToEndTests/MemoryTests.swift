@@ -2,7 +2,7 @@ import Foundation
 import TestKit
 import Testing
 
-/// What callers can make a gateway hold, as the system sees it.
+/// How much memory callers can make a gateway hold, as the operating system reports it.
 @Suite struct MemoryTests {
     /// Resident memory in bytes.
     private func memory(_ gateway: Gateway) throws -> Int {
@@ -11,7 +11,8 @@ import Testing
         return try #require(line.split(separator: " ").dropLast().last.flatMap { Int($0) }) << 10
     }
 
-    /// What the gateway's memory grows by while `crowd` does something until it can't any more, or for a while.
+    /// The largest growth of the gateway's memory while `act` sends or counts bytes. The measurement ends after
+    /// `limit`, or when 20 calls in a row return 0.
     private func growth(
         _ gateway: Gateway,
         limit: Duration = .seconds(4),
@@ -51,7 +52,7 @@ import Testing
             String(repeating: "1\r\na\r\n", count: 1_000)
         ),
     ])
-    func `I18_ whatever 100 callers send, each costs no more than a few buffers`(
+    func `I18_ 100 callers cost no more than a few buffers each, whatever they send`(
         what: String,
         beginning: String,
         piece: String
@@ -63,18 +64,18 @@ import Testing
         let crowd = try Crowd(100, to: gateway.callers, receiveBuffer: 16 << 10)
         crowd.send(beginning)
         let (bytes, sent) = try await self.growth(gateway) { crowd.pour(piece) }
-        // The kernel's buffers alone take more than that of what is sent on.
+        // The kernel's buffers alone take more of the forwarded bytes than this limit.
         #expect(bytes < 100 * 256 << 10, "\(what): \(bytes) bytes for \(sent) sent")
     }
 
-    @Test func `I18_ 100 callers that don't read large answers cost no more than a few buffers each`() async throws {
+    @Test func `I18_ 100 callers that don't read large responses cost no more than a few buffers each`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
         try await gateway.importGrant(from: mock)
         let crowd = try Crowd(100, to: gateway.callers, receiveBuffer: 16 << 10)
         crowd.send("GET /acme/bytes/16777216 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        // Until all have begun to be answered, and a little longer.
+        // Measure until all responses have begun, and a little longer.
         let (begun, _) = try await self.growth(gateway, limit: .seconds(100)) { crowd.peek().count { $0 == "" } }
         #expect(crowd.peek().allSatisfy { $0?.hasPrefix("HTTP/1.1 200 ") == true })
         #expect(begun < 100 * 128 << 10, "\(begun) bytes")

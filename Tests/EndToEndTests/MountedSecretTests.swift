@@ -2,10 +2,10 @@ import Foundation
 import TestKit
 import Testing
 
-/// Secrets that belong to another user than the gateway, as a file does that is mounted into a container.
+/// Secret files that belong to another user than the gateway's, like a file that is mounted into a container.
 @Suite(.enabled(if: geteuid() == 0 && FileManager.default.fileExists(atPath: "/usr/bin/setpriv")))
 struct MountedSecretTests {
-    /// Checks a configuration whose client secret has this owner and mode, as user 10001.
+    /// Runs `check` as user 10001 on a configuration whose client secret file has this owner and mode.
     private func check(owner: UInt32, mode: Int) async throws -> Program.Outcome {
         let directory = try TemporaryDirectory()
         let text = """
@@ -29,7 +29,7 @@ struct MountedSecretTests {
     }
 
     @Test(arguments: [0o644, 0o444])
-    func `a file of the host's user that only that one can write is taken, with a warning`(mode: Int) async throws {
+    func `a file that only its owner, the host's user, can write is accepted with a warning`(mode: Int) async throws {
         let outcome = try await self.check(owner: 1000, mode: mode)
         #expect(outcome.exitCode == 0, "\(outcome.errors)")
         let said = outcome.output + outcome.errors
@@ -38,7 +38,7 @@ struct MountedSecretTests {
         #expect(!said.contains("canary"))
     }
 
-    @Test func `a file of the host's user that others can write is refused, and the way out is named`() async throws {
+    @Test func `a file of the host's user that others can write is refused, and the error names a fix`() async throws {
         let outcome = try await self.check(owner: 1000, mode: 0o664)
         #expect(outcome.exitCode == 78)
         let found = "(mode 0664, owner 1000, and this process is user 10001)"
@@ -46,7 +46,7 @@ struct MountedSecretTests {
         #expect(outcome.errors.contains("chmod go-w"), "\(outcome.errors)")
     }
 
-    @Test func `a file that only the host's user can read is refused, and the way out is named`() async throws {
+    @Test func `a file that only the host's user can read is refused, and the error names a fix`() async throws {
         let outcome = try await self.check(owner: 1000, mode: 0o600)
         #expect(outcome.exitCode == 78)
         let found = "Permission denied (mode 0600, owner 1000, and this process is user 10001)"
@@ -54,7 +54,8 @@ struct MountedSecretTests {
         #expect(outcome.errors.contains("in a container run as its owner (--user 1000)"), "\(outcome.errors)")
     }
 
-    /// Checks a configuration whose admin token file is here, belongs to user 1000 and has mode 0644, as user 10001.
+    /// Runs `check` as user 10001 on a configuration whose admin token file is `tokenFile`, belongs to user 1000 and
+    /// has mode 0644.
     private func check(tokenFile: String) async throws -> Program.Outcome {
         let directory = try TemporaryDirectory()
         try FileManager.default.createDirectory(
@@ -86,7 +87,7 @@ struct MountedSecretTests {
         return try await Program.run("/usr/bin/setpriv", user + ["check", "--config", "martlet.yaml"], in: directory)
     }
 
-    @Test func `an admin token file of the host's user is taken outside of state_dir, with a warning`() async throws {
+    @Test func `an admin token file of the host's user outside state_dir is accepted with a warning`() async throws {
         let outcome = try await self.check(tokenFile: "mounted.token")
         #expect(outcome.exitCode == 0, "\(outcome.errors)")
         let said = outcome.output + outcome.errors
@@ -94,7 +95,7 @@ struct MountedSecretTests {
         #expect(!said.contains("canary"))
     }
 
-    @Test func `an admin token file of another user's under state_dir is refused`() async throws {
+    @Test func `another user's admin token file under state_dir is refused`() async throws {
         let outcome = try await self.check(tokenFile: "state/admin.token")
         #expect(outcome.exitCode == 78)
         let found = "admin.token belongs to another user, and Martlet makes it by itself (mode 0644, owner 1000"
@@ -102,7 +103,7 @@ struct MountedSecretTests {
         #expect(!(outcome.output + outcome.errors).contains("canary"))
     }
 
-    @Test func `a file of root's is taken without a word`() async throws {
+    @Test func `a file that belongs to root is accepted without a warning`() async throws {
         let outcome = try await self.check(owner: 0, mode: 0o644)
         #expect(outcome.exitCode == 0, "\(outcome.errors)")
         #expect(!(outcome.output + outcome.errors).contains("another user"))

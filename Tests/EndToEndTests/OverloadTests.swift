@@ -2,9 +2,9 @@ import Foundation
 import TestKit
 import Testing
 
-/// More callers than there is room for.
+/// More callers than the gateway has connections for.
 @Suite struct OverloadTests {
-    /// A gateway that may hold few descriptors, and what it takes to speak with it.
+    /// A gateway with a low descriptor limit, and its addresses.
     private struct Cramped {
         let program: Program
         let callers: String
@@ -41,7 +41,7 @@ import Testing
             )
         }
 
-        /// The status that curl gets, or nothing.
+        /// The status code that curl gets, or 000.
         func status(_ url: String) async throws -> String {
             try await Program.run(
                 "/usr/bin/curl",
@@ -50,7 +50,7 @@ import Testing
             ).output
         }
 
-        /// Descriptors it holds.
+        /// The number of descriptors that the gateway has open.
         var descriptors: Int {
             (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(self.program.id)/fd").count) ?? 0
         }
@@ -61,7 +61,7 @@ import Testing
         `a thousand connections to a gateway with 256 descriptors are shed, and operators and later callers are served`()
         async throws
     {
-        // Given a gateway that says that it can't hold what it takes by default
+        // Given a gateway that reports too few descriptors for its default number of connections
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Cramped(mock, descriptors: 256, in: directory)
@@ -69,11 +69,11 @@ import Testing
         #expect(complaints.contains("too few descriptors"))
         for remedy in ["ulimit -n", "--ulimit nofile", "LimitNOFILE"] { #expect(complaints.contains(remedy)) }
 
-        // When a thousand come, and begin a request
+        // When a thousand callers connect and begin a request
         let crowd = try Crowd(1_000, to: gateway.callers)
         crowd.send("GET /acme/echo HTTP/1.1\r\nHost: localhost\r\n")
 
-        // Then each has a place, is told that there is none, or is closed; and descriptors are left
+        // Then each connection has a place, gets status 503, or is closed, and some descriptors stay free
         try await eventually("all but those with a place to be shed") {
             crowd.peek().count { $0 == "" } <= 100
         }
@@ -82,27 +82,25 @@ import Testing
         #expect(heard.contains { $0?.hasPrefix("HTTP/1.1 503 ") == true })
         #expect(gateway.descriptors < 256 - 32)
 
-        // And operators get through, and refreshes
+        // And operators and refreshes still work
         #expect(try await gateway.status("\(gateway.admin)/healthz") == "200")
         #expect(try await gateway.status("\(gateway.metrics)/metrics") == "200")
         let refreshed = try await gateway.martlet("accounts", "refresh", "alice")
         #expect(refreshed.exitCode == 0, "\(refreshed.errors)")
-        // Those of the crowd that were told so are heard out first.
+        // The gateway first drains the connections that got status 503.
         try await eventually("another caller to be told that there is no place") {
             try await gateway.status("\(gateway.callers)/acme/echo") == "503"
         }
 
-        // And when they leave, there is room again
+        // And when the crowd leaves, there are free places again
         crowd.leave()
         try await eventually("a place for another caller") {
             try await gateway.status("\(gateway.callers)/acme/echo") == "200"
         }
     }
 
-    @Test func `that the default gives way to few descriptors is said once, and a number that has to is warned of`()
-        async throws
-    {
-        // Given a gateway that takes fewer connections than by default
+    @Test func `a reduced default limit is reported once, and a reduced explicit limit is a warning`() async throws {
+        // Given a gateway that accepts fewer connections than the default
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Cramped(mock, descriptors: 2_048, in: directory)
@@ -117,11 +115,11 @@ import Testing
         #expect(lines("too few descriptors").count == 1)
         #expect(lines("too few descriptors").first?.contains(#""level":"info""#) == true)
 
-        // When it reads the same again, it does not say so again
+        // When it reads the same configuration again, it does not repeat the report
         try await reload(1)
         #expect(lines("too few descriptors").count == 1)
 
-        // When the file names a number that is too high, it warns, once
+        // When the file sets a limit that is too high, it warns once
         try Gateway.configure(mock.address, in: directory, more: "limits: { connections: 5000 }")
         try await reload(2)
         try await reload(3)

@@ -1,9 +1,9 @@
 import TestKit
 import Testing
 
-/// The gateway's main promise, through real processes: callers never notice that tokens expire.
+/// The main promise of the gateway, tested with real processes: callers never notice that tokens expire.
 @Suite struct RefreshTests {
-    @Test func `a caller's request goes out with a fresh token although the access token had expired`() async throws {
+    @Test func `a request goes out with a fresh token when the access token has expired`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -23,7 +23,7 @@ import Testing
         #expect(stats.api_requests.ok == 1)
     }
 
-    @Test func `two pages of a proxy in the provider's place cost two seconds, and the grant lives`() async throws {
+    @Test func `two error pages from a proxy before the provider leave the grant alive`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -79,7 +79,7 @@ import Testing
         #expect(stats.api_requests.ok == 101)
     }
 
-    @Test func `an upload is sent again, whole, when its token turns out to be dead`() async throws {
+    @Test func `an upload is replayed in full when its token turns out to be dead`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -96,7 +96,7 @@ import Testing
         #expect(try await mock.stats().token_requests.ok == 1)
     }
 
-    @Test func `a gateway killed right after a refresh has lost nothing, five times in a row`() async throws {
+    @Test func `a gateway killed right after a refresh loses nothing, five times in a row`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         var gateway = try await Gateway(mock, in: directory)

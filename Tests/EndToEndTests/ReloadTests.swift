@@ -1,7 +1,7 @@
 import TestKit
 import Testing
 
-/// What SIGHUP changes in a running gateway, and what it says of the rest.
+/// What SIGHUP changes in a running gateway, and what the gateway reports about the rest.
 @Suite struct ReloadTests {
     private let directory: TemporaryDirectory
 
@@ -24,7 +24,7 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
-    /// The status of a request of a caller that trusts that root; 000 where it does not trust the gateway.
+    /// The status code of a request from a caller that trusts `root`; 000 if the caller does not trust the gateway.
     private func status(_ gateway: Gateway, trusting root: String) async throws -> String {
         try await Program.run(
             "/usr/bin/curl",
@@ -41,10 +41,10 @@ import Testing
         try self.directory.write(Array(change(text).utf8), to: "martlet.yaml")
     }
 
-    @Test func `new connections see a rotated certificate, and an open one goes on`() async throws {
+    @Test func `new connections see a rotated certificate, and an open one continues`() async throws {
         try await self.withGateway { gateway in
             #expect(try await self.status(gateway, trusting: "first.pem") == "200")
-            // Given a caller in the middle of an answer, that will ask again on the same connection
+            // Given a caller in the middle of a response that sends its next request on the same connection
             let caller = try Program(
                 "/usr/bin/curl",
                 [
@@ -70,22 +70,22 @@ import Testing
         }
     }
 
-    @Test func `a certificate that can't be used changes nothing`() async throws {
+    @Test func `an unusable certificate changes nothing`() async throws {
         try await self.withGateway { gateway in
-            // The certificate is new and its key still the old one's.
+            // The certificate is new and the key is still the old one.
             try self.directory.write(Array(TestCertificates.valid.utf8), to: "cert.pem")
             let line = try await gateway.reload("certificate_unusable")
             #expect(line.contains(#""level":"error""#), "\(line)")
             #expect(line.contains("is not that of the first certificate in"))
             #expect(try await self.status(gateway, trusting: "first.pem") == "200")
-            // When the key comes too, all is well again
+            // When the key is replaced too, the reload succeeds
             try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
             _ = try await gateway.reload("config_reloaded")
             #expect(try await self.status(gateway, trusting: "second.pem") == "200")
         }
     }
 
-    @Test func `a bad file changes nothing, and its faults are said`() async throws {
+    @Test func `an invalid file changes nothing, and its faults are reported`() async throws {
         try await self.withGateway { gateway in
             try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
             try self.edit { $0.replacing("strip: true", with: "strip: maybe") }
@@ -95,7 +95,7 @@ import Testing
             #expect(status.contains("\nconfiguration  reload failed "), "\(status)")
             #expect(status.contains("routes[0].strip: expected true or false"), "\(status)")
             #expect(try await self.status(gateway, trusting: "first.pem") == "200")
-            // Until a reload is taken
+            // The fault is shown until a reload succeeds
             try self.edit { $0.replacing("strip: maybe", with: "strip: true") }
             _ = try await gateway.reload("config_reloaded")
             let after = try await gateway.martlet("status").output
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `what can't change while the gateway runs is named`() async throws {
+    @Test func `settings that can't change while the gateway runs are named`() async throws {
         try await self.withGateway { gateway in
             try CallerEncryptionTests.present(TestCertificates.valid, TestCertificates.serverKey, in: self.directory)
             try self.edit {
@@ -114,20 +114,20 @@ import Testing
             #expect(line.contains(#""store, shutdown_grace""#), "\(line)")
             let status = try await gateway.martlet("status").output
             #expect(status.contains("restart needed for what was changed in store, shutdown_grace\n"), "\(status)")
-            // All else changes all the same
+            // All other settings change nevertheless
             #expect(try await self.status(gateway, trusting: "second.pem") == "404")
         }
     }
 
-    @Test func `a reload that changes nothing says what waits for a restart, also in the audit log`() async throws {
+    @Test func `a reload that changes nothing reports what needs a restart, also in the audit log`() async throws {
         try await self.withGateway { gateway in
-            // Given a file in which nothing is different but what the gateway can't follow
+            // Given a file in which only settings that need a restart have changed
             try self.edit { $0 + "\nshutdown_grace: 7s\n" }
 
-            // When it is read again
+            // When it is reloaded
             let line = try await gateway.reload("config_reloaded")
 
-            // Then that is not passed over
+            // Then the log reports those settings
             let outcome = "nothing is different before a restart: shutdown_grace"
             #expect(line.contains(outcome), "\(line)")
             let audit = try await gateway.martlet("audit").output
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `a new admin token is let in, and one that is gone is not`() async throws {
+    @Test func `a new admin token is accepted, and a removed one is refused`() async throws {
         try await self.withGateway { gateway in
             let old = try #require(self.directory.bytes(of: "state/admin.token"))
             try self.directory.write(old, to: "old.token")
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream's roots are read again`() async throws {
+    @Test func `a reload reads an upstream's CA certificates again`() async throws {
         let mock = try await Mock("--tls", "first.pem,key.pem", in: self.directory)
         try self.directory.write(Array(TestCertificates.authority.utf8), to: "roots.pem")
         let gateway = try await Gateway(

@@ -2,13 +2,13 @@ import Foundation
 import TestKit
 import Testing
 
-/// A SIGHUP that comes before the gateway serves.
+/// A SIGHUP before the gateway serves.
 @Suite struct ReloadWhileStartingTests {
-    @Test func `it is heeded once the gateway serves`() async throws {
+    @Test func `the reload happens once the gateway serves`() async throws {
         let directory = try TemporaryDirectory()
         try Gateway.configure("http://127.0.0.1:9", in: directory)
         let program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
-        // The configuration was read, and nothing else is there yet
+        // The configuration was read, and nothing else has started.
         let limit = ContinuousClock.now + .seconds(30)
         while !FileManager.default.fileExists(atPath: directory.path(of: "state")), ContinuousClock.now < limit {
             await Task.yield()

@@ -5,7 +5,7 @@ import Testing
     import Glibc
 #endif
 
-/// SIGHUP with other providers, accounts, routes and callers.
+/// A reload with other providers, accounts, routes and callers.
 @Suite struct ReloadedRoutesTests {
     private let directory: TemporaryDirectory
 
@@ -37,7 +37,7 @@ import Testing
         ).output
     }
 
-    /// A second account, and a route of its own.
+    /// Adds a second account with its own route.
     private func addBob(_ mock: Mock, to text: String) -> String {
         text.replacing(
             "  alice: { provider: mock, grant: refresh_token }",
@@ -45,7 +45,7 @@ import Testing
         ) + "\n  - { name: new, match: { path: /new/ }, upstream: \"\(mock.address)/api/\", account: bob }\n"
     }
 
-    @Test func `a new account and its route are there, and serve once tokens are imported`() async throws {
+    @Test func `a new account and its route exist after a reload, and serve once tokens are imported`() async throws {
         try await self.withGateway { gateway, mock in
             try self.edit { self.addBob(mock, to: $0) }
             let line = try await gateway.reload()
@@ -63,9 +63,11 @@ import Testing
         }
     }
 
-    @Test func `an account that is taken out mid-request answers that, and no more`() async throws {
+    @Test func `an account that is removed during a request completes that response and serves no more requests`()
+        async throws
+    {
         try await self.withGateway { gateway, mock in
-            // Given a second account, and a caller in the middle of an answer that the first one pays for
+            // Given a second account, and a caller in the middle of a response that uses the first account
             try self.edit { self.addBob(mock, to: $0) }
             _ = try await gateway.reload()
             let caller = try Program(
@@ -89,14 +91,14 @@ import Testing
             let outcome = try await caller.ended()
             #expect(outcome.exitCode == 0, "\(outcome.errors)")
             #expect(outcome.output.split(separator: "\n").count { $0.hasPrefix("data:") } == 4)
-            // Its tokens are kept, and are its own again when it comes back
+            // The store keeps the tokens of the removed account in case it comes back
             let status = try await gateway.martlet("accounts", "show", "alice", "--json").output
             #expect(status.contains("\"configured\":false") || status.contains("\"configured\" : false"), "\(status)")
             _ = mock
         }
     }
 
-    @Test func `a bad file changes nothing of what it also changes`() async throws {
+    @Test func `an invalid file changes nothing, not even in its valid parts`() async throws {
         try await self.withGateway { gateway, mock in
             try self.edit { self.addBob(mock, to: $0).replacing("strip: true", with: "strip: maybe") }
             _ = try await gateway.reload("config_invalid")
@@ -105,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a pipe in the file's place is refused at once, and the gateway goes on`() async throws {
+    @Test func `a pipe in place of the file is refused at once, and the gateway continues`() async throws {
         try await self.withGateway { gateway, _ in
             let path = self.directory.path(of: "martlet.yaml")
             let text = try #require(self.directory.bytes(of: "martlet.yaml"))
@@ -119,10 +121,10 @@ import Testing
         }
     }
 
-    @Test func `a client secret that was wrong is mended without a restart, and tried at once`() async throws {
+    @Test func `a wrong client secret is corrected by a reload and tried at once`() async throws {
         let mock = try await Mock(in: self.directory)
         let gateway = try await Gateway(mock, grant: "client_credentials", in: self.directory)
-        // Given a gateway whose provider is held for its secret
+        // Given a gateway whose provider is held because of a wrong secret
         try self.directory.write(Array("wrong-canary\n".utf8), to: "client-secret")
         #expect(try await gateway.reload().contains("provider mock changed"))
         #expect(try await self.status(gateway, "acme/echo") == "502")
@@ -135,7 +137,7 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
-    @Test func `I7_ an account stays with those who make its tokens`() async throws {
+    @Test func `I7_ an account stays with the issuer of its tokens`() async throws {
         try await self.withGateway { gateway, mock in
             let second = try await Mock(in: self.directory)
             try self.edit { $0.replacing("issuer: \(mock.address)", with: "issuer: \(second.address)") }
@@ -145,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `callers come and go`() async throws {
+    @Test func `a reload adds and removes callers`() async throws {
         try await self.withGateway { gateway, _ in
             #expect(try await self.status(gateway, "acme/echo") == "200")
             let digest = try await Program.run(
@@ -158,7 +160,7 @@ import Testing
             #expect(try await gateway.reload().contains("caller reports added"))
             #expect(try await self.status(gateway, "acme/echo") == "401")
             #expect(try await self.status(gateway, "acme/echo", "-H", "Martlet-Key: key-of-reports") == "200")
-            // Everybody who can connect here is on this machine, so that none may be asked for again
+            // Only users of this machine can connect, so the gateway may stop requiring keys
             try self.edit { $0.replacing("callers:", with: "# callers:") }
             #expect(try await gateway.reload().contains("caller reports removed"))
             #expect(gateway.program.complaints.contains("\"callers_removed\""))
@@ -166,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func `keys are not done without while others can connect`() async throws {
+    @Test func `keys remain required while others can connect`() async throws {
         let socket = self.directory.path(of: "m.sock")
         let digest = String(repeating: "0a", count: 32)
         let callers = "callers: [{ name: reports, key_sha256: \(digest) }]"
@@ -177,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func `the log's level and the access log follow`() async throws {
+    @Test func `a reload changes the log level and the access log`() async throws {
         try await self.withGateway { gateway, _ in
             try self.edit { $0.replacing("log: { level: trace }", with: "log: { level: error, access: false }") }
             #expect(try await gateway.reload().contains("log"))

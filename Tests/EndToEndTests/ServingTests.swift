@@ -1,9 +1,9 @@
 import TestKit
 import Testing
 
-/// How the running gateway behaves at its edges: bad requests, the way out, and what operators see.
+/// How the running gateway handles bad requests, a stop, and operators.
 @Suite struct ServingTests {
-    @Test func `a malformed request is answered 400 and reaches nobody`() async throws {
+    @Test func `a malformed request gets status 400 and is not forwarded`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -22,7 +22,7 @@ import Testing
         #expect(requests.no_token == 0)
     }
 
-    @Test func `an account without tokens is named in the answer`() async throws {
+    @Test func `the response names an account without tokens`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -35,7 +35,7 @@ import Testing
         #expect(try await mock.stats().api_requests.no_token == 0)
     }
 
-    @Test func `SIGTERM lets the request under way end, then the program exits 0`() async throws {
+    @Test func `SIGTERM lets the request in progress end, then the program exits with 0`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -57,7 +57,7 @@ import Testing
         #expect(!gone.errors.contains("ERROR"), "\(gone.errors)")
     }
 
-    @Test func `a garbled token answer leaves the stored token usable`() async throws {
+    @Test func `a malformed token response leaves the stored token usable`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -65,12 +65,12 @@ import Testing
         try await mock.setFaults(#"[{"on":"token","times":1,"status":200,"headers":{},"body":"<html>"}]"#)
         try await mock.expire()
 
-        // The first answer is ambiguous, so the same refresh token is tried once more.
+        // The first response is ambiguous, so the gateway sends the same refresh token once more.
         #expect(try await gateway.statuses(1, "echo") == ["200": 1])
         #expect(try await mock.stats().token_requests.ok == 1)
     }
 
-    @Test func `an operator lists, refreshes and removes an account, and no answer shows a token`() async throws {
+    @Test func `an operator lists, refreshes and removes an account, and no output shows a token`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--opaque", in: directory)
         let gateway = try await Gateway(mock, in: directory)

@@ -2,10 +2,11 @@ import Glibc
 import TestKit
 import Testing
 
-/// SIGSTOP within a flight, for longer than its claim stands, beside another gateway on the same store.
+/// A gateway that SIGSTOP stops during a flight, longer than its claim lasts, next to another gateway on the same
+/// store.
 @Suite struct StandstillTests {
     @Test(arguments: [("after_claim", 1), ("before_exchange", 1), ("after_exchange", 2), ("before_commit", 2)])
-    func `another gateway takes over when the claim has lapsed, and the late one throws nothing over`(
+    func `another gateway takes over when the claim ends, and the late one overwrites nothing`(
         step: String,
         uses: Int
     ) async throws {
@@ -18,11 +19,11 @@ import Testing
 
         let start = ContinuousClock.now
         try await other.serves()
-        // Its process lives: the claim is waited out.
+        // The process of the claim still exists, so the other gateway waits until the claim ends.
         #expect(start.duration(to: .now) >= .seconds(4))
         stopped.program.signal(SIGCONT)
 
-        // Its caller's time was over before it went on.
+        // The caller's time ended before the gateway continued.
         _ = try await asked.value
         try await stopped.serves()
         try await house.mock.expire()

@@ -2,9 +2,10 @@ import Foundation
 import TestKit
 import Testing
 
-/// What keeps the gateway from starting is said in one line, with an exit code, and nothing is half-started.
+/// A fault that keeps the gateway from starting is reported in one line, with an exit code, and leaves nothing
+/// half-started.
 @Suite struct StartingTests {
-    /// Runs `martlet serve` to its refusal.
+    /// Runs `martlet serve` until it refuses to start.
     private func refusal(in directory: TemporaryDirectory) async throws -> Program.Outcome {
         let outcome = try await Program.run("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
         #expect(outcome.output.isEmpty)
@@ -44,7 +45,7 @@ import Testing
         #expect(outcome.errors.contains("127.0.0.1:\(port)"))
     }
 
-    @Test func `a sealing key that is not the store's`() async throws {
+    @Test func `a sealing key that does not fit the store`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)

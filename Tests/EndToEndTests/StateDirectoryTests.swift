@@ -1,10 +1,10 @@
 import TestKit
 import Testing
 
-/// Where the gateway keeps what it writes.
+/// The directory where the gateway stores its files.
 @Suite struct StateDirectoryTests {
     @Test(arguments: [(0o700, false), (0o755, false), (0o770, true), (0o1777, true)])
-    func `one that others may change is warned of, and used`(mode: Int, isWarnedOf: Bool) async throws {
+    func `a directory that others can change causes a warning and is used`(mode: Int, isWarnedOf: Bool) async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let first = try await Gateway(mock, in: directory)

@@ -1,13 +1,13 @@
 import TestKit
 import Testing
 
-/// What commands show of a gateway while time passes.
+/// What commands show of a gateway over time.
 @Suite struct StatusWatchTests {
     private static func blocks(_ program: Program) -> Int {
         program.written.split(separator: "\n").count { $0.hasPrefix("martlet ") }
     }
 
-    @Test func `a status that is watched goes on while the gateway is away, and ends in order`() async throws {
+    @Test func `a watch continues while the gateway does not respond, and SIGINT ends it with success`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -18,7 +18,7 @@ import Testing
         #expect(watch.written.hasPrefix("20"))
         #expect(!watch.written.contains("\u{1B}"))
 
-        // Given a gateway that does not answer for a while
+        // Given a gateway that does not respond for a while
         gateway.program.signal(19)
         try await eventually("it to be said") {
             watch.written.contains("asking again each second; its last answer was")
@@ -34,7 +34,7 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
-    @Test func `a wrong token ends a watch, since waiting would not help`() async throws {
+    @Test func `a wrong token ends a watch because waiting would not help`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -46,7 +46,7 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
-    @Test func `a kill that waits says for whom, and until when`() async throws {
+    @Test func `a kill that waits names the replica and when its lease ends`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)

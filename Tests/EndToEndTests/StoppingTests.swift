@@ -1,9 +1,9 @@
 import TestKit
 import Testing
 
-/// What is seen of a gateway that starts, and of one that lets its last requests end.
+/// What operators see of a gateway that starts, and of one that drains.
 @Suite struct StoppingTests {
-    @Test func `a gateway that drains says so, and is not ready`() async throws {
+    @Test func `a gateway that drains says so and is not ready`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -38,7 +38,7 @@ import Testing
         #expect(gone.errors.contains(#""message":"stopping, waiting up to 30 s for 1 request""#))
     }
 
-    @Test func `a gateway that stops waits for a provider that rotates at once and answers late`() async throws {
+    @Test func `a gateway that stops waits for a provider that rotates at once and responds late`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         let first = try await Gateway(mock, settings: "timeout: 300ms", in: directory)
@@ -81,14 +81,14 @@ import Testing
         stream.signal(15)
     }
 
-    @Test func `an operator learns why a refresh failed, and that the old token is still good`() async throws {
+    @Test func `an operator learns why a refresh failed and that the old token is still valid`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let first = try await Gateway(mock, in: directory)
         try await first.importGrant(from: mock)
         first.program.signal(15)
         #expect(try await first.program.ended().exitCode == 0)
-        // The provider has another secret by now.
+        // The provider expects another secret.
         let text = try #require(directory.bytes(of: "martlet.yaml"))
         let replaced = String(decoding: text, as: UTF8.self)
             .replacing("client_secret: { file: client-secret }", with: "client_secret: { file: other-secret }")
@@ -125,7 +125,7 @@ import Testing
         #expect(!lines.contains { $0.contains("canary-secret") })
     }
 
-    @Test func `an import says whether it replaced tokens, and refuses what is no token`() async throws {
+    @Test func `an import says whether it replaced tokens, and refuses invalid input`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)

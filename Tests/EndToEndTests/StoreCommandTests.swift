@@ -2,13 +2,13 @@ import Foundation
 import TestKit
 import Testing
 
-/// `martlet store`, beside a gateway and without one.
+/// `martlet store`, with and without a running gateway.
 @Suite struct StoreCommandTests {
     private func store(_ arguments: String..., in directory: TemporaryDirectory) async throws -> Program.Outcome {
         try await Program.run("martlet", ["store"] + arguments + ["--config", "martlet.yaml"], in: directory)
     }
 
-    @Test func `the key is changed while a gateway runs, whose callers see nothing of it`() async throws {
+    @Test func `rekeying while a gateway runs does not affect its callers`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--reuse-detection", in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -17,15 +17,15 @@ import Testing
 
         let before = try await self.store("verify", in: directory)
         #expect(before.exitCode == 0, "\(before.errors)")
-        // The canary, the account, and whatever else a gateway keeps there.
+        // The canary, the account, and any other records that a gateway keeps there.
         let count = try #require(before.output.split(separator: " ").first.flatMap { Int($0) })
         #expect(count >= 2)
         #expect(before.output.hasPrefix("\(count) of \(count) records open\n"))
 
         let rekeyed = try await self.store("rekey", in: directory)
         #expect(rekeyed.exitCode == 0, "\(rekeyed.errors)")
-        // What is done is recorded before it is done, and after.
-        // The gateway may have put its own under the new key before the command came to it.
+        // The audit log has a record before the change and one after it. The gateway may have encrypted its own records
+        // under the new key before the command reaches them.
         #expect(rekeyed.output.contains("\n\(count + 1) records: "), "\(rekeyed.output)")
         #expect(rekeyed.output.contains(" sealed anew under key "))
 
@@ -34,13 +34,13 @@ import Testing
         let after = try await self.store("verify", "--json", in: directory)
         #expect(after.exitCode == 0, "\(after.errors)")
         let report = try JSONDecoder().decode(Report.self, from: Data(after.output.utf8))
-        // The change of keys and the refresh have two records each in the audit log.
+        // The rekey and the refresh have two audit log records each.
         #expect(report.records == count + 4)
         #expect(report.opened == count + 4)
         #expect(report.unreadable.isEmpty)
         #expect(report.keys.map(\.role) == ["current", "older"])
         #expect(report.keys.map(\.records) == [count + 4, 0])
-        // The older key is still there until somebody takes it out.
+        // The older key stays until somebody retires it.
         let told = try await self.store("verify", in: directory)
         #expect(
             told.output.contains(
@@ -49,7 +49,7 @@ import Testing
             "\(told.output)"
         )
 
-        // And after a restart.
+        // The same holds after a restart.
         gateway.program.signal(15)
         _ = try await gateway.program.ended()
         let second = try await Gateway(mock, in: directory)
@@ -58,7 +58,7 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
-    @Test func `without a store, or under another key, nothing is made and the exit code says so`() async throws {
+    @Test func `without a store or with a wrong key the commands fail and create nothing`() async throws {
         let directory = try TemporaryDirectory()
         try Gateway.configure("http://127.0.0.1:9", in: directory)
         for command in ["verify", "rekey"] {

@@ -1,12 +1,12 @@
 import TestKit
 import Testing
 
-/// What callers send and get arrives unchanged, and as it comes.
+/// Requests and responses arrive unchanged and without delay.
 @Suite struct StreamingTests {
     private static let tenMebibytes = Payload(size: 10 << 20)
 
     @Test(arguments: [["--data-binary"], ["-H", "Transfer-Encoding: chunked", "--data-binary"]])
-    func `ten mebibytes go up unchanged, by length and in chunks`(options: [String]) async throws {
+    func `ten mebibytes go up unchanged, with a content length and in chunks`(options: [String]) async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -42,7 +42,7 @@ import Testing
         let gateway = try await Gateway(mock, in: directory)
         try await gateway.importGrant(from: mock)
 
-        // The second event is due long after this test gives up on the first.
+        // The second event is due long after this test stops waiting for the first.
         let stream = try Program(
             "/usr/bin/curl",
             ["-q", "--noproxy", "*", "-sSN", "\(gateway.callers)/acme/stream/2?every=5m"],

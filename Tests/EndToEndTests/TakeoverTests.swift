@@ -3,9 +3,9 @@ import Synchronization
 import TestKit
 import Testing
 
-/// A second gateway takes the ports of a first one over.
+/// A second gateway that takes over the ports of a first one.
 @Suite struct TakeoverTests {
-    /// Whether workers go on.
+    /// Tells the workers when to stop, and counts their responses.
     private final class Shift: Sendable {
         private let isOver = Mutex(false)
         private let answers = Mutex(0)
@@ -17,8 +17,9 @@ import Testing
         func add(_ count: Int) { self.answers.withLock { $0 += count } }
     }
 
-    /// Requests in runs of fifty until the shift is over, or 40 runs are done; those that were not answered 200, each
-    /// with curl's reason.
+    /// Sends runs of 50 requests until the shift is over, or 40 runs are done.
+    ///
+    /// - Returns: a line with curl's reason for each request without status code 200.
     private static func work(_ arguments: [String], _ shift: Shift, in directory: TemporaryDirectory) async throws
         -> [String]
     {
@@ -36,7 +37,7 @@ import Testing
         return failed
     }
 
-    /// The configuration of the first gateway, with the ports that it has got.
+    /// Writes the configuration of the first gateway with the ports that it was assigned.
     private static func successor(of gateway: Gateway, in directory: TemporaryDirectory) throws {
         let text = String(decoding: try #require(directory.bytes(of: "martlet.yaml")), as: UTF8.self)
         let addresses = [gateway.callers, gateway.admin, gateway.metrics].map { $0.dropFirst("http://".count) }
@@ -47,7 +48,7 @@ import Testing
     }
 
     @Test(.enabled("needs root, and ip of iproute2: see scripts/setup") { try await OwnNetwork.isAvailable() })
-    func `while the older one stops no request fails, over TCP and over a Unix socket`() async throws {
+    func `no request fails while the older gateway stops, over TCP and over a Unix socket`() async throws {
         let directory = try TemporaryDirectory()
         let place = try #require(try await OwnNetwork.enter(in: directory))
         let failures = try await Program.$wrapper.withValue(place.wrapper) {
@@ -56,14 +57,14 @@ import Testing
         #expect(failures.isEmpty, "\(failures)")
     }
 
-    /// The kernel may reset a connection that it was not told to hand on.
+    /// Without `net.ipv4.tcp_migrate_req`, the kernel may reset a connection.
     @Test(.disabled("the stricter test of this can run here") { try await OwnNetwork.isAvailable() })
-    func `while the older one stops next to no request fails, where this machine's network is used`() async throws {
+    func `at most two requests fail while the older gateway stops on this machine's own network`() async throws {
         let failures = try await Self.takeOver(in: TemporaryDirectory())
         #expect(failures.count <= 2, "\(failures)")
     }
 
-    /// Has a second gateway take over from a first one under requests.
+    /// Lets a second gateway take over from a first one during requests.
     ///
     /// - Returns: the requests that failed.
     private static func takeOver(in directory: TemporaryDirectory) async throws -> [String] {
@@ -74,7 +75,8 @@ import Testing
         try await first.importGrant(from: mock)
         #expect(try await first.statuses(1, "echo") == ["200": 1])
         try Self.successor(of: first, in: directory)
-        // And callers that ask all the time: on new connections, on one that they keep, over the socket
+        // And callers that send requests all the time: on new connections, on a persistent connection and over the
+        // socket
         let shift = Shift()
         let path = "acme/status/200?n=[1-50]"
         let failures: [String] = try await withThrowingTaskGroup(of: [String].self) { workers in
@@ -87,7 +89,7 @@ import Testing
                 workers.addTask { try await Self.work(arguments, shift, in: directory) }
             }
             try await eventually("some requests") { shift.answered > 200 }
-            // When another one takes over, and the first is stopped
+            // When another gateway takes over, and the first one is stopped
             let second = try Program(
                 "martlet",
                 ["serve", "--config", "successor.yaml", "--takeover"],
@@ -102,7 +104,7 @@ import Testing
             let alone = shift.answered
             try await eventually("requests to the second alone") { shift.answered > alone + 200 }
             shift.end()
-            // Then operators reach the second where the first was
+            // Then operators reach the second gateway at the addresses of the first
             #expect(try await first.martlet("status").exitCode == 0)
             #expect(try await !first.samples().isEmpty)
             let failed = try await workers.reduce(into: [String]()) { $0 += $1 }
@@ -116,12 +118,12 @@ import Testing
     }
 
     @Test(arguments: ["listeners: [{", "admin: {", "metrics: {"])
-    func `without the word for it a second gateway is told that the port is busy`(part: String) async throws {
+    func `without --takeover a second gateway reports that the port is busy`(part: String) async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
         let first = try await Gateway(mock, in: directory)
         try Self.successor(of: first, in: directory)
-        // Only this one part has the first one's port.
+        // Only this listener has the port of the first gateway.
         let text = String(decoding: try #require(directory.bytes(of: "successor.yaml")), as: UTF8.self)
         let lines = text.split(separator: "\n").map { line in
             line.contains(" address: 127.0.0.1:") && !line.hasPrefix(part)

@@ -2,7 +2,7 @@ import Foundation
 import TestKit
 import Testing
 
-/// What operators see of a running gateway: metrics and the log, whatever becomes of the log's reader.
+/// What operators see of a running gateway: metrics and the log, even if nobody reads the log.
 @Suite struct WatchingTests {
     @Test func `metrics count requests, injections, replays, refreshes, accounts and the store`() async throws {
         let directory = try TemporaryDirectory()
@@ -57,7 +57,7 @@ import Testing
         #expect(with.output == "200")
     }
 
-    @Test func `the log is JSON, a line per request among it, without paths, queries and tokens`() async throws {
+    @Test func `the log is JSON with a line for each request, without paths, queries and tokens`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", "--opaque", in: directory)
         let gateway = try await Gateway(mock, in: directory)
@@ -80,7 +80,7 @@ import Testing
             if members["message"] as? String == "request" { requests.append(members) }
         }
         #expect(requests.count == 2)
-        // Each event loop hands its requests over by itself.
+        // Each event loop writes its own requests, so their order varies.
         requests.sort { $0["http.status"] as? Int ?? 0 < $1["http.status"] as? Int ?? 0 }
         #expect(requests.map { $0["http.method"] as? String } == ["POST", "GET"])
         #expect(requests.map { $0["http.status"] as? Int } == [200, 404])
@@ -90,15 +90,15 @@ import Testing
         for secret in tokens + ["canary", "mock-secret"] { #expect(!outcome.errors.contains(secret)) }
     }
 
-    @Test func `with the log pipe blocked the data path goes on, and so does everything else`() async throws {
-        // Given a gateway whose standard error is a full pipe that nobody reads,
+    @Test func `requests and operators are served while the log pipe is blocked`() async throws {
+        // Given a gateway whose standard error is a full pipe that nobody reads
         let directory = try TemporaryDirectory()
         let pipe = try StuckPipe("log", in: directory)
         let mock = try await Mock("--rotate", in: directory)
         let gateway = try await Gateway(mock, in: directory, log: pipe.path)
         try await gateway.importGrant(from: mock)
 
-        // when it has a line for each of thousands of requests, then all of them are answered,
+        // When it handles thousands of requests with a log line each, then it responds to all of them
         let count = 2_000
         let statuses = try await gateway.curl(
             "status/204?n=[1-\(count)]",
@@ -107,7 +107,7 @@ import Testing
         )
         #expect(statuses.split(separator: "\n").count { $0 == "204" } == count)
 
-        // tokens are refreshed, and operators are served.
+        // And tokens are refreshed, and operators are served
         try await mock.expire()
         #expect(try await gateway.statuses(1, "echo") == ["200": 1])
         #expect(try await gateway.martlet("accounts", "refresh", "alice").exitCode == 0)
@@ -117,7 +117,7 @@ import Testing
             )
         )
 
-        // When somebody reads at last, then all lines are there: they had room to wait.
+        // When somebody reads the pipe at last, then all lines arrive: the queue had space for them
         let log = LogTally()
         try await eventually("the log to be written") {
             log.add(pipe.read())

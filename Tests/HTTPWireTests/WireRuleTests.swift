@@ -3,7 +3,7 @@ import HTTPWire
 import Testing
 
 @Suite struct WireRuleTests {
-    /// Operators have alerts by them: a name that is out stays.
+    /// Operators have alerts on these names, so a published name never changes.
     private static let names: Set<String> = [
         "not_http", "http_version", "status_line_control", "status_code", "bare_lf", "doubled_cr", "folded_field",
         "field_name", "field_value", "head_too_large", "field_too_large", "too_many_fields", "connection_option",
@@ -14,22 +14,22 @@ import Testing
         "upgrade_not_asked",
     ]
 
-    @Test func `the names that were out stay`() {
+    @Test func `published names stay`() {
         #expect(Self.names.isSubset(of: WireRule.allCases.map(\.rawValue)))
     }
 
-    @Test func `each rule says what was found, in words of its own`() {
+    @Test func `each rule describes its finding in different words`() {
         #expect(Set(WireRule.allCases.map { "\($0.finding)" }).count == WireRule.allCases.count)
     }
 
-    @Test func `what breaks a rule carries its name`() {
+    @Test func `the error for a broken rule carries the rule`() {
         for rule in WireRule.allCases {
             #expect(WireError(rule).rule == rule)
             #expect("\(WireError(rule).reason)" == "\(rule.finding)")
         }
     }
 
-    @Test func `Operations explains each rule, and none that there is not`() throws {
+    @Test func `Operations explains each rule, and no other`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let text = try String(

@@ -23,7 +23,7 @@ import Testing
         (#"{ok:false,"error":"token_expired"}"#, false),
         ("", false), ("{}", false), ("null", false),
     ])
-    func `an object holds what is named, whatever else it holds`(text: String, isMatch: Bool) {
+    func `an object matches if it has the named members, whatever else it has`(text: String, isMatch: Bool) {
         #expect(Self.slack.matches(Array(text.utf8).span) == isMatch)
     }
 
@@ -44,13 +44,13 @@ import Testing
             (.text("x"), #"{"error":[{"code":"x"}]}"#, false),
         ] as [(JSONPattern, String, Bool)]
     )
-    func `objects stand in objects, and values are of one kind`(code: JSONPattern, text: String, isMatch: Bool) {
+    func `patterns can be nested, and values have one type`(code: JSONPattern, text: String, isMatch: Bool) {
         let pattern = JSONPattern.object(["error": .object(["code": code])])
         #expect(pattern.matches(Array(text.utf8).span) == isMatch)
     }
 
     @Test(arguments: [16, 17, 100_000])
-    func `depth is bounded, inside and outside of what is named`(depth: Int) {
+    func `nesting depth is limited inside and outside the named members`(depth: Int) {
         let nested = String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1)
         let isMatch = JSONPattern.object(["ok": .flag(false)]).matches(Array(#"{"ok":false,"x":\#(nested)}"#.utf8).span)
         #expect(isMatch == (depth <= JSONScanner.deepest))
@@ -61,6 +61,6 @@ import Testing
 }
 
 extension Int {
-    /// A pattern is no deeper than what is read.
+    /// Limits the depth of a pattern, which is limited like that of the input.
     fileprivate var clamped: Int { Swift.min(self, 20) }
 }

@@ -28,7 +28,7 @@ internal import martlet
         )
     }
 
-    @Test func `one account is shown with all there is`() throws {
+    @Test func `one account is shown with all its details`() throws {
         #expect(
             self.text.details(try Self.accounts()[0]) == [
                 "account       alice",
@@ -47,7 +47,7 @@ internal import martlet
     }
 
     @Test(arguments: [("tokens_killed", "were killed and stay dead"), ("tokens_removed", "were removed")])
-    func `what took an account's tokens is said with what helps`(lastError: String, what: String) throws {
+    func `the reason for missing tokens is shown with a remedy`(lastError: String, what: String) throws {
         let answer = """
             {"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty",\
             "last_error":"\(lastError)"}
@@ -66,12 +66,12 @@ internal import martlet
         ("empty", #""tokens_removed""#, "sign in again, and import new ones with martlet accounts import old-robot"),
         ("empty", "null", "import new tokens with martlet accounts import old-robot"),
     ])
-    func `an account that is not configured is to be configured before an import`(
+    func `the remedy for an unconfigured account is to configure it before an import`(
         state: String,
         lastError: String,
         help: String
     ) throws {
-        // Given an account, and the same with nothing but its record in the store
+        // Given an account, once configured and once with only its record in the store
         func remedy(configured: Bool) throws -> String {
             let answer = """
                 {"configured":\(configured),"generation":0,"name":"old-robot","provider":"gone","scopes":[],\
@@ -81,10 +81,10 @@ internal import martlet
             return try #require(account.remedy())
         }
 
-        // When it is said what helps
+        // When its remedy is shown
         let remedies = (known: try remedy(configured: true), unknown: try remedy(configured: false))
 
-        // Then an import, which nobody takes for the second, comes after what makes it possible
+        // Then the remedy for the unconfigured one is to configure it first, because its import would be refused
         let first = "add accounts.old-robot to the configuration first, then "
         #expect(remedies.unknown.contains(first + help), "\(remedies.unknown)")
         #expect(!remedies.known.contains("configuration"), "\(remedies.known)")
@@ -104,7 +104,7 @@ internal import martlet
         return try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
     }
 
-    @Test func `a valid account in trouble is not shown as one that is well`() throws {
+    @Test func `a valid account in trouble is not shown as healthy`() throws {
         let account = try Self.troubled(
             "token_refused",
             "config.invalid_client",
@@ -155,7 +155,7 @@ internal import martlet
         ),
         ("of_tomorrow", "why", "valid", "valid, of tomorrow", "see the gateway's log"),
     ])
-    func `what is wrong beside a state is shown with what helps`(
+    func `trouble besides the state is shown with a remedy`(
         kind: String,
         reason: String,
         state: String,
@@ -174,7 +174,7 @@ internal import martlet
         ("reauthorization_required", "invalid_grant", false, false), ("empty", "tokens_removed", true, false),
         ("killed", "invalid_grant", true, false), ("expired", "x", true, false),
     ])
-    func `an account whose state only somebody ends is among those in trouble, where it is configured`(
+    func `a configured account that needs an operator counts as in trouble`(
         state: String,
         lastError: String,
         isConfigured: Bool,
@@ -189,7 +189,7 @@ internal import martlet
         #expect((self.text.table([account]).last == hint) == isInTrouble)
     }
 
-    @Test func `an account that is not valid after a refresh is a no that says what would help`() throws {
+    @Test func `an account that is not valid after a refresh fails the command with a remedy`() throws {
         let accounts = try Self.accounts()
         #expect(accounts[0].failureAfterRefresh(self.times) == nil)
         let failure = try #require(accounts[1].failureAfterRefresh(self.times))
@@ -202,7 +202,7 @@ internal import martlet
     }
 
     @Test(arguments: ["null", #""killed""#, #""invalid_grant""#])
-    func `a killed account is not refreshed, and what lifts its kill is named`(lastError: String) throws {
+    func `a killed account is not refreshed, and the revive command is named`(lastError: String) throws {
         let answer = """
             {"configured":true,"generation":1,"name":"alice","provider":"acme","scopes":[],"state":"killed",\
             "last_error":\(lastError)}
@@ -224,24 +224,24 @@ internal import martlet
             "martlet revive --account alice --reason TEXT and martlet revive --all --reason TEXT lift that; "
         ),
     ])
-    func `where it is known what was killed, exactly that is to be revived`(killed: String, lift: String) throws {
-        // Given a killed account, and all that is killed
+    func `if the kills are known, exactly their revive commands are named`(killed: String, lift: String) throws {
+        // Given a killed account, and the list of killed scopes
         let answer =
             #"{"configured":true,"generation":1,"name":"alice","provider":"acme","scopes":[],"state":"killed"}"#
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
         let kills = try AdminReply(httpStatus: 200, body: Array("[\(killed)]".utf8)).read([ScopeReply].self)
             .filter { $0.holds(account) }
 
-        // When it is shown, or was to be refreshed
+        // When it is shown, or its refresh fails
         let details = self.text.details(account, kills: kills)
         let failure = try #require(account.failureAfterRefresh(self.times, kills: kills))
 
-        // Then what lifts the kills that hold it is named, and nothing else
+        // Then only the revive commands of the kills that hold it are named
         #expect(details.contains { $0.hasPrefix("what helps    martlet kills shows why it is killed; \(lift)") })
         #expect(failure.message.contains("is not valid: killed; martlet kills shows why it is killed; \(lift)"))
     }
 
-    @Test func `a token that has ended is not valid while its refresh is put off`() throws {
+    @Test func `an expired token is not called valid while its refresh is delayed`() throws {
         let answer = """
             {"configured":true,"expires_at":"2025-11-20T23:54:00.000Z","generation":1,"last_error":"throttled",\
             "name":"alice","provider":"acme","scopes":[],"state":"backing_off"}
@@ -252,11 +252,11 @@ internal import martlet
 
     @Test(arguments: [
         (true, "invalid_grant", "reauthorization_required, token valid"),
-        // Nobody is served by what is another client's, or by an account that there is no more.
+        // No caller gets a token of another client, or of an account that is no longer configured.
         (true, "bound_elsewhere", "reauthorization_required"),
         (false, "invalid_grant", "reauthorization_required"),
     ])
-    func `whether callers are served until somebody signs in is told`(
+    func `the state says whether callers are served until somebody signs in`(
         isConfigured: Bool,
         lastError: String,
         state: String
@@ -283,7 +283,7 @@ internal import martlet
         ("not_provider", "something else answers at the token endpoint of providers.acme"),
         ("ambiguous.timed_out", "see the gateway's log"),
     ])
-    func `a refresh that failed is a no also while the old token is valid`(reason: String, help: String) throws {
+    func `a failed refresh fails the command even while the old token is valid`(reason: String, help: String) throws {
         let answer = """
             {"configured":true,"generation":1,"name":"alice","provider":"acme","scopes":[],"state":"valid",\
             "last_error":"\(reason)"}
@@ -307,13 +307,13 @@ internal import martlet
             "import new tokens with martlet accounts import alice"
         ),
     ])
-    func `a token that is still valid is not denied, whatever else the state says`(
+    func `a token that is still valid is mentioned, whatever the state is`(
         state: String,
         lastError: String,
         what: String,
         help: String
     ) throws {
-        // Given an account whose token has 54 minutes to go, and one whose token has ended
+        // Given an account whose token is valid for 54 minutes, and one whose token has expired
         let valid = try Self.troubled("refresh_failing", "provider_failing", state: state, lastError: lastError)
         let answer = """
             {"configured":true,"expires_at":"2025-11-20T23:54:00.000Z","generation":1,"last_error":\(lastError),\
@@ -321,11 +321,11 @@ internal import martlet
             """
         let ended = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
 
-        // When a refresh has brought nothing
+        // When a refresh returns no token
         let failure = try #require(valid.failureAfterRefresh(self.times))
         let last = try #require(ended.failureAfterRefresh(self.times))
 
-        // Then both are a no, and only the second is without a token
+        // Then both fail, and only the second has no valid token
         #expect(failure.status == .no && last.status == .no)
         let token = "and its old token is still valid (it ends in 54 min); "
         #expect(failure.message.hasPrefix("account alice \(what), \(token)"), "\(failure.message)")
@@ -334,17 +334,17 @@ internal import martlet
     }
 
     @Test func `a token that an upstream refuses is not called valid`() throws {
-        // Given an account whose token has 54 minutes to go, and was answered 401
+        // Given an account whose token is valid for 54 minutes, but got status 401
         let account = try Self.troubled(
             "token_refused",
             "config.invalid_client",
             lastError: #""config.invalid_client""#
         )
 
-        // When a refresh has brought nothing
+        // When a refresh returns no token
         let failure = try #require(account.failureAfterRefresh(self.times))
 
-        // Then nobody goes on in the belief that the old one serves
+        // Then the message does not suggest that the old token works
         #expect(failure.status == .no)
         let token = "its old token has not ended, but an upstream refuses it (it ends in 54 min)"
         #expect(
@@ -360,7 +360,7 @@ internal import martlet
     }
 
     @Test(arguments: [("empty", "imported tokens for alice"), ("valid", "replaced the tokens of alice")])
-    func `an import says whether tokens were there before`(state: String, begin: String) throws {
+    func `an import says whether it replaced tokens`(state: String, begin: String) throws {
         let answer =
             #"{"configured":true,"generation":1,"name":"alice","provider":"acme","scopes":[],"state":"\#(state)"}"#
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)

@@ -48,7 +48,7 @@ internal import martlet
         )
     }
 
-    @Test func `without anything said the defaults of a gateway count`() throws {
+    @Test func `without options the defaults of a gateway apply`() throws {
         let access = try Self.access(files: ["/home/u/.local/state/martlet/admin.token": "one\ntwo\n"])
         #expect(access.address == "http://127.0.0.1:8081")
         #expect(try access.authorization() == "Bearer one")
@@ -64,7 +64,7 @@ internal import martlet
         ("given.yaml", ["HOME": "/h"]), (nil, ["MARTLET_CONFIG": "given.yaml"]),
         ("given.yaml", ["MARTLET_CONFIG": "other.yaml"]),
     ])
-    func `the configuration says where the gateway is`(path: String?, environment: [String: String]) throws {
+    func `the configuration names the gateway's address`(path: String?, environment: [String: String]) throws {
         let access = try Self.access(
             configuration: path,
             environment: environment,
@@ -79,7 +79,7 @@ internal import martlet
         #expect(access.tokenOrigin == "/var/t")
     }
 
-    @Test func `the configuration that a gateway here would read counts where none is named`() throws {
+    @Test func `without --config the configuration in this directory applies`() throws {
         let access = try Self.access(
             files: ["/var/t": "one"],
             configured: ["martlet.yaml": .init(address: "127.0.0.1:9081", tokenFile: "/var/t")]
@@ -88,7 +88,7 @@ internal import martlet
         #expect(try access.authorization() == "Bearer one")
     }
 
-    @Test func `what is said on the command line counts most, and then no configuration is needed`() throws {
+    @Test func `options take precedence, and then no configuration is needed`() throws {
         let access = try Self.access(
             address: "https://gateway.example:8443/",
             tokenFile: "t",
@@ -108,7 +108,7 @@ internal import martlet
         #expect(variable.tokenOrigin == "MARTLET_ADMIN_TOKEN")
     }
 
-    @Test func `the token that opens the gateway is known again, and no other is taken for it`() throws {
+    @Test func `only the token that is sent is recognized as the gateway's`() throws {
         let access = try Self.access(address: "http://h", tokenFile: "t", files: ["t": "one\ntwo\n"])
         #expect(access.isOpened(by: Secret("one")))
         #expect(!access.isOpened(by: Secret("two")))
@@ -127,7 +127,7 @@ internal import martlet
         #expect(try variable.authorization() == "Bearer \(token)")
     }
 
-    @Test func `where no token is needed none is looked for`() throws {
+    @Test func `a command that needs no token does not look for one`() throws {
         let access = try Self.access(address: "http://127.0.0.1:9081", needsToken: false, environment: [:])
         #expect(access.tokenOrigin == nil)
         let failure = #expect(throws: CommandFailure.self) { try access.authorization() }
@@ -140,7 +140,7 @@ internal import martlet
         ("http://10.0.0.1:8081", true), ("http://[2001:db8::1]", true), ("http://127.evil.example", true),
         ("http://127.0.0.1.evil.example:8081", true), ("http://localhost.evil.example", true),
     ])
-    func `a token that leaves the machine in the clear is noticed`(address: String, isShown: Bool) throws {
+    func `a token that leaves the machine in the clear is detected`(address: String, isShown: Bool) throws {
         let access = try Self.access(address: address, tokenFile: "t", files: ["t": "one"])
         #expect(access.showsTokenOnTheWay == isShown)
     }
@@ -149,7 +149,7 @@ internal import martlet
         "", "127.0.0.1:8081", "ftp://127.0.0.1", "http://", "http://h/v1", "http://h/?q", "http://u:p@h", "http://h#f",
         "http://h:0", "http://h:65536", "http://h:99999999999999999999", "http://h:", "http://[::1]:99999",
     ])
-    func `an address that is none is refused`(address: String) {
+    func `an invalid address is refused`(address: String) {
         let failure = #expect(throws: CommandFailure.self) {
             try Self.access(address: address, tokenFile: "t", files: ["t": "one"])
         }
@@ -157,7 +157,7 @@ internal import martlet
     }
 
     @Test(arguments: ["", "\n", "two canaries", "caf\u{e9}-canary"])
-    func `a token file without a token opens nothing`(text: String) {
+    func `a token file without a token is refused`(text: String) {
         let failure = #expect(throws: CommandFailure.self) {
             try Self.access(address: "http://h", tokenFile: "t", files: ["t": text])
         }
@@ -165,7 +165,7 @@ internal import martlet
         #expect(failure?.message.contains("canar") == false)
     }
 
-    @Test func `a configuration with faults and a missing token file are told apart`() {
+    @Test func `a faulty configuration and a missing token file have different exit codes`() {
         let configuration = #expect(throws: CommandFailure.self) { try Self.access(configuration: "none.yaml") }
         #expect(configuration?.status == .badConfiguration)
         let token = #expect(throws: CommandFailure.self) { try Self.access() }
@@ -183,9 +183,9 @@ internal import martlet
         #expect(nowhere?.status == .notAllowed)
     }
 
-    // MARK: - A file that nobody has named
+    // MARK: - A discovered configuration
 
-    @Test func `a configuration found by chance leads to this machine only`() throws {
+    @Test func `a discovered configuration leads to this machine only`() throws {
         let elsewhere = AdminSurroundings.Configured(address: "10.0.0.1:8081", isLoopback: false, tokenFile: "/var/t")
         // Given a directory whose martlet.yaml names another machine
         let failure = #expect(throws: CommandFailure.self) {
@@ -195,7 +195,7 @@ internal import martlet
         #expect(failure?.status == .badConfiguration)
         #expect(failure?.message.contains("10.0.0.1:8081, on another machine, and nobody has named that file") == true)
         #expect(failure?.message.contains("canary") == false)
-        // And who names the file means it
+        // A configuration that is named explicitly is followed
         for environment in [["HOME": "/home/u"], ["MARTLET_CONFIG": "martlet.yaml"]] {
             let named = try Self.access(
                 configuration: environment["MARTLET_CONFIG"] == nil ? "martlet.yaml" : nil,
@@ -207,7 +207,7 @@ internal import martlet
         }
     }
 
-    @Test func `a configuration found by chance does not lead to a socket in a directory of others`() throws {
+    @Test func `a discovered configuration does not lead to a socket in another user's directory`() throws {
         let foreign = AdminSurroundings.Configured(
             address: "127.0.0.1:8081",
             tokenFile: "/var/t",
@@ -231,7 +231,7 @@ internal import martlet
     )
     private static let socket = AdminSurroundings.Socket(path: "/s/admin.sock.abcdef", owners: [7])
 
-    @Test func `the socket goes before the port, and needs no token`() throws {
+    @Test func `the socket takes precedence over the port, and needs no token`() throws {
         let access = try Self.access(
             configuration: "f",
             files: ["/s/t": "canary"],
@@ -242,11 +242,11 @@ internal import martlet
         #expect(access.socket == Self.socket)
         #expect(try access.authorization() == nil)
         #expect(access.tokenOrigin == nil)
-        // What opens the gateway is known all the same, so that it is not imported as an account's.
+        // The gateway's token is still recognized, so that it is not imported as an account's token.
         #expect(access.isOpened(by: Secret("canary")))
     }
 
-    @Test func `a token that somebody names is sent to the socket too`() throws {
+    @Test func `a token that is named explicitly is also sent to the socket`() throws {
         let file = try Self.access(
             tokenFile: "t",
             configuration: "f",
@@ -265,7 +265,7 @@ internal import martlet
         #expect(try variable.authorization() == "Bearer two")
     }
 
-    @Test func `an address on the command line goes before the socket`() throws {
+    @Test func `an address on the command line takes precedence over the socket`() throws {
         let access = try Self.access(
             address: "http://127.0.0.1:1",
             configuration: "f",
@@ -278,15 +278,14 @@ internal import martlet
         #expect(try access.authorization() == "Bearer one")
     }
 
-    @Test func `without a socket the port counts, with TLS where the configuration says so`() throws {
+    @Test func `without a socket the port is used, with TLS if configured`() throws {
         let access = try Self.access(configuration: "f", files: ["/s/t": "one"], configured: ["f": Self.here])
         #expect(access.address == "https://127.0.0.1:8081")
         #expect(try access.authorization() == "Bearer one")
     }
 
-    @Test func `health is asked of the port, since the socket may be another process's, and else of the socket`() throws
-    {
-        // Given a gateway with both
+    @Test func `health uses the port because the socket may be another process's, or else the socket`() throws {
+        // Given a gateway with both a port and a socket
         let sockets = ["/s/admin.sock": Self.socket]
         func access(_ configured: AdminSurroundings.Configured) throws -> AdminAccess {
             try Self.access(
@@ -300,10 +299,10 @@ internal import martlet
         typealias Configured = AdminSurroundings.Configured
         let (token, socket) = ("/s/t", "/s/admin.sock")
 
-        // Then it is the port that says how this one is
+        // Then the port is used
         let plain = try access(Configured(address: "127.0.0.1:8081", tokenFile: token, socket: socket))
         #expect(plain.socket == nil && plain.address == "http://127.0.0.1:8081")
-        // But where the port is not known, or has to prove who it is
+        // But the socket is used if the port is unknown or has TLS
         for configured in [
             Configured(address: "127.0.0.1:0", tokenFile: token, socket: socket),
             Configured(address: "127.0.0.1:8081", isEncrypted: true, tokenFile: token, socket: socket),
@@ -312,7 +311,7 @@ internal import martlet
         }
     }
 
-    @Test func `without a configuration the default state directory has the socket`() throws {
+    @Test func `without a configuration the socket is in the default state directory`() throws {
         let access = try Self.access(sockets: ["/home/u/.local/state/martlet/admin.sock": Self.socket])
         #expect(access.socket == Self.socket)
         let nowhere = try Self.access(address: nil, needsToken: false, environment: [:])

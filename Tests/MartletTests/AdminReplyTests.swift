@@ -8,7 +8,7 @@ internal import martlet
             (429, .notAllowed), (500, .no), (503, .no),
         ] as [(Int, ProgramExit)]
     )
-    func `the status code decides the exit code`(httpStatus: Int, status: ProgramExit) {
+    func `the status code determines the exit code`(httpStatus: Int, status: ProgramExit) {
         #expect(ProgramExit(httpStatus: httpStatus) == status)
         let problem = #"{"type":"urn:martlet:error:x","title":"t","status":1,"detail":"because"}"#
         let failure = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8)).failure(of: "do it")
@@ -16,7 +16,7 @@ internal import martlet
     }
 
     @Test(arguments: [(401, true), (429, true), (404, false), (409, false), (503, false)])
-    func `a token that opens nothing is told by where it is from`(httpStatus: Int, isNamed: Bool) {
+    func `an error about a refused token names its source`(httpStatus: Int, isNamed: Bool) {
         let problem = #"{"type":"urn:martlet:error:x","title":"t","status":1,"detail":"because"}"#
         let reply = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8))
         let file = reply.failure(of: "do it", tokenFrom: "/var/admin.token")
@@ -29,18 +29,18 @@ internal import martlet
         #expect(variable?.message.contains(ofVariable) == isNamed)
     }
 
-    @Test func `exit codes are those of the contract`() {
+    @Test func `exit codes are the documented ones`() {
         #expect(ProgramExit.allCases.map(\.rawValue) == [0, 1, 64, 69, 77, 78])
     }
 
     @Test(arguments: ["", "<html>", "{}", #"{"type":"about:blank","detail":"x"}"#])
-    func `somebody else's refusal is not taken for the gateway's`(body: String) {
+    func `an error response of another server is not taken for the gateway's`(body: String) {
         let failure = AdminReply(httpStatus: 401, body: Array(body.utf8)).failure(of: "do it")
         #expect(failure?.status == .unavailable)
     }
 
     @Test(arguments: [(404, "no_route"), (401, "caller_unknown"), (403, "caller_forbidden"), (502, "upstream_timeout")])
-    func `an answer for callers is not taken for an operator's`(httpStatus: Int, code: String) {
+    func `a response for callers is not taken for one of the admin API`(httpStatus: Int, code: String) {
         let problem = #"{"type":"urn:martlet:error:\#(code)","title":"t","status":1,"detail":"because"}"#
         let failure = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8)).failure(of: "do it")
         #expect(failure?.status == .unavailable)
@@ -48,7 +48,7 @@ internal import martlet
     }
 
     @Test(arguments: ["", "<html>", "{}", "[]"])
-    func `an answer that is none of the gateway's is somebody else's`(body: String) {
+    func `an unreadable response is attributed to another server`(body: String) {
         let failure = #expect(throws: CommandFailure.self) {
             try AdminReply(httpStatus: 200, body: Array(body.utf8)).read(AccountsReply.self)
         }
@@ -62,25 +62,25 @@ internal import martlet
             ("EOF during handshake", nil), ("connection reset by peer", nil), ("", nil),
         ] as [(String, HandshakeFault?)]
     )
-    func `what keeps TLS from coming about is told where the error says it`(error: String, fault: HandshakeFault?) {
+    func `the fault of a TLS handshake is taken from the error text`(error: String, fault: HandshakeFault?) {
         #expect(HandshakeFault(error) == fault)
     }
 
-    @Test func `the answer is printed as it came`() {
+    @Test func `the response is printed unchanged`() {
         #expect(AdminReply(httpStatus: 200, body: Array("{\"a\": 1}\n".utf8)).text == "{\"a\": 1}")
     }
 
-    @Test func `names are put into paths percent-encoded`() {
+    @Test func `names in paths are percent-encoded`() {
         #expect(AdminRequest.account("a.b-c_d~1").path == "/v1/accounts/a.b-c_d~1")
         #expect(AdminRequest.refresh("a/b ?\u{e9}").path == "/v1/accounts/a%2Fb%20%3F%C3%A9/refresh")
     }
 
     @Test(arguments: [0, 15, 300])
-    func `the answer to a kill is waited for as long as the order says, and a little longer`(wait: Int) {
+    func `the response to a kill is awaited for its wait time plus 30 seconds`(wait: Int) {
         #expect(AdminRequest.kill([], wait: .seconds(wait)).patience == .seconds(wait + 30))
     }
 
-    @Test func `a change whose answer does not come may have been done, and where to look is said`() {
+    @Test func `a change without a response may have been done, and the error says where to look`() {
         let kill = AdminRequest.kill([], wait: .seconds(15))
         #expect(kill.doubt?.contains("martlet kills shows") == true)
         #expect(kill.within(.seconds(1)).doubt?.contains("martlet kills shows") == true)

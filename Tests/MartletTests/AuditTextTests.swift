@@ -23,7 +23,7 @@ internal import martlet
         return AuditRecord(entry, number: number, behind: previous)
     }
 
-    @Test func `a record is a line, and one that does not open is said`() {
+    @Test func `a record is one line, and an unreadable record is marked`() {
         let first = Self.record(1)
         let items: [AuditItem] = [
             .record(first), .record(Self.record(2, behind: first.hash, outcome: AuditOutcome(of: 1, "done"))),
@@ -41,7 +41,7 @@ internal import martlet
         )
     }
 
-    @Test func `an administrator with a name stands there by it`() {
+    @Test func `a named administrator is shown by name`() {
         let entry = AuditEntry(
             .reload,
             by: .admin("kim", at: "127.0.0.1:5"),
@@ -55,7 +55,7 @@ internal import martlet
         #expect(lines.last?.contains("  kim 127.0.0.1:5 at a  ") == true)
     }
 
-    @Test func `what the admin API shows is read as it was`() throws {
+    @Test func `records from the admin API are decoded unchanged`() throws {
         let first = Self.record(1)
         let members = String(decoding: first.canonical, as: UTF8.self).dropFirst()
         let text = #"{"audit":[{"hash":"\#(first.hash)",\#(members),{"number":2,"unreadable":true}],"next":2,"last":9}"#
@@ -65,7 +65,7 @@ internal import martlet
         #expect(reply.last == 9)
     }
 
-    @Test func `a record that is kept elsewhere must be there, and be the same`() throws {
+    @Test func `an expected record must exist and have the same hash`() throws {
         let (first, hash) = (Self.record(1), Self.record(1).hash)
         var chain = AuditChain()
         chain.take(.record(first))
@@ -87,7 +87,7 @@ internal import martlet
         #expect(verdict.fault?.contains("the end of the log is missing") == true)
     }
 
-    @Test func `an end that is missing is told by who remembers a later one`() throws {
+    @Test func `a missing end is detected if a later record is known`() throws {
         let first = Self.record(1)
         var chain = AuditChain()
         chain.take(.record(first))
@@ -97,13 +97,13 @@ internal import martlet
         #expect(cut.fault?.hasPrefix("record 2 is missing") == true)
         #expect(AuditVerdict(AuditChain(), reaching: 1).broken == 1)
 
-        // What is wrong before that comes first.
+        // An earlier fault takes precedence.
         chain.take(.unreadable(2))
         #expect(AuditVerdict(chain, reaching: 3).fault == "record 2 does not open")
     }
 
     @Test(arguments: ["", "1", "1:", ":ab", "0:\(String(repeating: "0", count: 64))", "1:xyz", "-1:00"])
-    func `what is no number and hash is refused`(text: String) {
+    func `text other than a number and a hash is refused`(text: String) {
         #expect(ExpectedRecord(text) == nil)
     }
 }

@@ -25,12 +25,12 @@ import martlet
         ConfigurationChanges(from: try self.settings(), to: try self.settings(change)).parts
     }
 
-    @Test func `the same file once more changes nothing`() throws {
+    @Test func `the same file again changes nothing`() throws {
         #expect(try self.parts { $0 } == [])
         #expect(try self.parts { "# a comment\n" + $0 } == [])
     }
 
-    @Test func `each part is named with what became of it`() throws {
+    @Test func `each part is named with its kind of change`() throws {
         let parts = try self.parts { text in
             text.replacing(
                 "  alice: { provider: acme }",
@@ -48,7 +48,7 @@ import martlet
         )
     }
 
-    @Test func `a provider whose files hold something else has changed`() throws {
+    @Test func `a provider whose secret files have changed has changed`() throws {
         let settings = try self.settings()
         let changes = ConfigurationChanges(from: settings, to: settings, providers: [ProviderID("acme")])
         #expect(changes.parts == ["provider acme changed"])

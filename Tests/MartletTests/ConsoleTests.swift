@@ -5,19 +5,19 @@ internal import Testing
 internal import martlet
 
 @Suite struct ConsoleTests {
-    /// Much more than a pipe holds.
+    /// A text much longer than the buffer of a pipe.
     private static let text = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0) }
 
     private let directory: TemporaryDirectory
 
     init() throws { self.directory = try TemporaryDirectory() }
 
-    /// The ends of a pipe whose writer is told when there is no room, instead of waiting. It has a name, since Glibc's
-    /// module has no `pipe2`: no child that another test starts may keep an end open.
+    /// Opens both ends of a pipe in non-blocking mode, and makes the reader blocking. The pipe has a name because
+    /// Glibc's module has no `pipe2`. With `O_CLOEXEC`, no child process of another test keeps an end open.
     private func impatientPipe() throws -> (reader: CInt, writer: CInt) {
         try self.directory.makePipe("pipe")
         let path = self.directory.path(of: "pipe")
-        // Without O_NONBLOCK it would wait here for a writer.
+        // Without O_NONBLOCK, the open would block until there is a writer.
         let reader = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         try #require(reader >= 0)
         let writer = unsafe open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
@@ -27,7 +27,7 @@ internal import martlet
         return (reader, writer)
     }
 
-    /// Reads so many bytes, or what comes until the end. It waits, and so wants a thread of its own.
+    /// Reads `count` bytes, or fewer if the pipe ends. It blocks, so it needs its own thread.
     private static func take(_ count: Int, from descriptor: CInt) -> [UInt8] {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 << 10)
@@ -41,14 +41,14 @@ internal import martlet
         return bytes
     }
 
-    @Test func `an output that has no room just now is waited for, and gets all`() async throws {
-        // Given an output that doesn't wait by itself
+    @Test func `a write waits for a non-blocking output that is full, and loses nothing`() async throws {
+        // Given a non-blocking output
         let (reader, writer) = try self.impatientPipe()
 
-        // When more is written than it holds, while somebody reads
+        // When more is written than it holds, while another thread reads
         let read: [UInt8] = await withCheckedContinuation { continuation in
             Thread.detachNewThread {
-                // What fails is missing at the other end.
+                // Bytes of a failed write are missing at the reader.
                 _ = try? Console.write(Self.text, to: writer)
                 close(writer)
             }
@@ -57,13 +57,13 @@ internal import martlet
 
         // Then nothing is lost
         let isWhole = read == Self.text
-        // Where it isn't, the reader stays open: a writer that still goes on would end the process (SIGPIPE).
+        // If bytes are missing, the reader stays open, because a writer that continues would end the process (SIGPIPE).
         try #require(isWhole)
         close(reader)
     }
 
     @Test(arguments: [true, false])
-    func `what goes with the results is not waited for: a reader that doesn't read holds up no command`(
+    func `messages never wait, so that a stuck reader blocks no command`(
         waitsByItself: Bool
     ) async throws {
         // Given a full output
@@ -72,7 +72,7 @@ internal import martlet
         let flags = fcntl(output, F_GETFL) & ~O_NONBLOCK
         try #require(fcntl(output, F_SETFL, waitsByItself ? flags : flags | O_NONBLOCK) == 0)
 
-        // When something is said there, then that returns
+        // When a message is written to it, then the call returns
         let returns = Tally()
         Thread.detachNewThread {
             Console.tell("left out\n", on: output)
@@ -80,21 +80,21 @@ internal import martlet
         }
         try await eventually("what is said to return") { returns.count == 1 }
 
-        // And it is left out, but not what comes when there is room
+        // And the message is dropped, but the next one is written when there is space
         #expect(!pipe.read().contains("left out"))
         Console.tell("there is room\n", on: output)
         #expect(pipe.read() == "there is room\n")
         close(output)
     }
 
-    @Test func `an output that is none is a failure, and not waited for`() throws {
-        // Given the end of a pipe that is read from
+    @Test func `a write to an invalid output fails at once`() throws {
+        // Given the read end of a pipe
         let (reader, writer) = try self.impatientPipe()
 
-        // When something is written there
+        // When something is written to it
         let error = #expect(throws: Console.WriteFailure.self) { try Console.write(Self.text, to: reader) }
 
-        // Then that is lost at once
+        // Then the write fails at once
         #expect(error?.number == EBADF)
         close(reader)
         close(writer)

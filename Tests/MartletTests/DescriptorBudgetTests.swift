@@ -8,23 +8,23 @@ internal import martlet
     }
 
     @Test(arguments: [nil, 1 << 20, 1 << 30])
-    func `where there are enough, callers get what is configured`(limit: Int?) {
+    func `with enough descriptors callers get the configured number of connections`(limit: Int?) {
         let budget = self.budget(limit: limit)
         #expect(budget.connections == 10_000)
         #expect(budget.operators == 512)
     }
 
     @Test(arguments: [256, 1_024, 4_096, 20_000])
-    func `two for each caller leave enough for the house and for operators`(limit: Int) {
+    func `two descriptors for each caller leave enough for the gateway and for operators`(limit: Int) {
         let budget = self.budget(wanted: 1_000_000, limit: limit)
         #expect(budget.connections > limit / 5)
-        // What is used, two loops with a listener each, the operators' loops, and a reserve.
+        // The sum is: the descriptors in use, two loops with a listener each, the loops for operators, and a reserve.
         #expect(2 * budget.connections + 30 + 2 * 4 + 8 + 64 <= limit)
         #expect(budget.operators >= 16)
         #expect(2 * budget.connections + 30 + 2 * 4 + 8 + 3 * budget.operators <= limit)
     }
 
-    @Test func `where there is nothing to share, one caller at a time gets in`() {
+    @Test func `without descriptors to share one caller connection remains`() {
         #expect(self.budget(limit: 64).connections == 1)
     }
 
@@ -32,7 +32,7 @@ internal import martlet
         (true, 4_096, "warning fewer connections"), (false, 4_096, "info fewer connections"),
         (false, 256, "warning fewer connections"),
     ])
-    func `where there are too few, who named a number is warned, and the default gives way, but not down to few`(
+    func `too few descriptors are a warning for a configured limit, and for the default only if very few remain`(
         isNamed: Bool,
         limit: Int,
         begin: String
@@ -47,7 +47,7 @@ internal import martlet
         for remedy in ["ulimit -n", "--ulimit nofile", "LimitNOFILE"] { #expect(line.contains(remedy)) }
     }
 
-    @Test func `where there are enough, nothing is said`() {
+    @Test func `with enough descriptors nothing is logged`() {
         let log = HeardLog()
         self.budget(limit: 1 << 20).report(wanted: 10_000, isNamed: true, to: log.logger)
         #expect(log.lines.isEmpty)

@@ -23,7 +23,7 @@ internal import martlet
         try Self.kill([("a", "acknowledged", nil), ("b", "pending", "2026-01-01T00:00:08.000Z"), ("c", "gone", nil)])
     }
 
-    @Test func `who is missing is said with the end of their lease, again when five seconds have passed`() throws {
+    @Test func `missing replicas are named with the end of their lease, again every five seconds`() throws {
         var progress = KillProgress(isTerminal: false)
         let kill = try Self.waitingForB()
         let texts = (0...7).map { second in
@@ -34,7 +34,7 @@ internal import martlet
         #expect(progress.end == nil)
     }
 
-    @Test func `somebody else who is missing is said at once`() throws {
+    @Test func `a change of the missing replicas is reported at once`() throws {
         var progress = KillProgress(isTerminal: false)
         let first = try Self.kill([("a", "pending", nil), ("b", "pending", nil)])
         #expect(progress.text(first, times: self.times, now: self.start) != nil)
@@ -42,7 +42,7 @@ internal import martlet
         #expect(second?.contains("waiting for b (") == true)
     }
 
-    @Test func `on a terminal the line is written over, and taken away at the end`() throws {
+    @Test func `on a terminal the line is overwritten, and removed at the end`() throws {
         var progress = KillProgress(isTerminal: true)
         #expect(progress.end == nil)
         for _ in 0..<2 {
@@ -52,7 +52,7 @@ internal import martlet
         #expect(progress.end == "\r\u{1B}[K")
     }
 
-    @Test func `nothing is said of a kill that waits for nobody, or that is not known yet`() throws {
+    @Test func `nothing is printed for a kill without missing replicas, or for an unknown one`() throws {
         var progress = KillProgress(isTerminal: false)
         #expect(progress.text(nil, times: self.times, now: self.start) == nil)
         let done = try Self.kill([("a", "acknowledged", nil)])

@@ -5,7 +5,7 @@ internal import martlet
 @Suite struct KillTextTests {
     private let text = KillText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_767_225_660)))
 
-    /// Ordered a minute ago.
+    /// A kill that started a minute ago.
     private static func kill(
         _ more: String,
         id: String = "k",
@@ -17,7 +17,7 @@ internal import martlet
         nextTryAt: String? = nil,
         draining: Int = 0
     ) -> String {
-        // A gateway of before says nothing of it.
+        // Older gateways do not send these two members.
         let ofThose =
             (givenUp.map { #","given_up":\#($0)"# } ?? "") + (nextTryAt.map { #","next_try_at":"\#($0)""# } ?? "")
         return """
@@ -38,7 +38,7 @@ internal import martlet
         self.text.lines(try Self.reply(text).read(KillsReply.self))
     }
 
-    @Test func `when it was ordered, completed and revived is told both ways`() throws {
+    @Test func `the times of the kill, its completion and its revive are shown relative and absolute`() throws {
         let lines = try self.lines(
             #","epoch":3,"store":"reachable","completed_at":"2026-01-01T00:00:01.000Z","revived_at":"2026-01-01T00:00:30.000Z""#,
             state: "complete"
@@ -55,7 +55,7 @@ internal import martlet
             (2, "2 requests were let end, whose heads had left"),
         ] as [(Int, String?)]
     )
-    func `how many requests were let end is told in the past`(draining: Int, what: String?) throws {
+    func `the number of drained requests is shown in the past tense`(draining: Int, what: String?) throws {
         let kill = Self.kill(#","epoch":3,"store":"reachable""#, state: "complete", draining: draining)
         let lines = self.text.lines(try Self.reply(kill).read(KillReply.self))
         #expect(lines.first { $0.hasPrefix("drained") } == what.map { "drained    \($0)" })
@@ -81,13 +81,13 @@ internal import martlet
             ),
         ] as [(Int, Int, Int, String?)]
     )
-    func `what comes next for tokens that were not revoked is one line`(
+    func `one line says what happens to tokens that were not revoked`(
         refused: Int,
         unsupported: Int,
         unreachable: Int,
         next: String?
     ) throws {
-        // Given a kill that is complete, and one whose report can't be read
+        // Given a complete kill, once with a readable report and once without
         func lines(_ store: String) throws -> [String] {
             let kill = Self.kill(
                 #","epoch":3,"store":"\#(store)""#,
@@ -99,7 +99,7 @@ internal import martlet
             return self.text.lines(try Self.reply(kill).read(KillReply.self))
         }
 
-        // Then it is told of the first alone: nobody knows it of the other
+        // Then only the first one has this line, because the other's results are unknown
         #expect(try lines("reachable").filter { $0.hasPrefix("next") } == (next.map { ["next       \($0)"] } ?? []))
         #expect(try !lines("unreachable").contains { $0.hasPrefix("next") })
     }
@@ -123,25 +123,25 @@ internal import martlet
             ),
         ] as [(Int, String, String)]
     )
-    func `tokens that were given up are told apart from those that are still asked about`(
+    func `abandoned tokens are distinguished from those that are still tried`(
         givenUp: Int,
         tokens: String,
         next: String
     ) throws {
-        // Given a kill of two tokens whose provider could not be reached
+        // Given a kill of two tokens whose provider was unreachable
         let more = #","epoch":3,"store":"reachable""#
         let kill = Self.kill(more, state: "complete", unreachable: 2, givenUp: givenUp)
 
-        // When it is read
+        // When its report is printed
         let lines = self.text.lines(try Self.reply(kill).read(KillReply.self))
 
-        // Then nobody is promised a revocation that does not come
+        // Then it does not promise a revocation that will not happen
         #expect(lines.filter { $0.hasPrefix("tokens") } == ["tokens     \(tokens)"])
         #expect(lines.filter { $0.hasPrefix("next") } == ["next       \(next)"])
     }
 
-    @Test func `when a provider is asked again is told, where the report can be read`() throws {
-        // Given a kill of a token whose provider could not be reached
+    @Test func `the time of the next try is shown if the report is readable`() throws {
+        // Given a kill of a token whose provider was unreachable
         func line(_ store: String) throws -> String? {
             let kill = Self.kill(
                 #","epoch":3,"store":"\#(store)""#,
@@ -153,12 +153,12 @@ internal import martlet
             return self.text.lines(try Self.reply(kill).read(KillReply.self)).first { $0.hasPrefix("next try") }
         }
 
-        // Then whoever waits for that knows how long
+        // Then the report says how long the wait is
         #expect(try line("reachable") == "next try   in 12 s (2026-01-01T00:01:12.000Z)")
         #expect(try line("unreachable") == nil)
     }
 
-    @Test func `one that holds is not called revived`() throws {
+    @Test func `a kill in effect is not called revived`() throws {
         #expect(
             try !self.lines(#","epoch":3,"store":"reachable","revived_at":null"#).contains { $0.contains("revived") }
         )
@@ -168,7 +168,7 @@ internal import martlet
         (#"{"all":true}"#, "--all"), (#"{"provider":"acme"}"#, "--provider acme"),
         (#"{"account":"alice"}"#, "--account alice"),
     ])
-    func `one that holds names what lifts it, by its own scope`(scope: String, option: String) throws {
+    func `a kill in effect names the revive command for its scope`(scope: String, option: String) throws {
         func line(_ more: String) throws -> String? {
             let kill = Self.kill(more, state: "complete").replacing(#"{"all":true}"#, with: scope)
             return self.text.lines(try Self.reply(kill).read(KillReply.self)).first { $0.hasPrefix("lifted by") }
@@ -176,11 +176,11 @@ internal import martlet
         let text = "lifted by  martlet revive \(option) --reason TEXT; what was killed stays dead"
         #expect(try line(#","epoch":3,"store":"reachable""#) == text)
         #expect(try line(#","epoch":3,"store":"reachable","revived_at":"2026-01-01T00:00:30.000Z""#) == nil)
-        // That one can't be revived before it stands.
+        // A kill can't be revived before it is stored.
         #expect(try line(#","epoch":null,"store":"unreachable""#) == nil)
     }
 
-    @Test func `one that the store has not taken is told apart from one whose report can't be read`() throws {
+    @Test func `a kill that is not stored is distinguished from one with an unreadable report`() throws {
         let untaken = try self.lines(#","epoch":null,"store":"unreachable""#)
         #expect(untaken.contains { $0.contains("pending: the store has not taken it") })
         let unread = try self.lines(#","epoch":3,"store":"unreachable""#)
@@ -190,14 +190,14 @@ internal import martlet
         }
     }
 
-    @Test func `no kills are told only by a gateway that has read them all`() throws {
+    @Test func `an empty list of kills is shown only if the gateway has read the store`() throws {
         #expect(try self.list(#"{"kills":[]}"#) == ["no kills"])
         #expect(try self.list(#"{"kills":[],"store":"reachable"}"#) == ["no kills"])
         let unknown = try self.list(#"{"kills":[],"store":"unreachable"}"#)
         #expect(unknown.count == 1 && unknown.first?.hasPrefix("unknown:") == true)
     }
 
-    @Test func `kills that may not be all are shown below that`() throws {
+    @Test func `a list of kills that may be incomplete says so`() throws {
         let kills = "[\(Self.kill("")),\(Self.kill(""))]"
         let whole = try self.list(#"{"kills":\#(kills),"store":"reachable"}"#)
         #expect(whole.count { $0.isEmpty } == 1 && whole.first?.hasPrefix("kill") == true)
@@ -206,13 +206,13 @@ internal import martlet
     }
 
     @Test(arguments: [(404, ProgramExit.usage), (400, .usage), (503, .usage), (401, .notAllowed)])
-    func `an order that was not taken does not end as one that holds`(httpStatus: Int, status: ProgramExit) {
+    func `a refused kill has another exit code than a kill in effect`(httpStatus: Int, status: ProgramExit) {
         let problem = #"{"type":"urn:martlet:error:not_found","title":"t","status":1,"detail":"because"}"#
         let reply = AdminReply(httpStatus: httpStatus, body: Array(problem.utf8))
         #expect(reply.failure(of: "kill the tokens")?.ofRefusedKill.status == status)
     }
 
-    @Test func `a kill is looked for in the list of all, and then asked for alone`() throws {
+    @Test func `a kill is found in the list of all kills, and then requested by its id`() throws {
         let scope = try Self.reply(Self.kill("")).read(KillReply.self).scope
         var sighting = KillSighting(of: scope, reason: "drill")
         #expect(sighting.request.path == "/v1/kills")

@@ -2,7 +2,7 @@ internal import Foundation
 internal import Testing
 internal import martlet
 
-/// What is said of tokens that are to be revoked, or were to be.
+/// The output about tokens that are to be revoked.
 @Suite struct RemovalTextTests {
     private let text = AccountText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200)))
 
@@ -20,7 +20,7 @@ internal import martlet
         endsAt: String,
         outlook: String
     ) throws {
-        // Given an account whose refresh token was removed, and is not revoked yet
+        // Given an account whose refresh token was removed and is not revoked yet
         let token = """
             {"kind":"refresh","outcome":"unreachable","reason":"\(reason)","next_try_at":\(nextTryAt),"ends_at":\(endsAt)}
             """
@@ -30,10 +30,10 @@ internal import martlet
             """
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
 
-        // When it is shown
+        // When the account is shown
         let details = self.text.details(account)
 
-        // Then nobody takes the removal for done
+        // Then the output says that the token is not revoked
         #expect(details.contains("not revoked   refresh token: \(outlook)"), "\(details)")
     }
 
@@ -41,7 +41,7 @@ internal import martlet
         arguments: [("revoked", nil), ("unsupported", nil), ("refused", 1), ("client_refused", 1), ("unreachable", 1)]
             as [(String, Int32?)]
     )
-    func `tokens that the provider was asked to revoke and did not are a no`(outcome: String, status: Int32?) throws {
+    func `tokens that the provider did not revoke fail the command`(outcome: String, status: Int32?) throws {
         let account =
             #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
         let answer = #"{"account":\#(account),"tokens":[{"kind":"refresh","outcome":"\#(outcome)","reason":null}]}"#
@@ -53,17 +53,17 @@ internal import martlet
         )
     }
 
-    @Test func `tokens of a provider that is gone are a no that says how it can still be asked`() throws {
-        // Given tokens that were removed after their provider was taken out of the configuration
+    @Test func `tokens of an unconfigured provider fail the command with a remedy`() throws {
+        // Given tokens that were removed after their provider was removed from the configuration
         let account =
             #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
         let token = #"{"kind":"refresh","outcome":"unreachable","reason":"not_configured","ends_at":null}"#
         let answer = #"{"account":\#(account),"tokens":[\#(token)]}"#
 
-        // When the command has its answer
+        // When the command gets its response
         let failure = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(RemovalReply.self).failure
 
-        // Then it does not look like an outage, which ends by itself
+        // Then the message does not suggest an outage, which would end by itself
         let message = try #require(failure).message
         #expect(
             message.contains("not configured any more: put it back into the configuration within a day"),
@@ -73,7 +73,7 @@ internal import martlet
         #expect(!message.contains("is asked again"))
     }
 
-    @Test func `when a token is tried again that a removal of before left is in the table`() throws {
+    @Test func `the table shows the next try for a token of an earlier removal`() throws {
         let account =
             #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
         let times = #""ends_at":"2025-11-21T00:54:00.000Z","next_try_at":"2025-11-21T00:00:12.000Z""#
@@ -88,7 +88,7 @@ internal import martlet
         )
     }
 
-    @Test func `tokens that a removal of before left to be revoked are a no, and called waiting`() throws {
+    @Test func `unrevoked tokens of an earlier removal fail the command and are called waiting`() throws {
         let account =
             #"{"configured":true,"generation":0,"name":"alice","provider":"acme","scopes":[],"state":"empty"}"#
         let token = #"{"kind":"refresh","outcome":"unreachable","reason":"waiting","ends_at":null}"#

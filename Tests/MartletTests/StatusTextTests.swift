@@ -3,7 +3,7 @@ internal import Testing
 internal import martlet
 
 @Suite struct StatusTextTests {
-    /// It is 2025-11-21T00:00:00Z.
+    /// The current time is 2025-11-21T00:00:00Z.
     private static let times = RelativeTime(now: Date(timeIntervalSince1970: 1_763_683_200))
 
     private static func lines(_ answer: String) throws -> [String] {
@@ -11,7 +11,7 @@ internal import martlet
         return StatusText(times: Self.times).lines(status)
     }
 
-    @Test func `a status counts the accounts of a provider that something is wrong with`() throws {
+    @Test func `a status counts the accounts of a provider that are in trouble`() throws {
         let accounts = ["alice", "bob"].map { name in
             """
             {"configured":true,"generation":1,"name":"\(name)","provider":"acme","scopes":[],"state":"valid",\
@@ -32,7 +32,8 @@ internal import martlet
         ("expired", "null", "not fetched yet"), ("expired", "\"2025-11-20T23:54:00.000Z\"", "expired"),
         ("backing_off", "null", "backing_off"), ("empty", "null", "empty"),
     ])
-    func `an access token that was never there has not expired`(state: String, ends: String, shown: String) throws {
+    func `an access token that never existed is not shown as expired`(state: String, ends: String, shown: String) throws
+    {
         let account = """
             {"configured":true,"expires_at":\(ends),"generation":1,"name":"alice","provider":"acme","scopes":[],\
             "state":"\(state)"}
@@ -82,7 +83,7 @@ internal import martlet
             (#""state":"failing","retry_at":null"#, "acme fails and is left alone for a while, being asked again now"),
         ] as [(String, String?)]
     )
-    func `a provider that is asked nothing is named below the others`(standing: String, line: String?) throws {
+    func `a provider with a problem is named below the table`(standing: String, line: String?) throws {
         let answer = """
             {"version":"1.2.3","ready":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
             "store":{"driver":"sqlite","open":true},"listeners":[],"providers":[{"name":"acme",\(standing),"accounts":\
@@ -92,7 +93,7 @@ internal import martlet
         #expect(lines.first { $0.hasPrefix("acme ") && !$0.hasPrefix("acme  ") } == line)
     }
 
-    @Test func `a gateway that ends on purpose is called so`() throws {
+    @Test func `a stopping gateway is shown as stopping`() throws {
         let answer = """
             {"version":"1.2.3","ready":false,"stopping":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
             "store":{"driver":"sqlite","open":true},"listeners":[],"providers":[],"accounts":[]}
@@ -117,7 +118,7 @@ internal import martlet
             ),
         ] as [(String, [String])]
     )
-    func `what a gateway does not go by of its file is shown`(configuration: String, texts: [String]) throws {
+    func `a failed reload and settings that need a restart are shown`(configuration: String, texts: [String]) throws {
         let answer = """
             {"version":"1.2.3","ready":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
             "configuration":\(configuration),"store":{"driver":"sqlite","open":true},"listeners":[],"providers":[],\

@@ -16,7 +16,7 @@ internal import martlet
         )
     }
 
-    @Test func `what a terminal would obey is shown as escapes`() {
+    @Test func `control characters are shown as escapes`() {
         var table = TextTable("NAME")
         table.add(["a\u{1B}[2Jb\nc\u{202E}"])
         #expect(table.lines == ["NAME", #"a\u{1b}[2Jb\u{a}c\u{202e}"#])
@@ -29,10 +29,10 @@ internal import martlet
         (102, 0, 0, "103 records: 102 sealed anew under key k2, 1 under it already"),
         (103, 0, 0, "103 records: 103 sealed anew under key k2"),
         (100, 2, 1, "103 records: 100 sealed anew under key k2, 2 left as they are, 1 that do not open"),
-        // One that another wrote under an old key meanwhile was sealed anew twice.
+        // A record that a gateway wrote under an old key during the rekey was encrypted anew twice.
         (104, 0, 0, "103 records: 104 sealed anew under key k2"),
     ])
-    func `what came of each record when all were sealed anew is said`(
+    func `the result of a rekey is summarized in one line`(
         resealed: Int,
         left: Int,
         unreadable: Int,
@@ -42,7 +42,7 @@ internal import martlet
         #expect(text == line)
     }
 
-    @Test func `facts stand one below the other`() {
+    @Test func `facts are listed one below the other`() {
         var facts = FactList()
         facts.add("a", "1")
         facts.add("longer", "2")
@@ -54,7 +54,7 @@ internal import martlet
         (-5_399, "90 min ago"), (5_400, "in 2 h"), (-108_000, "30 h ago"), (129_600, "in 2 d"),
         (-8_640_000, "100 d ago"),
     ])
-    func `a moment is told from now`(seconds: Int, text: String) throws {
+    func `a time is shown relative to now`(seconds: Int, text: String) throws {
         let now = Date(timeIntervalSince1970: 1_763_683_200)
         let moment = Date(timeIntervalSince1970: 1_763_683_200 + Double(seconds))
         let written = Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(moment)
@@ -62,7 +62,7 @@ internal import martlet
         #expect(RelativeTime(now: now).longText(written) == "\(text) (\(written))")
     }
 
-    @Test func `no moment is a dash, and what is none is shown as it is`() {
+    @Test func `a missing time is a dash, and an invalid one is shown unchanged`() {
         #expect(RelativeTime(now: .now).text(nil) == "-")
         #expect(RelativeTime(now: .now).text("soon") == "soon")
     }
@@ -70,7 +70,7 @@ internal import martlet
     @Test(arguments: [
         (Duration.seconds(30), "30 s"), (.zero, "0 s"), (.milliseconds(500), "500 ms"), (.seconds(90), "90 s"),
     ])
-    func `a grace period is told in seconds, or in milliseconds where it has to be`(grace: Duration, text: String) {
+    func `a grace period is shown in seconds, or in milliseconds if needed`(grace: Duration, text: String) {
         #expect(GracePeriodText.text(grace) == text)
     }
 }

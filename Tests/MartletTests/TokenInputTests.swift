@@ -4,7 +4,7 @@ internal import martlet
 
 @Suite struct TokenInputTests {
     @Test(arguments: ["1//refresh-token_x", "  1//refresh-token_x\n", "\r\n\t1//refresh-token_x\r\n"])
-    func `a refresh token alone is taken without the space around it`(text: String) throws {
+    func `a bare refresh token is accepted without the surrounding whitespace`(text: String) throws {
         let tokens = try TokenInput(text)
         #expect(tokens.refreshToken == Secret("1//refresh-token_x"))
         #expect(tokens.accessToken == nil)
@@ -12,7 +12,7 @@ internal import martlet
         #expect(String(decoding: tokens.body, as: UTF8.self) == #"{"refresh_token":"1//refresh-token_x"}"#)
     }
 
-    @Test func `of a token answer what counts is taken, and the rest passed over`() throws {
+    @Test func `the known members of a token response are used, and the others ignored`() throws {
         let tokens = try TokenInput(
             """
             {"token_type": "Bearer", "access_token": "at", "expires_in": 3600, "refresh_token": "r\\"t\\\\",
@@ -34,7 +34,7 @@ internal import martlet
             ("null", nil),
         ] as [(String, Int64?)]
     )
-    func `a lifetime may be written in the ways that providers write it`(written: String, seconds: Int64?) throws {
+    func `a lifetime may have any form that providers use`(written: String, seconds: Int64?) throws {
         let tokens = try TokenInput(#"{"refresh_token": "rt", "expires_in": \#(written)}"#)
         #expect(tokens.expiresIn == seconds)
     }
@@ -73,14 +73,14 @@ internal import martlet
         ("<!DOCTYPE html>\n<title>canary</title>\n", "looks like a web page"),
         ("martlet_canary7777777777777777777777777777777777777", "looks like a key of martlet callers new"),
     ])
-    func `input that holds no tokens is refused without repeating it`(text: String, reason: String) {
+    func `input without tokens is refused without repeating it`(text: String, reason: String) {
         let failure = #expect(throws: CommandFailure.self) { try TokenInput(text) }
         #expect(failure?.status == .usage)
         #expect(failure?.message.contains(reason) == true)
         #expect(failure?.message.contains("canar") == false)
     }
 
-    @Test func `a token that is longer than the gateway takes is refused here`() throws {
+    @Test func `a token over the gateway's limit is refused here`() throws {
         let longest = String(repeating: "x", count: 16_384)
         #expect(try TokenInput(longest).refreshToken == Secret(longest))
         for text in ["\(longest)x", "{\"refresh_token\":\"\(longest)x\"}"] {
@@ -91,12 +91,12 @@ internal import martlet
     }
 
     @Test(arguments: ["1//0gCanary-x", "abc==", "a=b", "12345-x", "nulls", "0x:/y&z=", "0001", "v1.abc=&", "martlet_x"])
-    func `a token that only resembles something else is taken`(token: String) throws {
+    func `a token that only resembles something else is accepted`(token: String) throws {
         #expect(try TokenInput(token).refreshToken == Secret(token))
     }
 
     @Test(arguments: ["bearer", "Bearer", "BEARER", "bot", "user"])
-    func `the type of token is compared without case`(type: String) throws {
+    func `the token type is compared without case`(type: String) throws {
         let tokens = try TokenInput(#"{"refresh_token": "rt", "token_type": "\#(type)"}"#)
         #expect(tokens.refreshToken == Secret("rt"))
     }
@@ -116,7 +116,7 @@ internal import martlet
         ),
         (#"{"error":"\#(String(repeating: "x", count: 300))"}"#, " ([...])"),
     ])
-    func `what an error answer says is shown, as far as a terminal can show it`(text: String, words: String) {
+    func `the text of an error response is shown without control characters`(text: String, words: String) {
         let failure = #expect(throws: CommandFailure.self) { try TokenInput(text) }
         #expect(failure?.message == "the token answer is an error of the provider and holds no tokens\(words)")
     }

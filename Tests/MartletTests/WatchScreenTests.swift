@@ -2,7 +2,7 @@ internal import Testing
 internal import martlet
 
 @Suite struct WatchScreenTests {
-    @Test func `a frame is drawn over the last, each line to its end`() {
+    @Test func `a frame is drawn over the previous one, and each line is cleared to its end`() {
         let screen = WatchScreen(rows: 24, columns: 80)
         #expect(
             screen.frame(["one", "two"], at: "now", clears: false)
@@ -12,7 +12,7 @@ internal import martlet
     }
 
     @Test(arguments: [(3, 1), (4, 2), (6, 4), (10, 5), (50, 5)])
-    func `nothing scrolls: what there is no room for is counted`(rows: Int, shown: Int) {
+    func `nothing scrolls, and the lines that do not fit are counted`(rows: Int, shown: Int) {
         let lines = (1...5).map { "line \($0) of five" }
         let frame = WatchScreen(rows: rows, columns: 6).frame(lines, at: "12:00:00", clears: false)
         let drawn = frame.split(separator: "\n").dropLast()
@@ -25,7 +25,7 @@ internal import martlet
         #expect(frame.contains("… ") == (rows < 7))
     }
 
-    @Test func `elsewhere it is a block that begins with its time and ends with an empty line`() {
+    @Test func `without a terminal a frame is a block with a time before it and an empty line after it`() {
         #expect(WatchScreen.block(["one"], at: "now") == "now\none\n\n")
     }
 }

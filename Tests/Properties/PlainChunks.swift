@@ -1,13 +1,13 @@
-/// A whole chunked body as RFC 9112 §7.1 spells it, read in the plainest way: what any other reader makes of it.
+/// A complete chunked body (RFC 9112 §7.1), read in the simplest way. It stands for any other reader.
 struct PlainChunks {
     private(set) var content: [UInt8] = []
     private(set) var extensionBytes = 0
-    /// Each chunk's, from its first `;` on.
+    /// The extensions of each chunk, from the first `;` on.
     private(set) var extensions: [ArraySlice<UInt8>] = []
-    /// What follows the body.
+    /// The bytes after the body.
     private(set) var rest: ArraySlice<UInt8>
 
-    /// `nil` where the body has no end.
+    /// Fails if the body is malformed or has no end.
     init?(_ input: [UInt8]) {
         self.rest = input[...]
         while true {
@@ -24,15 +24,15 @@ struct PlainChunks {
             self.rest = self.rest.dropFirst(size)
             guard let end = self.line(), end.isEmpty else { return nil }
         }
-        // Trailers, up to the empty line.
+        // The trailers end with an empty line.
         while true {
             guard let line = self.line() else { return nil }
             if line.isEmpty { return }
         }
     }
 
-    /// Whether all of them are `*( ";" name [ "=" ( token / quoted-string ) ] )`, with bad whitespace between but not at
-    /// the end: read word by word, where the decoder goes byte by byte.
+    /// Whether all extensions match `*( ";" name [ "=" ( token / quoted-string ) ] )`, with bad whitespace (BWS) in
+    /// between but not at the end. This reads word by word, while the decoder reads byte by byte.
     var hasPlainExtensions: Bool { self.extensions.allSatisfy(Self.isExtensions) }
 
     private static func isExtensions(_ text: ArraySlice<UInt8>) -> Bool {
@@ -53,7 +53,7 @@ struct PlainChunks {
                 }
                 next = Self.withoutSpace(rest)
             }
-            // Space may stand before another one only.
+            // Space is allowed only before another extension.
             guard next.isEmpty == rest.isEmpty else { return false }
             rest = next
         }
@@ -76,7 +76,7 @@ struct PlainChunks {
         return token
     }
 
-    /// Behind the closing quote; `nil` where there is none, or a control character before it.
+    /// The index after the closing quote; `nil` if there is no closing quote, or a control character before it.
     private static func endOfQuoted(_ text: ArraySlice<UInt8>) -> Int? {
         var position = text.startIndex + 1
         while position < text.endIndex {
@@ -97,7 +97,7 @@ struct PlainChunks {
         }
     }
 
-    /// Up to the next CRLF, which goes too; `nil` where there is none.
+    /// Removes and returns the text up to the next CRLF, without the CRLF; `nil` if there is none.
     private mutating func line() -> ArraySlice<UInt8>? {
         var search = self.rest
         while let end = search.firstIndex(of: 0x0A) {

@@ -2,8 +2,8 @@ import HTTPWire
 import NIOCore
 
 extension Property {
-    /// The same content comes out however a chunked body arrives, the one that any other reader takes, with the same end;
-    /// and what the encoder writes is read as what it was given.
+    /// A chunked body has the same content however it arrives, and the same content and end as for any other reader.
+    /// The decoder reads the encoder's output as the original content.
     package static let chunks = Property("Chunks") { input in
         let readings = try arrivals(of: input).map { try BodyReading($0) }
         for reading in readings {
@@ -28,7 +28,7 @@ extension Property {
             try require(plain?.hasPlainExtensions != true, "a well-formed chunk extension was refused")
         case .refused: break
         }
-        // Any bytes at all are content.
+        // Any bytes can be content.
         try Self.checkEncoding(of: input, trailers: nil)
     }
 
@@ -47,7 +47,7 @@ extension Property {
             let last = UpstreamRequest(path: "/", host: "a", via: true, injectedName: "X-Key")
                 .lastChunk(trailers)
             wire += Array(last.readableBytesView)
-            // What follows a body is not part of it.
+            // The bytes after a body are not part of it.
             let reading = try BodyReading([(wire + Array("GET ".utf8))[...]])
             try require(
                 reading.end == .clean && reading.content == content && reading.rest == Array("GET ".utf8),
@@ -63,7 +63,7 @@ extension Property {
     }
 }
 
-/// What the decoder made of a chunked body.
+/// The result of decoding a chunked body.
 private struct BodyReading: Equatable {
     enum End: Equatable {
         case clean, unfinished
@@ -74,7 +74,7 @@ private struct BodyReading: Equatable {
     var trailers: [NamedValue] = []
     var rawTrailers: Trailers?
     var end = End.unfinished
-    /// Nothing is said of it where the body was refused.
+    /// The bytes after the body. It is not set if the body was refused.
     var rest: [UInt8] = []
 
     init(_ pieces: [ArraySlice<UInt8>]) throws {

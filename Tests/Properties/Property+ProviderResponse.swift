@@ -2,10 +2,12 @@ import OAuth
 import TokenModel
 
 extension Property {
-    /// Whatever a provider answers has one verdict, the same each time, made of what may be shown and used: no token that
-    /// could not stand in a field, no lifetime or wait out of bounds, no success by a status that is none.
+    /// Every provider response has one verdict, which is the same each time and contains only values that may be shown
+    /// and used. No token is invalid in a header field, no lifetime or wait is out of bounds, and only a success status
+    /// code yields a success.
     ///
-    /// The input is lines: status, content type, content encoding, `Retry-After`, `Date`, how the body ended; then the body.
+    /// The input consists of lines: status, content type, content encoding, `Retry-After`, `Date`, and how the body
+    /// ended. The body follows.
     package static let providerAnswer = Property("ProviderAnswer") { input in
         let parts = input.split(separator: 0x0A, maxSplits: 6, omittingEmptySubsequences: false)
         guard parts.count == 7 else { return }
@@ -70,7 +72,7 @@ extension Property {
         }
     }
 
-    /// Whether the code stands in the answer, where a page for people is none. It may be written with escapes.
+    /// Whether the response contains the reason code and is no HTML page. The code may be written with escapes.
     private static func says(_ answer: ProviderResponse, _ reason: VerdictReason) -> Bool {
         answer.body.withUnredacted { body in
             let text = String(decoding: body.indices.map { body[$0] }, as: UTF8.self)
@@ -79,7 +81,7 @@ extension Property {
         }
     }
 
-    /// What a success is made of.
+    /// Checks the response that a success came from.
     private static func check(_ answer: ProviderResponse) throws {
         try require((200..<300).contains(answer.status), "a success by \(answer.status)")
         try require(answer.bodyEnd != .tooLarge && answer.body.count <= ProviderResponse.bodyLimit, "of too much")

@@ -2,8 +2,8 @@ import HTTPWire
 import NIOCore
 
 extension Property {
-    /// The same is said of the bytes however they arrive; what is taken is what RFC 9112 allows, bounded, and its own
-    /// bytes are taken again.
+    /// The parser gives the same result however the bytes arrive. It accepts only what RFC 9112 allows, within the
+    /// limits, and accepts the bytes of an accepted head again.
     package static let requestHead = Property("RequestHead") { input in
         let readings = arrivals(of: input).map { RequestReading($0) }
         for reading in readings {
@@ -17,7 +17,7 @@ extension Property {
     }
 }
 
-/// What the parser said of some bytes.
+/// The parser's result for some bytes.
 enum RequestReading: Equatable, CustomStringConvertible {
     case taken(RequestHead, rest: [UInt8])
     case refused(WireError.Code)
@@ -85,7 +85,8 @@ struct NamedValue: Equatable {
 
     func isCalled(_ name: String) -> Bool { self.name.lowercased == Array(name.utf8) }
 
-    /// A token before the colon, and nothing behind it that ends a line or a string (RFC 9110 §5).
+    /// Checks that the name is a token, and that the value contains no control characters and no surrounding whitespace
+    /// (RFC 9110 §5).
     func checkSyntax() throws {
         try require(!self.name.isEmpty && self.name.allSatisfy(Self.isToken), "no token: \(self.name.text)")
         try require(
@@ -118,7 +119,7 @@ extension RequestHead {
         let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
         try require(parts.count == 3 && parts[1].count <= limits.target, "a request line of \(parts.count) parts")
         try require(parts[1].allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x23 }, "an odd byte in the target")
-        // Swift's own reader of UTF-8 tells what ours does, and puts U+FFFD where it is none.
+        // Swift's UTF-8 decoder is the reference for ours. It replaces invalid bytes by U+FFFD.
         let target = String(decoding: parts[1], as: UTF8.self)
         try require(Array(target.utf8) == Array(parts[1]), "a target that is not UTF-8")
         try require(
@@ -132,7 +133,7 @@ extension RequestHead {
         )
     }
 
-    /// What routes, frames and authenticates is there once, and stays here.
+    /// Checks that each field for routing, framing or authentication occurs at most once and is not forwarded.
     func checkMeaning() throws {
         let fields = self.named
         let lengths = fields.filter { $0.isCalled("content-length") }
@@ -170,26 +171,26 @@ extension NamedValue {
         "x-http-method-override", "x-http-method", "x-method-override", "origin", "sec-fetch-site", "cookie", "via",
     ]
 
-    /// It belongs to the caller's connection or tells of the caller, or it is written anew.
+    /// Whether the field belongs to the caller's connection, describes the caller, or is set by the gateway.
     var mustStayHere: Bool { Self.mustStayHere(self.name.lowercased.text) }
 
     private static func mustStayHere(_ name: String) -> Bool {
         Self.staying.contains(name) || name.hasPrefix("martlet-") || name.hasPrefix("x-forwarded-")
     }
 
-    /// Read with `-` for each `_`, it is one that must stay here or that the gateway decides by.
+    /// Whether the name, with `-` for each `_`, is that of a field that must stay here or that the gateway acts on.
     var isLookalike: Bool {
         guard self.name.contains(0x5F) else { return false }
         let read = self.hyphenated
         return Self.mustStayHere(read) || Self.decisive.contains(read)
     }
 
-    /// It tells of the caller.
+    /// Whether the field describes the caller.
     var isForwarding: Bool {
         let name = self.name.lowercased.text
         return name == "forwarded" || name == "x-real-ip" || name.hasPrefix("x-forwarded-")
     }
 
-    /// Its name in lower case, with `-` for each `_`.
+    /// The name in lower case, with `-` for each `_`.
     var hyphenated: String { self.name.lowercased.text.replacing("_", with: "-") }
 }

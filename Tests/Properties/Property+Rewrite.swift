@@ -2,10 +2,11 @@ import HTTPWire
 import NIOCore
 
 extension Property {
-    /// What leaves for an upstream, and what goes back to a caller, is one head that a strict reader takes: framed as we
-    /// say, with each field that may pass as it was, and with one injected field.
+    /// A head that is sent to an upstream or to a caller is one head that a strict reader accepts. Its framing is as
+    /// intended, each forwarded field is unchanged, and one field is injected.
     ///
-    /// The first byte of the input says which way: `<` an answer, `H` one to HEAD, all else a request.
+    /// The first byte of the input selects the direction: `<` is a response, `H` a response to HEAD, everything else a
+    /// request.
     package static let rewrite = Property("Rewrite") { input in
         guard let first = input.first else { return }
         let head = Array(input.dropFirst())
@@ -16,7 +17,7 @@ extension Property {
         }
     }
 
-    /// A rewritten head may have more in it than was taken.
+    /// Larger limits, since a rewritten head may be longer than the original.
     private static let roomy = HeadLimits(head: 1 << 20, field: 1 << 20, fields: 1_000, target: 1 << 16)
 
     private static func checkRequest(_ input: [UInt8]) throws {
@@ -32,7 +33,7 @@ extension Property {
                 passesCookies: passesCookies,
                 appendsForwarded: passesCookies
             )
-            // Such a one is refused.
+            // The gateway refuses such a request.
             let isMistakable = own.contains { $0.name.contains(0x5F) && $0.hyphenated == name.lowercased() }
             try require(upstream.isMistakable(request) == isMistakable, "a field may be read as \(name)")
             guard !isMistakable else { continue }
@@ -72,7 +73,8 @@ extension Property {
         }
     }
 
-    /// Where it tells of the caller, one line of each kind ends with what is known of that.
+    /// Checks that forwarding fields are dropped, or that each one occurs once and ends with the facts about the
+    /// caller.
     private static func checkForwarding(_ fields: [NamedValue], isAppended: Bool) throws {
         guard isAppended else { return try require(fields.isEmpty, "what tells of the caller goes on") }
         for (name, last) in [("x-forwarded-for", "192.0.2.7"), ("x-forwarded-proto", "https")] {
@@ -81,13 +83,14 @@ extension Property {
         }
         let lists = fields.filter { $0.isCalled("forwarded") }.map(\.value.text)
         try require(lists.count == 1 && lists.allSatisfy { $0.hasSuffix(";proto=https") }, "Forwarded is \(lists)")
-        // An even number of quotes that are not escaped: none is open at the end.
+        // All quoted strings are removed. A remaining quote would be one that is not closed.
         let quotes = lists.joined().replacing(/"(?:[^"\\]|\\.)*"/, with: "")
         try require(!quotes.contains("\""), "Forwarded leaves a quote open: \(lists)")
         try require(fields.allSatisfy { !$0.isCalled("x-real-ip") }, "X-Real-IP goes on")
     }
 
-    /// What is of one connection is said anew: that it goes over to WebSocket where the other side said so, else `options`.
+    /// Checks the hop-by-hop fields: the connection switches to WebSocket if the other side asked for that. Otherwise
+    /// its options are `options`.
     private static func checkConnection(_ fields: [NamedValue], upgrades: Bool, else options: [String]) throws {
         let said = fields.filter { $0.isCalled("connection") }.map(\.value.text)
         try require(said == (upgrades ? ["Upgrade"] : options), "the connection's options are \(said)")
@@ -97,7 +100,7 @@ extension Property {
 
     private static func checkAnswer(_ input: [UInt8], to method: HTTPMethod) throws {
         guard let answer = Self.answer(input, to: method, limits: .response) else { return }
-        // To HTTP/1.1 a body that goes on until the close is chunked.
+        // For an HTTP/1.1 caller, a body that ends with the connection becomes chunked.
         let framing = answer.body == .untilClose ? BodyFraming.chunked : answer.body
         let targets = ResponseTargets(
             scheme: "https",
@@ -107,7 +110,7 @@ extension Property {
             strip: true
         )
         for targets in [targets, nil] {
-            // A tunnel has no HTTP behind it that a connection could end with.
+            // A tunnel carries no HTTP that `Connection: close` could apply to.
             let close = !answer.switchesToWebSocket
             let head = CallerResponse.head(of: answer, framing: framing, close: close, targets: targets)
             guard let read = Self.answer(Array(head.readableBytesView), to: method, limits: Self.roomy) else {

@@ -2,8 +2,8 @@ import HTTPWire
 import NIOCore
 
 extension Property {
-    /// No reader, whether it decodes before it splits or behind, whatever it takes for a separator, comes from a target
-    /// that is taken to another place than the one that was routed.
+    /// No reader gets from an accepted target to another place than the gateway's route. This holds whether the reader
+    /// decodes before or after it splits, and whatever it takes for a separator.
     package static let target = Property("Target") { input in
         for method in ["GET", "OPTIONS"] {
             let head = Array("\(method) ".utf8) + input + Array(" HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
@@ -33,7 +33,7 @@ extension Property {
         try require(!path.contains(0x5C), "a backslash")
         let decoded = try Self.decoded(path)
         try require(!decoded.contains { $0 < 0x20 || $0 == 0x7F }, "a control character behind a percent sign")
-        // As every kind of reader would split it.
+        // Check each way in which a reader may split the path.
         for view in [path, decoded] {
             for separators in [[0x2F], [0x2F, 0x5C]] as [[UInt8]] {
                 for segment in view.split(omittingEmptySubsequences: false, whereSeparator: { separators.contains($0) })
@@ -67,7 +67,7 @@ extension Property {
         return decoded
     }
 
-    /// A lead byte with a first continuation that a shorter form would do for (RFC 3629 §3).
+    /// Whether a lead byte and its continuation encode a character that has a shorter form (RFC 3629 §3).
     private static func hasOverlongForm(_ bytes: [UInt8]) -> Bool {
         for (lead, next) in zip(bytes, bytes.dropFirst()) {
             if lead == 0xE0, next >= 0x80, next < 0xA0 { return true }
@@ -76,7 +76,7 @@ extension Property {
         return bytes.contains { $0 == 0xC0 || $0 == 0xC1 }
     }
 
-    /// Below the upstream's path it stays there, and nothing but the prefix is changed.
+    /// Checks that the rewritten target stays below the upstream's path, and that only the prefix has changed.
     private static func checkRewriting(of request: RequestHead, _ path: [UInt8], _ query: [UInt8]) throws {
         let upstream = UpstreamRequest(path: "/v2/", host: "b", via: false, injectedName: "Authorization")
         let first = path.dropFirst().firstIndex(of: 0x2F).map { $0 + 1 }

@@ -1,9 +1,10 @@
 internal import Glibc
 import NIOCore
 
-/// What must hold for every input of one parser: tests try it on a corpus, fuzzers on whatever they come up with.
+/// A property that must hold for every input of one parser. Tests check it on a corpus, and fuzzers on generated
+/// inputs.
 package struct Property: Sendable {
-    /// Of the fuzzer and its corpus.
+    /// The name of the fuzzer and its corpus.
     package let name: String
     private let check: @Sendable ([UInt8]) throws -> Void
 
@@ -12,12 +13,12 @@ package struct Property: Sendable {
         self.check = check
     }
 
-    /// - Throws: ``Violation`` where it does not hold.
+    /// - Throws: ``Violation`` if the property does not hold.
     package func hold(for input: [UInt8]) throws {
         try self.check(input)
     }
 
-    /// Ends the process where it does not hold, so that a fuzzer keeps the input.
+    /// Aborts the process if the property does not hold, so that a fuzzer keeps the input.
     package func demand(for input: UnsafeBufferPointer<UInt8>) {
         do {
             try unsafe self.check(Array(input))
@@ -31,19 +32,20 @@ package struct Property: Sendable {
     package static let all = [requestHead, chunks, target, rewrite, providerAnswer]
 }
 
-/// That a property does not hold for an input.
+/// The error for an input that violates a property.
 package struct Violation: Error, CustomStringConvertible {
     package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// States what must hold.
+/// Throws a ``Violation`` if `condition` is false.
 func require(_ condition: Bool, _ what: @autoclosure () -> String) throws {
     guard condition else { throw Violation(what()) }
 }
 
-/// Ways in which the same bytes may arrive: whole, byte by byte, and in two pieces at some places that hang on the bytes.
+/// Ways in which the same bytes may arrive: whole, byte by byte, and in two pieces split at places that depend on the
+/// bytes.
 func arrivals(of bytes: [UInt8]) -> [[ArraySlice<UInt8>]] {
     guard bytes.count > 1 else { return [[bytes[...]]] }
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
@@ -54,7 +56,7 @@ func arrivals(of bytes: [UInt8]) -> [[ArraySlice<UInt8>]] {
 }
 
 extension ByteBuffer {
-    /// What stands at `lower..<upper`, counted from the reader index.
+    /// The bytes at `lower..<upper`, counted from the reader index.
     func bytes(_ lower: Int, _ upper: Int) -> [UInt8] {
         self.getBytes(at: self.readerIndex + lower, length: upper - lower) ?? []
     }
@@ -63,6 +65,6 @@ extension ByteBuffer {
 extension [UInt8] {
     var text: String { String(decoding: self, as: UTF8.self) }
 
-    /// ASCII letters in lower case.
+    /// The bytes with ASCII letters in lower case.
     var lowercased: [UInt8] { self.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 } }
 }

@@ -52,7 +52,7 @@ extension LoopbackTests {
             (http("400 Bad Request", #"{"error":"invalid_grant"}"#), TokenVerdict.refused(reason("invalid_grant"))),
             (http("200 OK", #"{"refresh_token":"R2"}"#), .ambiguous(.accessTokenUnusable)),
         ])
-        func `no answer to a mint is final, nor is a refresh token of use`(
+        func `a mint is never dead, and a refresh token in its response is useless`(
             bytes: String,
             expected: TokenVerdict
         ) async throws {
@@ -64,7 +64,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `tokens are bound to the token endpoint, which has two ways to be written, and the client`()
+        @Test func `tokens are bound to the normalized token endpoint and the client`()
             async throws
         {
             try await withEndpoint(at: "https://LOGIN.acme.example") { endpoint in
@@ -91,7 +91,7 @@ extension LoopbackTests {
             (http("204 No Content", ""), .ambiguous(.answerEmpty)),
             (http("200 OK", "<html>"), .ambiguous(.answerHTML)),
             (http("200 OK", "\u{1F}gzip", "Content-Encoding: gzip"), .ambiguous(.answerCompressed)),
-            // Announces more than it sends.
+            // The server announces more bytes than it sends.
             ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"access_token\":\"A", .ambiguous(.answerCutShort)),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"acc\r\n", .ambiguous(.answerCutShort)),
             ("HTTP/1.1 200 OK\r\n\r\naccess_token=A", .ambiguous(.answerCutShort)),
@@ -101,12 +101,12 @@ extension LoopbackTests {
             ("HTTP/1.1 20", .ambiguous(.answerNotHTTP)),
             ("", .ambiguous(.connectionLost)),
         ])
-        func `an answer is judged and its connection closed`(bytes: String, expected: TokenVerdict) async throws {
+        func `each response gets its verdict without a retry`(bytes: String, expected: TokenVerdict) async throws {
             let server = try await ScriptedServer { _ in .bytes(bytes) }
             try await withEndpoint(at: server.origin) { endpoint in
                 #expect(await endpoint.redeem() == expected)
             }
-            // No redirect was followed and nothing was tried again.
+            // No redirect was followed, and nothing was retried.
             #expect(server.requests.count == 1)
             #expect(server.acceptedConnections == 1)
             await server.stop()
@@ -117,10 +117,10 @@ extension LoopbackTests {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"access_token\":\r\n5\r\n\"A2\"}\r\n0\r\n\r\n",
             "HTTP/1.1 200 OK\r\n\r\n{\"access_token\":\"A2\"}",
             "HTTP/1.0 200 OK\r\n\r\n{\"access_token\":\"A2\"}",
-            // The object has closed; the rest can't have mattered.
+            // The JSON object is complete, so the missing bytes do not matter.
             "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"access_token\":\"A2\"}",
         ])
-        func `tokens are taken out of any framing that shows them whole`(bytes: String) async throws {
+        func `tokens are read from any framing that shows them complete`(bytes: String) async throws {
             let server = try await ScriptedServer { _ in .bytes(bytes) }
             try await withEndpoint(at: server.origin) { endpoint in
                 guard case .success(let grant) = await endpoint.redeem() else {
@@ -132,7 +132,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `every call has a connection of its own, and many go at once`() async throws {
+        @Test func `every call has its own connection, and many calls run at once`() async throws {
             let server = try await ScriptedServer { _ in .late(Self.success, after: .milliseconds(50)) }
             try await withEndpoint(at: server.origin) { endpoint in
                 await withTaskGroup(of: String.self) { group in
@@ -161,7 +161,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `after the shutdown nothing is sent`() async throws {
+        @Test func `nothing is sent after the shutdown`() async throws {
             let server = try await ScriptedServer { _ in .bytes(Self.success) }
             try await withEndpoint(at: server.origin) { endpoint in
                 await endpoint.shutDown()
@@ -171,7 +171,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a shutdown ends an exchange under way, and its outcome is unknown`() async throws {
+        @Test func `a shutdown ends an exchange in progress, and its outcome is unknown`() async throws {
             let server = try await ScriptedServer { _ in .open("") }
             try await withEndpoint(at: server.origin) { endpoint in
                 async let verdict = endpoint.redeem()

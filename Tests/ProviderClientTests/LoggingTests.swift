@@ -24,7 +24,7 @@ extension LoopbackTests {
                     + "http.length=23 http.status=400 provider.name=acme reason=no_known_reason url.full=URL verdict=refused"
             ),
         ])
-        func `I16_of an answer only status, length and a clean code are logged`(bytes: String, facts: String)
+        func `I16_only status, length and a known error code of a response are logged`(bytes: String, facts: String)
             async throws
         {
             let server = try await ScriptedServer { _ in .bytes(bytes) }
@@ -40,18 +40,18 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `status and length are numbers, as in the lines of requests`() async throws {
+        @Test func `status and length are logged as numbers, as in request log entries`() async throws {
             let server = try await ScriptedServer { _ in .bytes(http("400 Bad Request", "{}")) }
             let log = HeardLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in _ = await endpoint.redeem() }
             let facts = try #require(log.facts.first)
-            // A text that reads the same is another value.
+            // Text that looks the same is not equal to a number.
             #expect(facts["http.status"] == .stringConvertible(400))
             #expect(facts["http.length"] == .stringConvertible(2))
             await server.stop()
         }
 
-        @Test func `a provider whose clock is off is told once`() async throws {
+        @Test func `a provider clock that is off is logged once`() async throws {
             let hourAhead = http("400 Bad Request", "{}", "Date: Thu, 19 Nov 2026 13:00:00 GMT")
             let server = try await ScriptedServer { _ in .bytes(hourAhead) }
             let log = HeardLog()
@@ -66,7 +66,7 @@ extension LoopbackTests {
         }
 
         @Test(arguments: ["Thu, 19 Nov 2026 12:00:30 GMT", "Thu, 19 Nov 2026 11:59:10 GMT", "nonsense"])
-        func `a provider whose clock is right within a minute is not told`(date: String) async throws {
+        func `a provider clock that is off by less than a minute is not logged`(date: String) async throws {
             let server = try await ScriptedServer { _ in .bytes(http("400 Bad Request", "{}", "Date: \(date)")) }
             let log = HeardLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in _ = await endpoint.redeem() }

@@ -1,4 +1,4 @@
 import Testing
 
-/// Everything that talks to a real server on loopback: one at a time, because time limits are among what is tested.
+/// All tests that talk to a real server on loopback. They run one at a time, because some of them test time limits.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct LoopbackTests {}

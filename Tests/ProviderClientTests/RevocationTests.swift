@@ -25,7 +25,7 @@ extension LoopbackTests {
             (http("503 Service Unavailable", "", "Retry-After: 5"), .unreachable(.serverError)),
             ("", .unreachable(.connectionLost)),
         ])
-        func `the answer says what became of the token`(bytes: String, expected: RevocationVerdict) async throws {
+        func `the verdict follows the response`(bytes: String, expected: RevocationVerdict) async throws {
             let server = try await ScriptedServer { _ in .bytes(bytes) }
             try await withEndpoint(at: server.origin) { endpoint in
                 #expect(await endpoint.revoke(Secret("R1"), kind: .refreshToken) == expected)
@@ -34,7 +34,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a provider without the endpoint can't revoke, and is not asked`() async throws {
+        @Test func `a provider without a revocation endpoint can't revoke, and is not asked`() async throws {
             let server = try await ScriptedServer { _ in .bytes(http("200 OK", "")) }
             try await withEndpoint(at: server.origin, revocationPath: nil) { endpoint in
                 #expect(await endpoint.revoke(Secret("R1"), kind: .refreshToken) == .unsupported)
@@ -43,7 +43,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a provider out of reach may still honour the token`() async throws {
+        @Test func `an unreachable provider may still honour the token`() async throws {
             try await withEndpoint(at: "http://127.0.0.1:\(ScriptedServer.refusingPort)") { endpoint in
                 #expect(await endpoint.revoke(Secret("R1"), kind: .refreshToken) == .unreachable(.connectFailed))
             }

@@ -4,7 +4,7 @@ import TestKit
 import Testing
 import TokenModel
 
-/// What a command that speaks with a running gateway reads of its configuration.
+/// The part of the configuration that a command reads to talk to a running gateway.
 @Suite struct AdminReadingTests {
     private func read(_ text: String, variables: [String: String] = ["HOME": "/h"]) throws -> AdminSettings {
         try SettingsReader(
@@ -23,7 +23,7 @@ import TokenModel
         return error.faults.map(\.description)
     }
 
-    /// Wrong wherever it can be, but for what is asked.
+    /// A configuration that is wrong everywhere except in the part that a command reads.
     private static let wrong = """
         listeners: [{ address: 127.0.0.1:9081, tls: { certificate: none.pem, key: none.key } }]
         providers: { acme: { client_secret: { file: /none/secret }, timeuot: 3 } }
@@ -35,7 +35,7 @@ import TokenModel
         store: { driver: postgres }
         """
 
-    @Test func `what else is wrong does not count`() throws {
+    @Test func `faults elsewhere in the file are ignored`() throws {
         let admin = try self.read("admin: { address: 127.0.0.1:9081, token_file: t }\nstate_dir: state\n" + Self.wrong)
         #expect(admin.address.description == "127.0.0.1:9081")
         #expect(admin.tokenFile == "/etc/martlet/state/t")
@@ -49,7 +49,7 @@ import TokenModel
         ("0.0.0.0:9081", "127.0.0.1:9081"), ("[::]:9081", "[::1]:9081"), ("[0:0::0]:9081", "[::1]:9081"),
         ("10.0.0.1:9081", "10.0.0.1:9081"), ("127.0.0.2:9081", "127.0.0.2:9081"), ("[::1]:9081", "[::1]:9081"),
     ])
-    func `what listens everywhere is reached by loopback from here`(address: String, fromHere: String) throws {
+    func `an address that listens everywhere is reached over loopback`(address: String, fromHere: String) throws {
         let admin = try self.read("admin: { address: '\(address)', allow_cleartext: true }")
         #expect(admin.address.fromHere.description == fromHere)
     }
@@ -69,24 +69,24 @@ import TokenModel
             ["1:49: admin.tls.client_ca: unknown key"]
         ),
     ])
-    func `what is wrong with it does, all at once`(text: String, expected: [String]) throws {
+    func `faults in the admin part are reported all at once`(text: String, expected: [String]) throws {
         let faults = try self.faults(text + "\n" + Self.wrong)
         #expect(faults.count == expected.count, "\(faults)")
         for (fault, start) in zip(faults, expected) { #expect(fault.hasPrefix("martlet.yaml:" + start)) }
     }
 
-    @Test func `the socket is in the state directory unless it says otherwise`() throws {
+    @Test func `the socket is in the state directory by default`() throws {
         #expect(try self.read("state_dir: /s\nadmin: { socket: a.sock }").socket == "/s/a.sock")
         #expect(try self.read("state_dir: /s\nadmin: { socket: /run/a.sock }").socket == "/run/a.sock")
     }
 
-    @Test func `with TLS operators may come from elsewhere`() throws {
+    @Test func `with TLS, the admin address may be reachable from other machines`() throws {
         let admin = try self.read("admin: { address: 10.0.0.1:1, tls: { certificate: c.pem, key: k.pem } }")
         #expect(admin.address.description == "10.0.0.1:1")
         #expect(admin.tls?.certificate == "/etc/martlet/c.pem")
     }
 
-    @Test func `so does a directory that nothing names, and a file that is none`() throws {
+    @Test func `a missing state directory or an unusable file is one fault`() throws {
         #expect(try self.faults(Self.wrong, variables: [:]).count == 1)
         #expect(try self.faults("").count == 1)
         #expect(try self.faults("[]").count == 1)

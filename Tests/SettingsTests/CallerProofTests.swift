@@ -1,7 +1,7 @@
 import Settings
 import Testing
 
-/// Callers that are known by a certificate, or by the process behind a Unix socket.
+/// Callers that authenticate with a certificate, or as the peer process of a Unix socket.
 @Suite struct CallerProofTests {
     private func caller(_ text: String) throws -> CallerSettings {
         try #require(try settings(of: SampleFile().adding("callers: [{ name: a, \(text) }]").text).callers?.first)
@@ -64,7 +64,7 @@ import Testing
         ("peer: { uid: 4294967295 }", "callers[0].peer.uid: must be between 0 and 4294967294"),
         ("peer: { uid: 1, user: 1 }", "callers[0].peer.user: unknown key, there are uid, gid"),
     ])
-    func `what is wrong with a proof is said where it stands`(text: String, fault: String) {
+    func `a fault in a proof is reported with its position`(text: String, fault: String) {
         let found = faults(of: SampleFile().adding("callers: [{ name: a, \(text) }]").text)
         #expect(found.first?.contains(fault) == true, "\(found)")
     }
@@ -76,19 +76,19 @@ import Testing
         ),
         ("peer: { uid: 1 }", "peer: { uid: 1 }", "callers[1].peer: is the peer of callers[0] too"),
     ])
-    func `two callers can't be known by the same`(one: String, other: String, fault: String) {
+    func `two callers can't have the same proof`(one: String, other: String, fault: String) {
         let text = SampleFile().adding("callers: [{ name: a, \(one) }, { name: b, \(other) }]").text
         let found = faults(of: text)
         #expect(found.count == 1 && found.first?.hasSuffix(fault) == true, "\(found)")
     }
 
-    /// What `openssl` prints of a subject unless it is asked for RFC 2253, by its versions, and what it then may escape.
+    /// Subjects as versions of `openssl` print them without the RFC 2253 option, or with escapes that we refuse.
     @Test(arguments: [
         "CN = batch, O = Acme", "CN=batch, O=Acme", "C = DE, O = \"Acme, Inc.\", CN = batch", "/C=DE/O=Acme/CN=batch",
         "CN=batch,Acme", "CN=batch,", "=batch", "CN=batch\\", "CN=Stra\\C3\\9Fe",
         "O=\"Acme\"", "CN=a;b", "CN=a+b",
     ])
-    func `a subject that no certificate has is no subject, and how to print one is said`(subject: String) {
+    func `an unusable subject is refused with the command that prints a usable one`(subject: String) {
         let text = SampleFile().adding("callers: [{ name: a, certificate: { subject: '\(subject)' } }]").text
         let found = faults(of: text)
         #expect(
@@ -106,14 +106,14 @@ import Testing
             ("{ gid: 50 }", "{ uid: 7, gid: 51 }", false), ("{ uid: 7, gid: 50 }", "{ uid: 7, gid: 51 }", false),
         ]
     )
-    func `a peer that an earlier one covers is warned of`(first: String, later: String, isCovered: Bool) throws {
+    func `a peer that an earlier one covers gets a warning`(first: String, later: String, isCovered: Bool) throws {
         let callers = "callers: [{ name: a, peer: \(first) }, { name: b, peer: \(later) }]"
         let warnings = try settings(of: SampleFile().adding(callers).text).warnings
         let said = warnings.filter { $0.message.hasPrefix("is never asked: callers[0] comes first") }
         #expect(said.map(\.path) == (isCovered ? ["callers[1].peer"] : []))
     }
 
-    @Test func `proofs that no listener asks for are warned of`() throws {
+    @Test func `proofs that no listener asks for get a warning`() throws {
         let text = SampleFile().adding("callers: [{ name: a, certificate: { san: b }, peer: { uid: 1 } }]").text
         let settings = try settings(of: text)
         #expect(

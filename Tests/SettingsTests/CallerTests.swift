@@ -24,7 +24,7 @@ import TokenModel
         #expect(caller.routes == nil && caller.accounts == nil && caller.methods == nil)
     }
 
-    @Test func `a caller may have several keys, and only some of the rest`() throws {
+    @Test func `a caller may have several keys, and be limited to some routes, accounts and methods`() throws {
         let callers = try self.callers(
             """
             callers:
@@ -42,7 +42,7 @@ import TokenModel
         #expect(callers.first?.routes == ["acme"])
         #expect(callers.first?.accounts == [AccountID("alice")])
         #expect(callers.first?.methods == ["GET", "POST", "PURGE"])
-        // All digits is text too.
+        // A digest of decimal digits only is text, not a number.
         #expect(callers.last?.keyDigests == [[UInt8](repeating: 0x11, count: 32)])
     }
 
@@ -130,20 +130,20 @@ import TokenModel
             "13:103: callers[0].methods: is empty; leave it out to allow all"
         ),
     ])
-    func `what is wrong with a caller is said where it stands`(text: String, fault: String) {
+    func `a fault in a caller is reported with its position`(text: String, fault: String) {
         let found = faults(of: SampleFile().adding(text).text)
         #expect(found == [fault])
         #expect(found.allSatisfy { !$0.contains("canary") })
     }
 
-    @Test func `a caller that can use no route is warned of`() throws {
+    @Test func `a caller that can use no route gets a warning`() throws {
         let text = SampleFile().account("alice: { provider: acme }\n  bob: { provider: acme }").text
         let settings = try settings(of: text + "callers: [{ name: a, key_sha256: \(Self.digest), accounts: [bob] }]\n")
         #expect(settings.warnings.map(\.message) == ["no route uses it", "no route is left that this caller may use"])
     }
 
     @Test(arguments: [("reports", true), ("a.b-c_1", true), ("", false), ("a b", false), ("..", false), ("ä", false)])
-    func `a caller's name is one that the file may have`(name: String, isName: Bool) {
+    func `the check of a caller's name follows the rules of the file`(name: String, isName: Bool) {
         #expect(CallerSettings.isName(name) == isName)
     }
 }

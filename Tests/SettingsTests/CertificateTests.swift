@@ -3,9 +3,9 @@ import Synchronization
 import Testing
 import TokenModel
 
-/// Certificates are judged by those who will use them; the file says where what they say is about.
+/// The code that uses certificates also checks them. The reader reports each result at its position in the file.
 @Suite struct CertificateTests {
-    /// What was asked.
+    /// The questions that the reader asked.
     private final class Questions: Sendable {
         let asked = Mutex<[CertificateQuestion]>([])
     }
@@ -32,7 +32,7 @@ import TokenModel
         }
     }
 
-    @Test func `each file is asked about once, and a pair where both its parts will do`() {
+    @Test func `each file is asked about once, and each pair if both its files are usable`() {
         let questions = Questions()
         #expect(
             self.faults { question in
@@ -49,7 +49,7 @@ import TokenModel
         )
     }
 
-    @Test func `what is answered stands wherever the file is named`() {
+    @Test func `a fault of a file is reported wherever the file is named`() {
         #expect(
             self.faults { $0 == .certificates("/e/c.pem") ? "is bad" : nil } == [
                 "f:13:49: routes[0].upstream_tls.certificate: is bad",

@@ -3,7 +3,7 @@ import Settings
 import Testing
 import TokenModel
 
-/// How a provider's section says that the client proves itself, and by what an account's tokens are minted.
+/// The client authentication of a provider, and the grants that mint an account's tokens.
 @Suite struct ClientTests {
     private static let variables = ["HOME": "/h", "OLD": "canary-old", "NEW": "canary-new"]
     private static let secrets = ["/etc/martlet/k.pem": "canary-key", "/etc/martlet/p": "canary-password"]
@@ -43,7 +43,7 @@ import TokenModel
                 + "expected { file: PATH } or { env: NAME }"
         ),
     ])
-    func `each secret of a list must be there`(written: String, fault: String) {
+    func `each secret of a list must exist`(written: String, fault: String) {
         #expect(self.lines(SampleFile().provider("client_secret: \(written)")) == [fault])
     }
 
@@ -70,7 +70,7 @@ import TokenModel
         #expect(named?.privateKey?.keyID == nil)
     }
 
-    @Test func `a certificate is shown whatever else proves the client`() throws {
+    @Test func `a configured certificate is used beside any client authentication`() throws {
         let mutual = try self.provider("client_auth: tls_client_auth", "tls: { certificate: c.pem, key: k.pem }")
         #expect(mutual?.clientAuthentication == .tlsClientAuth)
         #expect(mutual?.identity == CertificateSettings(certificate: "/etc/martlet/c.pem", key: "/etc/martlet/k.pem"))
@@ -123,7 +123,7 @@ import TokenModel
             ["5:17: providers.acme.tls.key: is nothing without its certificate, add certificate: PATH"]
         ),
     ])
-    func `what can't go together is told`(written: [String], expected: [String]) {
+    func `a conflict between settings is reported`(written: [String], expected: [String]) {
         var file = SampleFile()
         for line in written { file = file.provider(line) }
         #expect(self.lines(file) == expected)
@@ -133,7 +133,7 @@ import TokenModel
         ("file: k.pem", "my-app", true), ("file: copy.pem", "my-app", true), ("file: k.pem", "other", false),
         ("file: p.pem", "my-app", false),
     ])
-    func `two providers may not have one key for one client_id`(key: String, clientID: String, isFault: Bool) {
+    func `two providers may not share a key and a client_id`(key: String, clientID: String, isFault: Bool) {
         let text =
             SampleFile().provider("client_id: my-app").provider(Self.key).text.replacing(
                 "accounts:",
@@ -165,7 +165,7 @@ import TokenModel
             false
         ),
     ])
-    func `a signing client's revocation endpoint is of the token endpoint's origin, or the audience is said`(
+    func `a signing client needs a configured audience if its revocation endpoint has another origin`(
         token: String,
         revocation: String,
         audience: String,
@@ -182,14 +182,14 @@ import TokenModel
         )
     }
 
-    @Test func `a secret beside a key that is used instead is worth a warning`() throws {
+    @Test func `a secret that is unused because of a key gets a warning`() throws {
         let text = SampleFile().provider("client_auth: private_key_jwt").provider(Self.key)
             .provider("client_secret: { env: NEW }").text
         let read = try settings(of: text, variables: Self.variables, secrets: Self.secrets)
         #expect(read.warnings.map(\.message) == ["is never sent, because client_auth is private_key_jwt"])
     }
 
-    @Test func `a secret that belongs to another user is taken, with a warning where the file names it`() throws {
+    @Test func `a secret file of another user is accepted with a warning`() throws {
         let path = "/etc/martlet/foreign"
         let read = try settings(
             of: SampleFile().provider("client_secret: { file: foreign }").text,
@@ -203,12 +203,12 @@ import TokenModel
         ("admin: { token_file: /mnt/foreign.token }", "admin.token_file"),
         ("store: { sealing_key_file: /mnt/foreign.key }", "store.sealing_key_file"),
     ])
-    func `so is a file of the gateway's own`(line: String, path: String) throws {
+    func `a gateway file of another user is accepted with a warning`(line: String, path: String) throws {
         let read = try settings(of: SampleFile().adding(line).text)
         #expect(read.warnings.map(\.path) == [path])
     }
 
-    @Test func `accounts sign in, or present an assertion`() throws {
+    @Test func `accounts sign in with a password, or present an assertion`() throws {
         let password = SampleFile().account(
             "alice: { provider: acme, grant: password, username: { env: OLD }, password: { file: p } }"
         )
@@ -256,7 +256,7 @@ import TokenModel
             ["6:55: accounts.alice.assertion: is for grant: jwt-bearer"]
         ),
     ])
-    func `a grant has what it needs and nothing of another's`(written: String, expected: [String]) {
+    func `a grant has all its own settings, and none of another grant`(written: String, expected: [String]) {
         #expect(self.lines(SampleFile().account("alice: \(written)")) == expected)
     }
 

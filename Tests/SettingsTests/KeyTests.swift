@@ -19,11 +19,11 @@ import Testing
             "12:1: <<: unknown key, there are listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log, webhook, state_dir, shutdown_grace"
         ),
     ])
-    func `an unknown word is answered with the known ones`(line: String, fault: String) {
+    func `an unknown word is reported with the known ones`(line: String, fault: String) {
         #expect(faults(of: SampleFile().adding(line).text) == [fault])
     }
 
-    @Test func `a misspelt key is not missing as well`() {
+    @Test func `a misspelt key is not also reported as missing`() {
         let text = """
             providerz: {}
             accountz: {}
@@ -38,7 +38,7 @@ import Testing
         )
     }
 
-    @Test func `an account names an unknown provider also where providers are missing altogether`() {
+    @Test func `the unknown provider of an account is reported even if all providers are missing`() {
         let text = """
             accounts:
               alice: { provider: acme }
@@ -52,7 +52,7 @@ import Testing
         )
     }
 
-    @Test func `a route names an unknown account also where accounts are missing altogether`() {
+    @Test func `the unknown account of a route is reported even if all accounts are missing`() {
         let text = """
             providers:
               acme: { issuer: https://a.example, client_id: a }
@@ -74,7 +74,7 @@ import Testing
         ("store: { previous: {} }", "12:10: store.previous"),
         ("store: { current: {} }", "12:10: store.current"),
     ])
-    func `neither is a documented key`(line: String, place: String) {
+    func `a documented key that is not supported yet is reported as such`(line: String, place: String) {
         #expect(faults(of: SampleFile().adding(line).text) == ["\(place): is not supported yet"])
     }
 
@@ -87,11 +87,11 @@ import Testing
             "12:19: admin.address: can't be a Unix socket, only listeners can"
         ),
     ])
-    func `neither is a documented value`(line: String, fault: String) {
+    func `a documented value that is not supported yet is reported as such`(line: String, fault: String) {
         #expect(faults(of: SampleFile().adding(line).text) == [fault])
     }
 
-    @Test func `a key that is given twice is a fault where it comes again, among all others`() {
+    @Test func `a repeated key is a fault at its repetition, in order with the other faults`() {
         let text = """
             log: { level: inf, 'level': debug, "level": debug }
             providers:
@@ -115,12 +115,12 @@ import Testing
         )
     }
 
-    @Test func `a doubled key that can't be told by its characters is a fault all the same`() {
+    @Test func `a repeated key that is written with an escape is a fault too`() {
         let twice = faults(of: #"{ "\x61": 1, a: 2 }"#)
         #expect(twice == ["1:3: a key is given twice in one mapping"])
     }
 
-    @Test func `a value that an alias takes from a doubled key is what is written`() {
+    @Test func `an alias into a repeated key causes no further fault`() {
         let text = SampleFile().account("&name alice: { provider: acme }\n  alice: {}").route("account: *name").text
         #expect(faults(of: text).count == 1)
         #expect(faults(of: text).first?.contains("twice") == true)
@@ -149,7 +149,7 @@ import Testing
         ("limits: { fields: 99999999999999999999 }", "12:19: limits.fields: must be between 1 and 10000"),
         ("{ a: b }: 1", "12:1: a key must be text: before a colon there is a name"),
     ])
-    func `a value of the wrong kind says what it is and what it should be`(line: String, fault: String) {
+    func `a value of the wrong kind is reported with the expected and the found kind`(line: String, fault: String) {
         #expect(faults(of: SampleFile().adding(line).text) == [fault])
     }
 }

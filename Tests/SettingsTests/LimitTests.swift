@@ -14,7 +14,7 @@ import Testing
         #expect(limits.idleTimeout == .seconds(60))
     }
 
-    @Test func `each of them can be set`() throws {
+    @Test func `each limit can be set`() throws {
         let file = SampleFile().adding(
             """
             limits:
@@ -38,7 +38,7 @@ import Testing
         #expect(limits.idleTimeout == .seconds(3_600))
     }
 
-    @Test func `the summary names what is not bounded`() throws {
+    @Test func `the summary names limits that are off`() throws {
         let file = SampleFile().adding("limits: { connections_per_address: 20, body_rate: 0B }")
         let summary = SettingsSummary(try settings(of: file.text)).description
         #expect(summary.contains("connections 10000, 20 of one address, idle for 1m,"))

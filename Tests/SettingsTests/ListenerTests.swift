@@ -6,7 +6,7 @@ import Testing
         ("127.0.0.1:8080", "127.0.0.1", 8_080), ("127.9.9.9:0", "127.9.9.9", 0), ("'[::1]:65535'", "::1", 65_535),
         ("'[0:0::0:1]:1'", "::1", 1), ("'[::ffff:127.0.0.1]:1'", "::ffff:127.0.0.1", 1),
     ])
-    func `a listener has an address of this machine alone and a port`(written: String, host: String, port: Int) throws {
+    func `a listener has a loopback address and a port`(written: String, host: String, port: Int) throws {
         let settings = try settings(of: SampleFile().adding("listeners: [{ address: \(written) }]").text)
         guard case .network(let address)? = settings.listeners.first?.address else {
             Issue.record("no network address")
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [(107, 0), (108, 1)])
-    func `a Unix socket's path fits into an address`(count: Int, expected: Int) {
+    func `the path of a Unix socket has at most 107 bytes`(count: Int, expected: Int) {
         let path = "/" + String(repeating: "p", count: count - 1)
         let found = faults(of: SampleFile().adding("listeners: [{ address: 'unix:\(path)' }]").text)
         #expect(found.count == expected)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: ["0.0.0.0:8080", "10.0.0.1:8080", "'[::]:8080'"])
-    func `with callers a listener may be anywhere, and is warned of`(written: String) throws {
+    func `with callers, a listener may have any address, and gets a warning`(written: String) throws {
         let text = SampleFile().adding("listeners: [{ address: \(written) }]\n\(CallerTests.line)").text
         let settings = try settings(of: text)
         #expect(
@@ -50,7 +50,7 @@ import Testing
         )
     }
 
-    @Test func `with TLS a listener has a certificate, and what travels is no longer warned of`() throws {
+    @Test func `with TLS, a listener has a certificate and gets no warning`() throws {
         let tls = "tls: { certificate: c.pem, key: k.pem, client_ca: ca.pem }"
         let text = SampleFile().adding("listeners: [{ address: 0.0.0.0:8443, \(tls) }]\n\(CallerTests.line)").text
         let settings = try settings(of: text, secrets: ["/etc/martlet/k.pem": "k"])
@@ -87,7 +87,7 @@ import Testing
             "12:79: listeners[0].tls.ca: unknown key, there are certificate, key, client_ca"
         ),
     ])
-    func `what is said of a listener's TLS must hold`(section: String, fault: String) {
+    func `a fault in a listener's TLS settings is reported`(section: String, fault: String) {
         let text = SampleFile().adding("listeners: [{ address: 127.0.0.1:8443, tls: \(section) }]").text
         #expect(faults(of: text, secrets: ["/etc/martlet/k.pem": "k"]) == [fault])
     }
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: ["0.0.0.0:8081", "'[::]:8081'"])
-    func `admin may be anywhere where its file says so`(written: String) throws {
+    func `the admin listener may have any address with allow_cleartext`(written: String) throws {
         let text = SampleFile().adding("admin: { address: \(written), allow_cleartext: true }").text
         #expect(try settings(of: text).admin.address.port == 8081)
         let refused = SampleFile().adding("admin: { address: \(written), allow_cleartext: false }").text
@@ -123,7 +123,7 @@ import Testing
     @Test(arguments: [
         "8080", "localhost:8080", "':8080'", "127.0.0.1", "127.1:8080", "'::1:8080'", "'[::1:8080'", "'[fe80::1%lo]:1'",
     ])
-    func `what is not an address and a port says how it is written`(written: String) {
+    func `a malformed address is reported with an example`(written: String) {
         #expect(
             faults(of: SampleFile().adding("listeners: [{ address: \(written) }]").text) == [
                 "12:24: listeners[0].address: expected an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080"
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test(arguments: ["'127.0.0.1:'", "127.0.0.1:65536", "127.0.0.1:+1", "127.0.0.1:http", "127.0.0.1:000080"])
-    func `a port has an end`(written: String) {
+    func `a malformed port is reported with the valid range`(written: String) {
         #expect(
             faults(of: SampleFile().adding("listeners: [{ address: \(written) }]").text) == [
                 "12:24: listeners[0].address: "
@@ -141,7 +141,7 @@ import Testing
         )
     }
 
-    @Test func `a listener says its address`() {
+    @Test func `a listener needs an address`() {
         #expect(faults(of: SampleFile().adding("listeners: [{}]").text) == ["12:13: listeners[0]: address is missing"])
     }
 
@@ -168,7 +168,7 @@ import Testing
                 + "another needs tls, or allow_cleartext: true"
         ),
     ])
-    func `two listeners need two addresses, and admin one on loopback`(line: String, fault: String) {
+    func `listeners need different addresses, and admin a loopback address`(line: String, fault: String) {
         #expect(faults(of: SampleFile().adding(line).text) == [fault])
     }
 

@@ -2,7 +2,7 @@ import Settings
 import Testing
 
 @Suite struct PositionTests {
-    @Test func `keys and values deep in flow mappings are found`() {
+    @Test func `faults deep in flow mappings have exact positions`() {
         let text = SampleFile().route("match: { host: a:1, path: [{ a: { b: c } }] }").text
         #expect(
             faults(of: text) == [
@@ -12,7 +12,7 @@ import Testing
         )
     }
 
-    @Test func `a flow mapping over several lines is counted by lines`() {
+    @Test func `faults in a flow mapping over several lines have the right lines`() {
         let text = SampleFile().adding(
             """
             limits: { head: 1KB,
@@ -30,7 +30,7 @@ import Testing
         #expect(faults(of: text).last == "9:29: routes[0].match.path: must begin with /")
     }
 
-    @Test func `a value in quotes begins at its quote, a value without content at its key`() {
+    @Test func `the position of a quoted value is its quote, that of an empty value its key`() {
         let text = SampleFile().route("via: \"true\"", "strip:").text
         #expect(
             faults(of: text) == [
@@ -41,12 +41,12 @@ import Testing
     }
 
     @Test(arguments: ["\r\n", "\r"])
-    func `line ends of other systems count as one`(lineEnd: String) {
+    func `line ends of other systems count as one line end`(lineEnd: String) {
         let text = SampleFile().route("upsteam: x").text.replacing("\n", with: lineEnd)
         #expect(faults(of: text) == [#"12:5: routes[0].upsteam: unknown key, did you mean "upstream"?"#])
     }
 
-    @Test func `a byte order mark moves nothing`() {
+    @Test func `a byte order mark does not move positions`() {
         #expect(
             faults(of: "\u{FEFF}log: 1\nproviders: {}\naccounts: {}\nroutes: []\n") == [
                 "1:6: log: expected a mapping, found a number"
@@ -54,7 +54,7 @@ import Testing
         )
     }
 
-    @Test func `what an alias stands for has its faults where it is written`() {
+    @Test func `a fault in an aliased value is reported where the value is written`() {
         let text = SampleFile().route("timeouts: &slow { connect: 5 }", "inject: *slow").text
         #expect(
             faults(of: text) == [
@@ -74,7 +74,7 @@ import Testing
         )
     }
 
-    @Test func `what is missing is missing from the name or the item that should have it`() {
+    @Test func `a missing key is reported at the name or the list item that needs it`() {
         let text = """
             providers:
               acme: {}
@@ -108,7 +108,7 @@ import Testing
         #expect(lines.first?.hasPrefix(#"12:1: a\u{a}b\u{1b}[2J\u{202e}: unknown key, there are "#) == true)
     }
 
-    @Test func `a key of any length is shown in part`() {
+    @Test func `a very long key is shown in part`() {
         let text = SampleFile().adding(String(repeating: "k", count: 900) + ": 1").text
         #expect(faults(of: text).first?.hasPrefix("12:1: \(String(repeating: "k", count: 64))…: unknown key") == true)
     }

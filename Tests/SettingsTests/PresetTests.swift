@@ -2,7 +2,7 @@ import OAuth
 import Settings
 import Testing
 
-/// What a preset fills in, and what it leaves alone.
+/// The settings that a preset fills in, and those that it leaves unchanged.
 @Suite struct PresetTests {
     private func provider(_ text: String) throws -> ProviderSettings? {
         try settings(of: text, variables: ["HOME": "/h", "S": "canary"]).providers.first
@@ -10,7 +10,7 @@ import Testing
 
     private static let bare = SampleFile().provider(without: "issuer").provider("client_secret: { env: S }")
 
-    @Test func `a preset fills what is not said`() throws {
+    @Test func `a preset fills in missing settings`() throws {
         let github = try self.provider(Self.bare.provider("preset: github").text)
         #expect(github?.tokenEndpoint?.text == "https://github.com/login/oauth/access_token")
         #expect(github?.clientAuthentication == .post)
@@ -21,7 +21,7 @@ import Testing
         )
     }
 
-    @Test func `what the file says stands`() throws {
+    @Test func `the file takes precedence over a preset`() throws {
         let file = Self.bare.provider("preset: github").provider("refresh: ahead").provider("default_lifetime: 1h")
             .provider("client_auth: client_secret_basic").provider("token_endpoint: https://ghe.example/token")
         let github = try self.provider(file.text)
@@ -31,7 +31,7 @@ import Testing
         #expect(github?.preset?.filled == [])
     }
 
-    @Test func `a preset knows where below an issuer, or beside a token endpoint, the revocation endpoint is`() throws {
+    @Test func `a preset derives the revocation endpoint from the issuer or the token endpoint`() throws {
         let preset = Self.bare.provider("preset: django_oauth_toolkit")
         for issuer in ["https://id.example/o", "https://id.example/o/"] {
             let django = try self.provider(preset.provider("issuer: \(issuer)").text)
@@ -47,7 +47,7 @@ import Testing
         #expect(throws: SettingsError.self) { try self.provider(preset.text) }
     }
 
-    @Test func `an issuer of one's own takes the place of the preset's endpoints`() throws {
+    @Test func `a configured issuer replaces the preset's endpoints`() throws {
         let salesforce = try self.provider(
             Self.bare.provider("preset: salesforce").provider("issuer: https://my.salesforce.example").text
         )
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: ProviderPreset.allCases)
-    func `every preset makes a provider, with an issuer where each tenant has its own`(preset: ProviderPreset) throws {
+    func `every preset makes a provider, if given the issuer it may need`(preset: ProviderPreset) throws {
         var file = Self.bare.provider("preset: \(preset.rawValue)")
         if preset.facts.issuerExample != nil {
             let lines = faults(of: file.text, variables: ["HOME": "/h", "S": "canary"])
@@ -69,7 +69,7 @@ import Testing
         #expect(provider.clientAuthentication.rawValue == preset.facts.clientAuthentication)
     }
 
-    @Test func `Auth0's assertions are for the issuer`() throws {
+    @Test func `the audience of Auth0's assertions is the issuer`() throws {
         let file = SampleFile().provider("preset: auth0").provider("issuer: https://t.auth0.example/")
             .provider("private_key: { file: k.pem, algorithm: RS256 }")
         let auth0 = try settings(of: file.text, secrets: ["/etc/martlet/k.pem": "canary"]).providers.first
@@ -83,7 +83,7 @@ import Testing
         #expect(lines.first?.contains("providers.acme.preset: unknown value") == true)
     }
 
-    @Test func `the summary says what a preset filled`() throws {
+    @Test func `the summary names the settings that a preset filled in`() throws {
         let text = Self.bare.provider("preset: xero").text
         let read = try settings(of: text, variables: ["HOME": "/h", "S": "canary"])
         #expect(

@@ -4,7 +4,7 @@ import TokenModel
 
 @Suite struct ProviderTests {
     @Test(arguments: ["issuer", "token_endpoint", "revocation_endpoint"])
-    func `tokens and secrets go unencrypted to another machine only on the operator's word`(key: String) {
+    func `tokens and secrets go unencrypted to another machine only with allow_cleartext`(key: String) {
         let file = SampleFile().provider("token_endpoint: https://a.example/t", "\(key): http://login.example/x")
         let lines = faults(of: file.text)
         #expect(lines.count == 1)
@@ -26,7 +26,7 @@ import TokenModel
         ("preset: xero", .seconds(60)),
         ("preset: github", .seconds(60)),
     ])
-    func `an answer is listened for as long as it may come, and within the provider's grace`(
+    func `the answer timeout depends on the provider's grace`(
         line: String,
         answerTimeout: Duration
     ) throws {
@@ -35,7 +35,7 @@ import TokenModel
         #expect(provider?.answerTimeout == answerTimeout)
     }
 
-    @Test func `an issuer keeps its characters`() throws {
+    @Test func `an issuer is kept as written`() throws {
         let written = "HTTPS://Login.Example:443/Tenant"
         let issuer = try settings(of: SampleFile().provider("issuer: \(written)").text).providers.first?.issuer
         #expect(issuer?.text == written)
@@ -84,7 +84,7 @@ import TokenModel
             "5:18: providers.acme.client_auth: client_secret_basic needs a client_secret, which is missing"
         ),
     ])
-    func `what a provider says must hold`(line: String, fault: String) {
+    func `a fault in a provider is reported with its position`(line: String, fault: String) {
         #expect(faults(of: SampleFile().provider(line).text) == [fault])
     }
 
@@ -102,12 +102,12 @@ import TokenModel
             "5:31: providers.acme.token_params.audience: holds a line break or another control character"
         ),
     ])
-    func `when and with what a provider is asked must hold`(line: String, fault: String) {
+    func `a fault in refreshes or parameters is reported with its position`(line: String, fault: String) {
         #expect(faults(of: SampleFile().provider(line).text) == [fault])
     }
 
     @Test(arguments: ["grant_type", "refresh_token", "scope", "client_id", "client_secret", "client_assertion"])
-    func `what a token request decides itself can't be configured`(name: String) {
+    func `reserved token parameters can't be configured`(name: String) {
         #expect(
             faults(of: SampleFile().provider("token_params: { \(name): canary }").text) == [
                 "5:21: providers.acme.token_params.\(name): is decided by the request itself and can't be set here"
@@ -115,7 +115,7 @@ import TokenModel
         )
     }
 
-    @Test func `refreshes and parameters are as they are written, and have defaults`() throws {
+    @Test func `refreshes and parameters can be set, and have defaults`() throws {
         let standard = try settings(of: SampleFile().text).providers.first
         #expect(standard?.refresh == .ahead)
         #expect(standard?.keepAlive == .seconds(86_400))
@@ -132,7 +132,7 @@ import TokenModel
         #expect(written?.tokenParameters == ["audience": "https://api.acme.example", "empty": ""])
     }
 
-    @Test func `client_credentials without a secret is worth a warning`() throws {
+    @Test func `client_credentials without a secret gets a warning`() throws {
         let file = SampleFile().account("alice: { provider: acme, grant: client_credentials }")
         let loose = try settings(of: file.text)
         #expect(loose.accounts.first?.grant == .clientCredentials)
@@ -158,7 +158,7 @@ import TokenModel
         #expect(provider?.clientSecrets.first?.origin == .variable("ACME"))
     }
 
-    @Test func `a secret's file is relative to the configuration`() throws {
+    @Test func `the path of a secret file is relative to the configuration file`() throws {
         let file = SampleFile().provider("client_secret: { file: acme.secret }")
         let provider = try settings(of: file.text, secrets: ["/etc/martlet/acme.secret": "canary"]).providers.first
         #expect(provider?.clientSecrets.first?.value == Secret("canary"))
@@ -188,7 +188,7 @@ import TokenModel
         #expect(faults(of: file.text, variables: ["HOME": "/h", "EMPTY": ""]) == [fault])
     }
 
-    @Test func `a secret in the place of its name is not repeated`() {
+    @Test func `a secret in the wrong place is not shown`() {
         let lines = faults(of: SampleFile().provider("client_secret: { canary-7d1f }").text)
         #expect(lines.contains("5:22: providers.acme.client_secret: unknown key, there are file, env"))
         #expect(!lines.joined().contains("canary"))
@@ -199,7 +199,7 @@ import TokenModel
         (String(repeating: "n", count: 65), false), (String(repeating: "n", count: 64), true), ("A.b_c-9", true),
         ("007", true),
     ])
-    func `names are plain`(name: String, isTaken: Bool) {
+    func `names have 1 to 64 plain characters`(name: String, isTaken: Bool) {
         let lines = faults(
             of: """
                 providers:
@@ -227,16 +227,16 @@ import TokenModel
         ("{ provider: other }", "6:22: accounts.alice.provider: there is no such provider, there is only acme"),
         ("acme", "6:10: accounts.alice: expected a mapping, found text"),
     ])
-    func `what an account says must hold`(written: String, fault: String) {
+    func `a fault in an account is reported with its position`(written: String, fault: String) {
         #expect(faults(of: SampleFile().account("alice: \(written)").text) == [fault])
     }
 
-    @Test func `a provider with faults is still there for its accounts`() {
+    @Test func `a provider with faults still counts as defined`() {
         let lines = faults(of: SampleFile().provider("client_id: []").text)
         #expect(lines == ["4:16: providers.acme.client_id: expected text, found a list"])
     }
 
-    @Test func `nothing is said about references into a mapping that is none`() {
+    @Test func `references into a section that is no mapping are not reported`() {
         let text = SampleFile().text.replacing("accounts:\n  alice: { provider: acme }", with: "accounts: x")
         #expect(faults(of: text) == ["5:11: accounts: expected a mapping, found text"])
     }

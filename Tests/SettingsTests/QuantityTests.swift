@@ -26,7 +26,7 @@ import Testing
         ("0s", "must be between 1ms and 24h"),
         ("25h", "must be between 1ms and 24h"),
     ])
-    func `what is not a duration says how one is written`(text: String, message: String) {
+    func `a malformed duration is reported with examples`(text: String, message: String) {
         let file = SampleFile().route("timeouts: { idle: \(text) }")
         #expect(faults(of: file.text) == ["12:23: routes[0].timeouts.idle: \(message)"])
     }
@@ -44,7 +44,7 @@ import Testing
         ("9223372036854775807GiB", "is too large"),
         ("1GiB", "must be between 0B and 64MiB"),
     ])
-    func `what is not a size says how one is written`(text: String, message: String) {
+    func `a malformed size is reported with examples`(text: String, message: String) {
         let file = SampleFile().route("replay: { body_limit: \(text) }")
         #expect(faults(of: file.text) == ["12:27: routes[0].replay.body_limit: \(message)"])
     }
@@ -64,7 +64,7 @@ import Testing
         ("limits: { body_rate: 2MiB }", "12:22: limits.body_rate: must be between 0B and 1MiB"),
         ("limits: { idle_timeout: 25h }", "12:25: limits.idle_timeout: must be between 100ms and 24h"),
     ])
-    func `what is outside of sense says where sense ends`(line: String, fault: String) {
+    func `a value out of range is reported with the valid range`(line: String, fault: String) {
         #expect(faults(of: SampleFile().adding(line).text) == [fault])
     }
 }

@@ -2,7 +2,7 @@ import Settings
 import Testing
 
 @Suite struct RefreshRateTests {
-    @Test func `fifty token requests a second go to a provider, after a burst of 200`() throws {
+    @Test func `the default rate is 50 token requests a second after a burst of 200`() throws {
         let provider = try settings(of: SampleFile().text).providers.first
         #expect(provider?.refreshRate == RefreshRateSettings(perSecond: 50, burst: 200))
     }
@@ -12,7 +12,7 @@ import Testing
         ("refresh_rate: { per_second: 1 }", RefreshRateSettings(perSecond: 1, burst: 200)),
         ("refresh_rate: {}", RefreshRateSettings(perSecond: 50, burst: 200)),
     ])
-    func `a provider may have a rate of its own`(line: String, rate: RefreshRateSettings) throws {
+    func `a provider may have its own rate`(line: String, rate: RefreshRateSettings) throws {
         let settings = try settings(of: SampleFile().provider(line).text)
         #expect(settings.providers.first?.refreshRate == rate)
     }
@@ -33,11 +33,11 @@ import Testing
             #"5:21: providers.acme.refresh_rate.per_minute: unknown key, there are burst, per_second"#
         ),
     ])
-    func `a rate must be one`(line: String, fault: String) {
+    func `an invalid rate is refused`(line: String, fault: String) {
         #expect(faults(of: SampleFile().provider(line).text) == [fault])
     }
 
-    @Test func `the summary names a rate that is not the usual one`() throws {
+    @Test func `the summary names a rate that is not the default`() throws {
         let usual = SettingsSummary(try settings(of: SampleFile().text)).description
         let other = SampleFile().provider("refresh_rate: { per_second: 5, burst: 9 }")
         let summary = SettingsSummary(try settings(of: other.text)).description

@@ -1,15 +1,15 @@
 import Settings
 import Testing
 
-/// What a replica is called, and how long it goes on without the store.
+/// The name of a replica, and how long it keeps working without the store.
 @Suite struct ReplicaTests {
-    @Test func `without a word, a replica has the host's name and a lease of 10 s`() throws {
+    @Test func `by default, a replica has the host's name and a lease of 10 s`() throws {
         let replica = try settings(of: SampleFile().text).replica
         #expect(replica.name == nil)
         #expect(replica.lease == .seconds(10))
     }
 
-    @Test func `a replica has the name and the lease it was given`() throws {
+    @Test func `a replica has the configured name and lease`() throws {
         let replica = try settings(of: SampleFile().adding("replica: { name: a, lease: 3s }").text).replica
         #expect(replica.name == "a")
         #expect(replica.lease == .seconds(3))

@@ -8,12 +8,12 @@ import Testing
     }
 
     @Test(arguments: ["", "retry_on: []"])
-    func `a route knows no signs but the 401, unless it says so`(line: String) throws {
+    func `by default, a route has no retry signs besides the 401`(line: String) throws {
         let file = line.isEmpty ? SampleFile() : SampleFile().route(line)
         #expect(try settings(of: file.text).routes.first?.retryOn == [])
     }
 
-    @Test func `signs are statuses, and what the answer's JSON must hold besides`() throws {
+    @Test func `a sign is a status, and optionally members of the JSON response`() throws {
         let signs = try self.signs("[{ status: 200, json: { ok: false, error: token_expired } }, { status: 403 }]")
         try #require(signs?.count == 2)
         #expect(signs?[0].status == 200)
@@ -32,7 +32,7 @@ import Testing
             ("{ code: 190, 'x y': a }", .object(["code": .number(190), "x y": .text("a")])),
         ] as [(String, JSONPattern)]
     )
-    func `values are what they are in JSON, and text in quotes`(written: String, value: JSONPattern) throws {
+    func `values have their JSON type, and quoted values are text`(written: String, value: JSONPattern) throws {
         let signs = try self.signs("[{ status: 400, json: { error: \(written) } }]")
         #expect(signs?.first?.json == .object(["error": value]))
     }
@@ -66,23 +66,23 @@ import Testing
         ),
         ("[{ status: 403 }, { status: 403 }]", "12:33: routes[0].retry_on[1]: says the same as retry_on[0]"),
     ])
-    func `a sign that can't be one is refused`(text: String, fault: String) {
+    func `an invalid sign is refused`(text: String, fault: String) {
         #expect(faults(of: SampleFile().route("retry_on: \(text)").text) == [fault])
     }
 
-    @Test func `all faults come at once`() {
+    @Test func `all faults in signs are reported at once`() {
         let text = "[{ status: 99, json: { a: [], b: [] } }, { json: {} }]"
         #expect(faults(of: SampleFile().route("retry_on: \(text)").text).count == 5)
     }
 
-    @Test func `each sign that was there before is named as the first that said it`() {
+    @Test func `a repeated sign is reported with the first sign that says the same`() {
         let text = "[{ status: 403 }, { status: 404 }, { status: 403 }, { status: 403 }]"
         let found = faults(of: SampleFile().route("retry_on: \(text)").text)
         #expect(found.count == 2)
         #expect(found.allSatisfy { $0.hasSuffix(": says the same as retry_on[0]") })
     }
 
-    @Test func `there are sixteen signs at most, and none nested deeper than answers are read`() {
+    @Test func `a route has at most 16 signs, nested at most 16 levels deep`() {
         let many = (400...416).map { "{ status: \($0) }" }.joined(separator: ", ")
         #expect(
             faults(of: SampleFile().route("retry_on: [\(many)]").text) == [
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `they are said back`() throws {
+    @Test func `the summary names the signs`() throws {
         let text = "[{ status: 200, json: { ok: false } }, { status: 403 }]"
         let summary = SettingsSummary(try settings(of: SampleFile().route("retry_on: \(text)").text)).description
         #expect(summary.contains("a token is dead at 200 with JSON or 403 too,"))

@@ -5,7 +5,7 @@ import Testing
     @Test(arguments: [
         "/", "/acme/", "/a/b/c/", "/a.b/", "/.../", "/a;v=1/", "/caf%C3%A9/", "/a%2Fb/", "/a%20b/", "/~me/", "/a:b@c/",
     ])
-    func `a path is whole segments in normal form`(path: String) throws {
+    func `a path consists of whole segments in normal form`(path: String) throws {
         let settings = try settings(of: SampleFile().route("match: { path: '\(path)' }").text)
         #expect(settings.routes.first?.match.path == path)
     }
@@ -34,7 +34,7 @@ import Testing
         ("/a/?b/", "must not have a query"),
         ("/a/#b/", "must not have a fragment"),
     ])
-    func `a path that no request could have is refused`(path: String, message: String) {
+    func `a path that no request can match is refused`(path: String, message: String) {
         let text = SampleFile().route("match: { path: '\(path)' }").text
         #expect(faults(of: text) == ["9:20: routes[0].match.path: \(message)"])
     }
@@ -56,7 +56,7 @@ import Testing
         ("a..b", "has a host that is neither a name nor an address"),
         ("-a", "has a host that is neither a name nor an address"),
     ])
-    func `a host that no request could name is refused`(written: String, message: String) {
+    func `a host that no request can name is refused`(written: String, message: String) {
         let text = SampleFile().route("match: { path: /, host: \(written) }").text
         #expect(faults(of: text) == ["9:29: routes[0].match.host: \(message)"])
     }
@@ -67,18 +67,18 @@ import Testing
         "", "listeners: [{ address: '[::1]:8080' }]",
         "listeners: [{ address: unix:/run/m.sock }, { address: 127.0.0.1:8080 }]",
     ])
-    func `without callers a host on a TCP listener is refused, since web pages could use it`(listeners: String) throws {
-        // Given a route that a name leads to
+    func `without callers, a host on a TCP listener is refused, as web pages could use it`(listeners: String) throws {
+        // Given a route for a host name
         let file = SampleFile().route("match: { path: /, host: api.local }").adding(listeners)
-        // Then nobody is served there
+        // Then the route is refused without callers
         let found = faults(of: file.text)
         #expect(found.count == 1)
         #expect(found.first?.hasPrefix("9:29: routes[0].match.host: needs callers on a TCP listener: ") == true)
-        // And where somebody has to show a key, everybody who has one is
+        // And the route is accepted with callers, because every request then needs a proof
         #expect(faults(of: file.adding(Self.callers).text) == [])
     }
 
-    @Test func `without callers a host on a Unix socket alone is taken: no web page reaches that`() throws {
+    @Test func `without callers, a host on a Unix socket is accepted, as no web page reaches it`() throws {
         let file = SampleFile().route("match: { path: /, host: api.local }")
             .adding("listeners: [{ address: unix:/run/m.sock }]")
         #expect(try settings(of: file.text).routes.first?.match.host == "api.local")
@@ -89,7 +89,7 @@ import Testing
         ("HTTP://localhost:9000/a/", "localhost", 9_000, "/a/"),
         ("http://[::1]:9000/a/b/", "::1", 9_000, "/a/b/"),
     ])
-    func `an upstream on this machine needs no word`(url: String, host: String, port: Int, path: String) throws {
+    func `a cleartext upstream on this machine is accepted`(url: String, host: String, port: Int, path: String) throws {
         let upstream = try settings(of: SampleFile().route("upstream: '\(url)'").text).routes.first?.upstream
         #expect(upstream?.host.text == host)
         #expect(upstream?.port == port)
@@ -119,7 +119,7 @@ import Testing
         ("http://[::1/", "has brackets around what is not an IPv6 address"),
         ("http://::1/", "has no port between 0 and 65535 behind its last colon; an IPv6 address needs brackets: [::1]"),
     ])
-    func `an upstream that can't be one is refused`(url: String, message: String) {
+    func `an invalid upstream is refused`(url: String, message: String) {
         let text = SampleFile().route("upstream: '\(url)'").text
         #expect(faults(of: text) == ["10:15: routes[0].upstream: \(message)"])
     }
@@ -127,7 +127,7 @@ import Testing
     @Test(arguments: [
         "api.example", "10.0.0.1", "[2001:db8::1]", "127.0.0.1.example", "localhost.example", "a.localhost",
     ])
-    func `a token goes unencrypted to another machine only on the operator's word`(host: String) {
+    func `a token goes unencrypted to another machine only with allow_cleartext`(host: String) {
         let file = SampleFile().route("upstream: 'http://\(host)/'")
         let fault =
             "10:15: routes[0].upstream: tokens would travel unencrypted to \(host): "
@@ -137,7 +137,7 @@ import Testing
         #expect(faults(of: file.route("allow_cleartext: true").text) == [])
     }
 
-    @Test func `a word that is not understood has one fault, its own`() {
+    @Test func `an invalid allow_cleartext is the only fault of an unencrypted upstream`() {
         let file = SampleFile().route("upstream: http://api.example/", "allow_cleartext: yes")
         #expect(faults(of: file.text) == ["12:22: routes[0].allow_cleartext: expected true or false, found text"])
     }
@@ -145,7 +145,7 @@ import Testing
     @Test(arguments: [
         ("upstream_tls: {}", nil), ("upstream_tls: { ca: roots.pem }", "/etc/martlet/roots.pem"),
     ])
-    func `an upstream over TLS is trusted by a file's roots alone, or by the system's`(
+    func `an upstream over TLS is verified with configured roots or the system's`(
         line: String,
         file: String?
     ) throws {
@@ -156,7 +156,7 @@ import Testing
         #expect(route.upstreamTLS.certificateAuthorities == file)
     }
 
-    @Test func `the gateway may show an upstream a certificate of its own`() throws {
+    @Test func `the gateway may use a client certificate for an upstream`() throws {
         let line = "upstream_tls: { certificate: c.pem, key: k.pem }"
         let text = SampleFile().route("upstream: https://api.example/v2/", line).text
         let settings = try settings(of: text, secrets: ["/etc/martlet/k.pem": "k"])
@@ -187,7 +187,7 @@ import Testing
             "12:46: routes[0].upstream_tls.key: /etc/martlet/open.pem can't be read"
         ),
     ])
-    func `what is said of an upstream's TLS must hold`(section: String, fault: String) {
+    func `a fault in an upstream's TLS settings is reported`(section: String, fault: String) {
         let text = SampleFile().route("upstream: https://api.example/v2/", "upstream_tls: \(section)").text
         #expect(
             faults(of: text, secrets: ["/etc/martlet/k.pem": "k"]).map { $0.hasPrefix(fault) ? fault : $0 } == [fault]
@@ -210,12 +210,12 @@ import Testing
                 + "means nothing for an upstream with http://, write https:// there or leave it out"
         ),
     ])
-    func `what a route says must hold`(line: String, fault: String) {
+    func `a fault in a route is reported with its position`(line: String, fault: String) {
         #expect(faults(of: SampleFile().route(line).text) == [fault])
     }
 
     @Test(arguments: ["Authorization", "X-Api-Key", "private_token", "Cookie", "X-Forwarded-Access-Token"])
-    func `a token may travel in any field of its own`(name: String) throws {
+    func `a token may go into any field that the gateway does not use`(name: String) throws {
         let settings = try settings(of: SampleFile().route("inject: { header: \(name), prefix: 'Token token=' }").text)
         #expect(settings.routes.first?.injection.header == name)
         #expect(settings.routes.first?.injection.prefix == "Token token=")
@@ -227,7 +227,7 @@ import Testing
         "Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "Content_Length", "MARTLET_KEY",
         "X_Forwarded_For",
     ])
-    func `a token never travels in a field that frames or routes`(name: String) {
+    func `a token never goes into a field that frames or routes`(name: String) {
         let text = SampleFile().route("inject: { header: \(name) }").text
         #expect(
             faults(of: text) == [
@@ -237,7 +237,7 @@ import Testing
     }
 
     @Test(arguments: ["'X Y'", "'X:'", "Tøken", "'a,b'"])
-    func `a field's name is a token`(name: String) {
+    func `an invalid field name is refused`(name: String) {
         let text = SampleFile().route("inject: { header: \(name) }").text
         #expect(
             faults(of: text) == [
@@ -252,7 +252,7 @@ import Testing
         (#""Bearer\r\nX: ""#, "holds a line break or another control character"),
         (#""Bearer\t""#, "holds a line break or another control character"),
     ])
-    func `a prefix is printable`(prefix: String, message: String) {
+    func `an invalid prefix is refused`(prefix: String, message: String) {
         let text = SampleFile().route("inject: { prefix: \(prefix) }").text
         #expect(faults(of: text) == ["12:23: routes[0].inject.prefix: \(message)"])
     }
@@ -264,7 +264,7 @@ import Testing
             (["forwarded: append"], false, .append, " Forwarded and X-Forwarded-* extended,"),
         ] as [([String], Bool, ForwardedFields, String)]
     )
-    func `cookies and what tells of callers pass only on the operator's word`(
+    func `cookies and forwarding fields pass only if the route allows them`(
         lines: [String],
         passesCookies: Bool,
         forwarded: ForwardedFields,
@@ -288,11 +288,11 @@ import Testing
         ("forwarded: apend", #"12:16: routes[0].forwarded: unknown value, did you mean "append"?"#),
         ("forwarded: true", "12:16: routes[0].forwarded: unknown value, there are drop, append"),
     ])
-    func `what a route says of them must be one of the words there are`(line: String, fault: String) {
+    func `invalid values for cookies and forwarded are refused`(line: String, fault: String) {
         #expect(faults(of: SampleFile().route(line).text) == [fault])
     }
 
-    @Test func `two routes never have one name or one host and path`() {
+    @Test func `two routes may not share a name, or a host and path`() {
         let file = SampleFile().adding(
             """
               - { name: acme, match: { path: /b/ }, upstream: http://127.0.0.1/, account: alice }
@@ -311,7 +311,7 @@ import Testing
         )
     }
 
-    @Test func `a route whose host is wrong is not taken for one without a host`() {
+    @Test func `a route with an invalid host is not treated as one without a host`() {
         let file = SampleFile().adding(
             "  - { name: b, match: { path: /acme/, host: 'a:1' }, upstream: http://127.0.0.1/, account: alice }"
         )
@@ -323,7 +323,7 @@ import Testing
     }
 
     @Test(arguments: [("strip: true", ExpectationMode.auto), ("expect: auto", .auto), ("expect: never", .never)])
-    func `a route may say that its upstream is not asked before large bodies`(
+    func `a route may turn the Expect before large bodies off`(
         line: String,
         expect: ExpectationMode
     ) throws {

@@ -2,7 +2,7 @@ import LocalFiles
 import Settings
 import TokenModel
 
-/// A small valid configuration in which a test replaces or adds what it is about.
+/// A small valid configuration, in which a test adds or replaces lines.
 ///
 /// The provider's keys are at column 5 from line 3 on, the account is at line 7, the route's keys from line 9 on.
 struct SampleFile {
@@ -63,7 +63,7 @@ struct SampleFile {
         return (lines + self.root).joined(separator: "\n") + "\n"
     }
 
-    /// A line whose key is there already takes that line's place; another one goes to the end.
+    /// Replaces a line with the same key, or appends the line if no line has its key.
     private static func merge(_ lines: [String], into existing: inout [String]) {
         for line in lines {
             let key = line.prefix { $0 != ":" } + ":"
@@ -76,7 +76,7 @@ struct SampleFile {
     }
 }
 
-/// Reads as `martlet.yaml` in `/etc/martlet`, with `/home/me` as home and the secret files given.
+/// Reads `text` as `/etc/martlet/martlet.yaml`, with `/home/me` as the home directory and `secrets` as secret files.
 func settings(
     of text: String,
     variables: [String: String] = ["HOME": "/home/me"],
@@ -99,7 +99,7 @@ func settings(
     return try SettingsReader(file: "martlet.yaml", surroundings: surroundings).read(text)
 }
 
-/// The faults of a text, one a line as the operator sees them, without the file's name; empty if it has none.
+/// The faults in `text` as the operator sees them, but without the file name. Empty if there are none.
 func faults(
     of text: String,
     variables: [String: String] = ["HOME": "/home/me"],

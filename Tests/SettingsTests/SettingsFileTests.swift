@@ -6,7 +6,7 @@ import Testing
 import TokenModel
 
 @Suite struct SettingsFileTests {
-    @Test func `a file on disk is read with what lies beside it`() throws {
+    @Test func `a file on disk is read with the files beside it`() throws {
         try inTemporaryDirectory { directory in
             let text = SampleFile().provider("client_secret: { file: acme.secret }", "tls: { ca: roots.pem }").text
             let path = try write(text, to: directory + "/martlet.yaml")
@@ -21,7 +21,7 @@ import TokenModel
         }
     }
 
-    @Test func `a link in another directory does not move what the file refers to`() throws {
+    @Test func `relative paths are resolved from the directory of a link, not of its target`() throws {
         try inTemporaryDirectory { directory in
             try FileManager.default.createDirectory(atPath: directory + "/data", withIntermediateDirectories: false)
             let text = SampleFile().provider("tls: { ca: roots.pem }").text
@@ -36,7 +36,7 @@ import TokenModel
     }
 
     @Test(arguments: [0o644, 0o600, 0o664, 0o646, 0o666])
-    func `a file that nobody has named is not taken where others can write it`(mode: Int) throws {
+    func `a file at the default path is refused if others can write it`(mode: Int) throws {
         try inTemporaryDirectory { directory in
             let path = try write("state_dir: /s", to: directory + "/martlet.yaml", mode: mode)
             let isOpen = mode & 0o022 != 0
@@ -59,7 +59,7 @@ import TokenModel
     }
 
     @Test(.enabled("needs root, to give a file away") { geteuid() == 0 })
-    func `a file that nobody has named is not taken from another user, nor through another user's link`() throws {
+    func `a file at the default path is refused if it, or a link to it, belongs to another user`() throws {
         try inTemporaryDirectory { directory in
             let path = try write("state_dir: /s", to: directory + "/martlet.yaml", mode: 0o644)
             let link = directory + "/link.yaml"
@@ -83,7 +83,7 @@ import TokenModel
         }
     }
 
-    @Test func `what only a gateway reads does not keep a command from it`() throws {
+    @Test func `a command ignores unreadable files that only the gateway needs`() throws {
         try inTemporaryDirectory { directory in
             let text = "state_dir: /s\nadmin: { address: 10.0.0.1:1, tls: { certificate: none.pem, key: none.key } }"
             let path = try write(text, to: directory + "/martlet.yaml")
@@ -92,7 +92,7 @@ import TokenModel
         }
     }
 
-    @Test func `a secret that others can read is a fault where the file names it`() throws {
+    @Test func `a secret that others can read is a fault at its position`() throws {
         try inTemporaryDirectory { directory in
             let text = SampleFile().provider("client_secret: { file: s }", "tls: { ca: none.pem }").text
             let path = try write(text, to: directory + "/martlet.yaml")
@@ -108,7 +108,7 @@ import TokenModel
         }
     }
 
-    @Test func `a file that is not there is one line`() throws {
+    @Test func `a missing file is reported in one line`() throws {
         try inTemporaryDirectory { directory in
             let path = directory + "/none.yaml"
             #expect(
@@ -122,25 +122,25 @@ import TokenModel
         }
     }
 
-    @Test func `what is no regular file is refused, and not waited for`() throws {
+    @Test func `a file that is not regular is refused without waiting`() throws {
         let help = "; another file is named by --config or MARTLET_CONFIG"
         #expect(lines(loading: "/dev/zero") == ["/dev/zero: is not a regular file\(help)"])
         try inTemporaryDirectory { directory in
-            // Given a pipe that nobody writes to
+            // Given a named pipe that nobody writes to
             let path = directory + "/martlet.yaml"
             try #require(unsafe mkfifo(path, 0o600) == 0)
             #expect(lines(loading: path) == ["\(path): is not a regular file\(help)"])
         }
     }
 
-    @Test func `a file that is far too large is given up`() throws {
+    @Test func `a file that is far too large is refused`() throws {
         try inTemporaryDirectory { directory in
             let path = try write(String(repeating: "#", count: 2 << 20), to: directory + "/martlet.yaml")
             #expect(lines(loading: path) == ["\(path): is larger than 1MiB"])
         }
     }
 
-    @Test func `a file that is not UTF-8 says where`() throws {
+    @Test func `a file that is not UTF-8 is reported with the position`() throws {
         try inTemporaryDirectory { directory in
             let path = try write(Data("log: {}\r\n# é\n# caf".utf8) + [0xE9, 0x0A], to: directory + "/martlet.yaml")
             #expect(lines(loading: path) == ["\(path):3:6: is not UTF-8 text here: save the file as UTF-8"])

@@ -3,7 +3,7 @@ import Testing
 import TokenModel
 
 @Suite struct SettingsReaderTests {
-    @Test func `a file that says all there is to say is read key by key`() throws {
+    @Test func `a file with every key is read key by key`() throws {
         let settings = try settings(
             of: #"""
                 listeners:
@@ -111,7 +111,7 @@ import TokenModel
         #expect(settings.warnings.isEmpty)
     }
 
-    @Test func `what a file leaves out has its documented default`() throws {
+    @Test func `a missing key has its documented default`() throws {
         let settings = try settings(of: SampleFile().text)
 
         #expect(settings.listeners.map(\.address.description) == ["127.0.0.1:8080"])
@@ -157,7 +157,7 @@ import TokenModel
         #expect(settings.log.format == .json)
     }
 
-    @Test func `five faults of five kinds come all at once, in the order of the file, each where it stands`() {
+    @Test func `five faults of five kinds are reported at once, in the order of the file`() {
         let text = """
             listeners: [{ address: 127.0.0.1:8080 }]
             providers:
@@ -192,7 +192,7 @@ import TokenModel
     }
 
     @Test(arguments: ["", "\n\n", "# only a comment\n", "---\n", "~\n", "\u{FEFF}"])
-    func `an empty file is told what it lacks and where an example is`(text: String) {
+    func `the fault for an empty file names the missing parts and an example`(text: String) {
         #expect(
             faults(of: text) == [
                 "1:1: the file is empty: providers, accounts and routes are missing; README.md has an example to start from"
@@ -200,7 +200,7 @@ import TokenModel
         )
     }
 
-    @Test func `a part that is missing is named`() {
+    @Test func `a missing part is named`() {
         #expect(
             faults(of: "log: {}\n") == [
                 "1:1: accounts is missing", "1:1: providers is missing", "1:1: routes is missing",
@@ -212,7 +212,7 @@ import TokenModel
         ("- providers\n", "1:1: expected a mapping, found a list"),
         ("providers\n", "1:1: expected a mapping, found text"),
     ])
-    func `a file that is no mapping says what it is`(text: String, fault: String) {
+    func `a file that is not a mapping is reported with its kind`(text: String, fault: String) {
         #expect(faults(of: text) == [fault])
     }
 
@@ -231,11 +231,11 @@ import TokenModel
         ("a: 1\nb: \"x\u{7}\"\n", "2:6: a character that YAML does not allow"),
         ("a: \u{FFFE}\n", "1:4: a character that YAML does not allow"),
     ])
-    func `a text that is not YAML has one fault, where it stops being YAML`(text: String, fault: String) {
+    func `text that is not YAML has one fault, at the first mistake`(text: String, fault: String) {
         #expect(faults(of: text) == [fault])
     }
 
-    @Test func `brackets without end are a fault and not a crash`() {
+    @Test func `unlimited nesting is a fault and not a crash`() {
         let nested = faults(of: String(repeating: "[", count: 5_000))
         #expect(nested.count == 1)
         #expect(nested.first?.contains("not YAML") == true)
@@ -247,7 +247,7 @@ import TokenModel
         (["XDG_STATE_HOME": "state", "HOME": "/home/me"], "/home/me/.local/state/martlet"),
         (["XDG_STATE_HOME": "", "HOME": "/"], "/.local/state/martlet"),
     ])
-    func `without state_dir the environment says where state is kept`(variables: [String: String], path: String) throws
+    func `without state_dir, the environment says where state is kept`(variables: [String: String], path: String) throws
     {
         #expect(try settings(of: SampleFile().text, variables: variables).stateDirectory == path)
     }
@@ -261,7 +261,7 @@ import TokenModel
         #expect(faults(of: SampleFile().adding("state_dir: /s").text, variables: [:]) == [])
     }
 
-    @Test func `what is written is relative to state_dir, and state_dir to the file`() throws {
+    @Test func `paths of written files are relative to state_dir, and state_dir to the file`() throws {
         let settings = try settings(
             of: SampleFile().adding(
                 """
@@ -276,18 +276,18 @@ import TokenModel
         #expect(settings.store == .sqlite(path: "/abs/t.db", sealingKeyFile: "/etc/martlet/state/s.key"))
     }
 
-    @Test func `dollar and braces mean themselves`() throws {
+    @Test func `a dollar sign with braces has no special meaning`() throws {
         let settings = try settings(of: SampleFile().provider("client_id: ${CLIENT_ID}").text)
         #expect(settings.providers.first?.clientID == "${CLIENT_ID}")
     }
 
     @Test(arguments: ["0123", "yes", "1e3", "123.450", "2024-01-01", "\"null\"", "'~'"])
-    func `text is what is written, whatever YAML would make of it`(written: String) throws {
+    func `text is kept as written, even if YAML reads it as another type`(written: String) throws {
         let settings = try settings(of: SampleFile().provider("client_id: \(written)").text)
         #expect(settings.providers.first?.clientID == written.filter { $0 != "\"" && $0 != "'" })
     }
 
-    @Test func `an account that no route uses and a provider that no account uses are warnings`() throws {
+    @Test func `an unused account and an unused provider get a warning`() throws {
         let settings = try settings(
             of: """
                 providers:
@@ -308,7 +308,7 @@ import TokenModel
         )
     }
 
-    @Test func `a gateway without routes is a warning`() throws {
+    @Test func `a gateway without routes gets a warning`() throws {
         let settings = try settings(of: "providers: {}\naccounts: {}\nroutes: []\n")
         #expect(
             settings.warnings.map(\.description) == [
@@ -317,7 +317,7 @@ import TokenModel
         )
     }
 
-    @Test func `what means nothing is a warning`() throws {
+    @Test func `a setting without effect gets a warning`() throws {
         let text = SampleFile().provider("client_secret: { env: S }", "client_auth: none")
             .adding("store: { driver: memory, path: x }").text
         let settings = try settings(of: text, variables: ["HOME": "/h", "S": "canary"])

@@ -2,7 +2,7 @@ import Settings
 import Testing
 
 @Suite struct SettingsSummaryTests {
-    @Test func `a configuration is said back in plain lines`() throws {
+    @Test func `a configuration is summarized in plain lines`() throws {
         let settings = try settings(
             of: #"""
                 state_dir: /s
@@ -80,7 +80,7 @@ import Testing
         #expect(!summary.contains("canary"))
     }
 
-    @Test func `callers are said with what they may use, and nothing of their keys`() throws {
+    @Test func `the summary lists what callers may use, but not their keys`() throws {
         let digest = String(repeating: "ab", count: 32)
         let other = String(repeating: "cd", count: 32)
         let callers = """
@@ -94,7 +94,7 @@ import Testing
         #expect(!summary.contains(digest) && !summary.contains(other))
     }
 
-    @Test func `the admin's certificate is said, and that a path is too long for a socket`() throws {
+    @Test func `the summary names the admin's certificate and a socket path that is too long`() throws {
         let admin = """
             state_dir: /s
             admin: { address: 10.0.0.1:1, tls: { certificate: c.pem, key: k.pem }, socket: \(String(repeating: "a", count: 99)) }
@@ -110,7 +110,7 @@ import Testing
         )
     }
 
-    @Test func `what there is none of is said too`() throws {
+    @Test func `the summary names what is missing`() throws {
         let text = "providers: {}\naccounts: {}\nroutes: []\nstore: { driver: memory }\n"
         let lines = SettingsSummary(try settings(of: text)).lines
         #expect(lines.contains("store in memory, all tokens are gone when the process ends"))

@@ -2,7 +2,7 @@ import Settings
 import Testing
 
 @Suite struct WatchingSettingsTests {
-    @Test func `without a word of it there is JSON with a line per request, and no metrics listener`() throws {
+    @Test func `by default, the log is JSON with an entry per request, and there is no metrics listener`() throws {
         let settings = try settings(of: SampleFile().text)
         #expect(settings.log == LogSettings(level: .info, format: .json, access: true))
         #expect(settings.metrics == nil)
@@ -23,7 +23,7 @@ import Testing
         #expect(settings.log == LogSettings(level: level, format: format, access: access))
     }
 
-    @Test func `no line per request is said back`() throws {
+    @Test func `the summary says that there is no log entry per request`() throws {
         let lines = SettingsSummary(try settings(of: SampleFile().adding("log: { access: false, level: debug }").text))
             .lines
         #expect(lines.contains("log debug and above as json, no line per request"))
@@ -48,7 +48,7 @@ import Testing
         ("log: { access: yes }", "12:16: log.access: expected true or false, found text"),
         ("log: { format: xml }", "12:16: log.format: unknown value, there are json, text"),
     ])
-    func `what is wrong is said`(line: String, fault: String) {
+    func `a fault in log or metrics is reported with its position`(line: String, fault: String) {
         #expect(faults(of: SampleFile().adding(line).text) == [fault])
     }
 

@@ -5,14 +5,14 @@ import TokenModel
 @Suite struct WebhookTests {
     private static let secrets = ["/etc/martlet/hook.key": "canary"]
 
-    @Test func `events go to a URL, signed with a secret that stands elsewhere`() throws {
+    @Test func `events go to a URL, signed with a secret from a file`() throws {
         let file = SampleFile().adding("webhook: { url: https://ops.example/hook?x=y, secret: { file: hook.key } }")
         let settings = try settings(of: file.text, secrets: Self.secrets)
         #expect(settings.webhook?.url.text == "https://ops.example/hook?x=y")
         #expect(settings.webhook?.secret.value == Secret("canary"))
     }
 
-    @Test func `without the key nobody is told`() throws {
+    @Test func `without the webhook key, no events are sent`() throws {
         #expect(try settings(of: SampleFile().text).webhook == nil)
     }
 
@@ -34,11 +34,11 @@ import TokenModel
         ("webhook: { url: http://ops.example/, secret: { file: hook.key }, allow_cleartext: true }", []),
         ("webhook: { url: http://127.0.0.1:9/, secret: { file: hook.key } }", []),
     ])
-    func `what it says must hold`(line: String, expected: [String]) {
+    func `a fault in the webhook is reported with its position`(line: String, expected: [String]) {
         #expect(faults(of: SampleFile().adding(line).text, secrets: Self.secrets) == expected)
     }
 
-    @Test func `a secret in the file itself is not repeated`() {
+    @Test func `a secret in the configuration file is not shown`() {
         let file = SampleFile().adding("webhook: { url: https://ops.example/, secret: canary }")
         let lines = faults(of: file.text)
         #expect(lines.count == 1)

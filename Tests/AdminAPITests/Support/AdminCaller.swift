@@ -4,20 +4,20 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import Synchronization
 
-/// Sends requests to an admin API over real sockets, and keeps all that ever came back.
+/// Sends requests to an admin API over real sockets and records everything that it receives.
 final class AdminCaller: Sendable {
     struct Answer: Sendable {
         let status: Int
         let headers: HTTPHeaders
         let body: String
 
-        /// The code of a problem; `nil` for another answer.
+        /// The error code of a problem response; `nil` for any other response.
         var problem: String? {
             guard self.headers.first(name: "content-type") == "application/problem+json" else { return nil }
             return (try? self.read(Problem.self))?.type.replacing("urn:martlet:error:", with: "")
         }
 
-        /// What a problem says is wrong.
+        /// The field that a problem response names as invalid.
         var field: String? { (try? self.read(Problem.self))?.field }
         var detail: String? { (try? self.read(Problem.self))?.detail }
 
@@ -47,10 +47,10 @@ final class AdminCaller: Sendable {
         self.client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    /// All heads and bodies of answers.
+    /// The heads and bodies of all responses.
     var received: String { self.transcript.withLock { $0 } }
 
-    /// With the right token.
+    /// Sends a request with the right token.
     @discardableResult
     func send(_ method: HTTPMethod, _ path: String, _ body: String? = nil) async throws -> Answer {
         try await self.send(method, path, authorization: "Bearer \(self.token)", bytes: body.map { Array($0.utf8) })
@@ -71,7 +71,7 @@ final class AdminCaller: Sendable {
         )
     }
 
-    /// With these fields and no token.
+    /// Sends a request with these fields and no token.
     @discardableResult
     func send(
         _ method: HTTPMethod,

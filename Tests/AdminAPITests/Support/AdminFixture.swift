@@ -11,9 +11,9 @@ internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
 
-/// An admin API on a real engine, with a store in memory and a provider that says what it is told to.
+/// An admin API on a real engine, with a store in memory and a scripted provider.
 ///
-/// Whatever a test plants as a secret contains ``canary``: no answer and no log line may.
+/// Every secret that a test uses contains ``canary``. No response and no log line may contain it.
 struct AdminFixture: Sendable {
     static let canary = "canary"
     static let adminToken = "admin-canary-0123456789"
@@ -30,12 +30,12 @@ struct AdminFixture: Sendable {
     let caller: AdminCaller
     let logs: HeardLog
 
-    /// Runs `body` beside an admin API with the accounts `alice` and `bob` of the provider `acme`.
+    /// Runs `body` with an admin API that has the accounts `alice` and `bob` of the provider `acme`.
     ///
     /// - Parameters:
     ///   - minting: the account whose tokens are minted.
-    ///   - longestWait: how long a refresh is waited for.
-    ///   - refreshing: the time that refreshes go by.
+    ///     - longestWait: how long the engine waits for a refresh.
+    ///     - refreshing: the time source of the refresh engine.
     static func run(
         tokens: AdminTokens? = AdminTokens([Secret(adminToken)]),
         limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
@@ -60,7 +60,7 @@ struct AdminFixture: Sendable {
             services.addTask { await fixture.kills.run() }
             services.addTask { await fixture.audit.run() }
             services.addTask { try await fixture.server.run() }
-            // Both stop whatever the body does, or a failed test would wait for them forever.
+            // All services stop even if `body` throws. Otherwise a failed test would wait for them forever.
             let outcome = await Result { try await body(fixture) }
             fixture.provider.release()
             fixture.server.stop()
@@ -75,7 +75,7 @@ struct AdminFixture: Sendable {
         #expect(!fixture.logs.text.contains(Self.canary))
     }
 
-    /// Runs `body` with the URL of an admin API, and returns that URL when nobody is there any more.
+    /// Runs `body` with the URL of an admin API, and returns that URL after the server has stopped.
     static func address(_ body: @Sendable (String) async throws -> Void) async throws -> String {
         let base = Mutex("")
         try await Self.run { admin in
@@ -159,7 +159,7 @@ struct AdminFixture: Sendable {
     }
 }
 
-/// Kills reach the engine; there is no data path here.
+/// Applies kills to the engine only, since these tests have no data path.
 final class EngineFence: KillFence {
     private let engine = Mutex<RefreshEngine?>(nil)
 
@@ -174,7 +174,7 @@ final class EngineFence: KillFence {
     func setLeaseDeadline(_ instant: BootInstant) {}
 }
 
-/// Says what a test tells it to.
+/// Returns the values that a test sets.
 final class ScriptedMonitor: GatewayMonitor {
     private let current = Mutex(
         GatewayVitals(

@@ -1,14 +1,14 @@
 internal import NIOHTTP1
 internal import Testing
 
-/// An operator's browser at the dashboard, as far as a server sees one.
+/// The requests of an operator's browser on the dashboard.
 struct Browser: Sendable {
     let caller: AdminCaller
-    /// `NAME=ID`, as `Cookie` has it; `nil` where nobody has signed in.
+    /// `NAME=ID`, as in a `Cookie` field; `nil` before a sign-in.
     var cookie: String?
-    /// What the page sends itself.
+    /// The session key that the page's script sends.
     var key: String?
-    /// What the browser adds, with what a test has it say instead.
+    /// The fields that a browser adds by itself. A test can change them.
     var origin: String?
     var site: String? = "same-origin"
     var host: String?
@@ -20,7 +20,7 @@ struct Browser: Sendable {
         self.origin = admin.caller.base
     }
 
-    /// - Returns: the answer; the browser keeps what a right token brings.
+    /// - Returns: the response. A successful sign-in sets ``cookie`` and ``key``.
     @discardableResult
     mutating func signIn(_ token: String = AdminFixture.adminToken) async throws -> AdminCaller.Answer {
         let answer = try await self.send(.POST, "/session", "token=\(token)")

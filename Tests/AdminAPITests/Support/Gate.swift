@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Where tasks wait until somebody opens.
+/// Tasks wait here until the gate opens.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -9,7 +9,7 @@ final class Gate: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many wait.
+    /// The number of waiting tasks.
     var waitingCount: Int { self.state.withLock { $0.waiting.count } }
 
     func credential() async {
@@ -22,7 +22,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// Lets all through, now and later.
+    /// Lets all tasks through, now and later.
     func open() {
         let waiting = self.state.withLock { state in
             state.isOpen = true

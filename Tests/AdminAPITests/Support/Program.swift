@@ -1,7 +1,7 @@
 internal import Foundation
 internal import TestKit
 
-/// The program as its users run it: a process with arguments, an environment and standard input.
+/// The program as users run it: a process with arguments, an environment and standard input.
 struct Program {
     struct Outcome {
         let status: Int32
@@ -10,7 +10,7 @@ struct Program {
     }
 
     private let directory: TemporaryDirectory
-    /// Besides `HOME`, which is a directory of its own.
+    /// The environment variables. `HOME` is a temporary directory unless a test sets it.
     private let environment: [String: String]
 
     init(environment: [String: String] = [:]) throws {
@@ -18,7 +18,7 @@ struct Program {
         self.environment = environment.merging(["HOME": self.directory.path]) { named, _ in named }
     }
 
-    /// Writes a file that arguments can name, for this user only, as what holds secrets has to be.
+    /// Writes a file that arguments can name. Only this user can access it, as secret files require.
     func file(_ name: String, _ text: String) throws -> String {
         let path = self.directory.path(of: name)
         try Data(text.utf8).write(to: URL(filePath: path))
@@ -30,11 +30,11 @@ struct Program {
         try await self.run(arguments, input: input)
     }
 
-    /// - Parameter device: takes the program's standard output, and what is there is not read; `nil` for a file.
+    /// - Parameter device: a path for the program's standard output, which is not read; `nil` for a file.
     func run(_ arguments: [String], input: String = "", device: String? = nil) async throws -> Outcome {
         let (output, complaint) = (device ?? self.directory.path(of: "stdout"), self.directory.path(of: "stderr"))
         let process = try ChildProcess(
-            // The build puts the program beside the tests.
+            // The build places the program next to the tests.
             URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "martlet").path,
             arguments,
             environment: self.environment,

@@ -3,18 +3,18 @@ internal import NIOCore
 internal import NIOPosix
 internal import TestKit
 
-/// A connection on which any bytes can be sent.
+/// A connection that can send any bytes.
 enum RawConnection {
     struct Outcome: Sendable {
-        /// All that came back.
+        /// Everything that was received.
         var received = ""
-        /// How much the other side took of what followed the first bytes, the system's buffers included.
+        /// The number of bytes that the peer took after the first text, including those in kernel buffers.
         var sent = 0
     }
 
-    /// Sends `first`, then `rest` over and over as long as the other side takes it, and reads until the connection ends.
+    /// Sends `first`, then sends `rest` repeatedly as long as the peer takes it, and reads until the connection ends.
     ///
-    /// - Parameter rest: `nil` sends nothing more and keeps the connection open.
+    /// - Parameter rest: the text to repeat; `nil` sends nothing more and keeps the connection open.
     static func exchange(with address: AdminAddress, sending first: String, then rest: String?) async throws -> Outcome
     {
         try await within("the connection to end", limit: .seconds(20)) {
@@ -31,7 +31,7 @@ enum RawConnection {
                 do {
                     for try await part in inbound { outcome.received += String(buffer: part) }
                 } catch is IOError {
-                    // Reset by the peer, which has stopped reading.
+                    // The peer, which stopped reading, reset the connection.
                 }
                 outbound.finish()
                 outcome.sent = await sent
@@ -40,7 +40,9 @@ enum RawConnection {
         }
     }
 
-    /// Ends with the connection.
+    /// Sends `text` until the connection ends.
+    ///
+    /// - Returns: the number of bytes sent.
     private static func send(_ text: String?, on outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>) async -> Int {
         guard let text else { return 0 }
         var count = 0

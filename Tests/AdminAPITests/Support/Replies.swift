@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Testing
 
-// The answers as somebody reads them who knows only the contract.
+// The responses as a client decodes them that knows only the documented API.
 
 struct Account: Decodable {
     let name: String
@@ -42,7 +42,7 @@ struct Removal: Decodable {
 extension AccountRouteTests {
     static func now() -> Double { Date.now.timeIntervalSince1970 * 1_000 }
 
-    /// Milliseconds since 1970 of a time as the API writes it.
+    /// Milliseconds since 1970 of a timestamp in the API's format.
     static func milliseconds(_ text: String) throws -> Int64 {
         #expect(text.count == 24 && text.hasSuffix("Z"))
         let date = try Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)

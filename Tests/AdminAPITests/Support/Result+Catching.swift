@@ -1,5 +1,5 @@
 extension Result where Failure == any Error {
-    /// What `body` comes to, for those who have something to clean up first.
+    /// The result of `body`, for callers that must clean up before they throw its error.
     init(_ body: () async throws -> Success) async {
         do { self = .success(try await body()) } catch { self = .failure(error) }
     }

@@ -3,7 +3,7 @@ internal import ProviderClient
 internal import Synchronization
 internal import TokenModel
 
-/// A provider that says what it was told to, and remembers what it was asked.
+/// A provider with scripted responses, which records its requests.
 final class ScriptedTokenEndpoint: TokenEndpoint {
     private struct State {
         var verdicts: [TokenVerdict] = []
@@ -15,13 +15,13 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
 
     let binding = EndpointBinding(issuer: .tokenEndpoint("https://login.acme.example:443/token"), clientID: "my-app")
     let timeout = Duration.seconds(8)
-    /// What its client proves itself by.
+    /// The client secret.
     static let clientSecret = "client-secret-canary"
     private let state = Mutex(State())
 
     func isClientSecret(_ value: Secret) -> Bool { value == Secret(Self.clientSecret) }
 
-    /// What the next exchanges come to; past the last, the provider is out of reach.
+    /// Adds verdicts for the next exchanges. When there are none left, connecting to the provider fails.
     func answer(with verdicts: TokenVerdict...) {
         self.state.withLock { $0.verdicts += verdicts }
     }
@@ -30,12 +30,12 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         self.state.withLock { $0.revocation = verdict }
     }
 
-    /// Exchanges wait there before they answer.
+    /// Makes exchanges wait at `gate` before they respond.
     func hold(at gate: Gate) {
         self.state.withLock { $0.gate = gate }
     }
 
-    /// Lets all exchanges that wait answer.
+    /// Lets all waiting exchanges respond.
     func release() {
         self.state.withLock { $0.gate }?.open()
     }

@@ -3,14 +3,14 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// Somebody who is told: an HTTP server on loopback that keeps what arrives and answers as it is bidden.
+/// An HTTP server on loopback that receives alerts. It records the requests and responds as a test tells it to.
 final class Receiver: Sendable {
-    /// What to do with a request.
+    /// The behavior for a request.
     enum Manner: Sendable {
         case answer(Int)
-        /// Sends it elsewhere.
+        /// Responds with a redirect to this URL.
         case redirect(String)
-        /// Never says a word.
+        /// Never responds.
         case silence
     }
 
@@ -41,7 +41,7 @@ final class Receiver: Sendable {
         self.port = port
     }
 
-    /// - Parameter port: 0 lets the system choose.
+    /// - Parameter port: the port; 0 lets the system choose one.
     static func open(on port: Int = 0) async throws -> Receiver {
         let desk = Desk()
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -65,7 +65,7 @@ final class Receiver: Sendable {
 
     func behave(_ manner: Manner) { self.desk.state.withLock { $0.manner = manner } }
 
-    /// For the next requests, one each.
+    /// Sets the behavior for the next requests, one each.
     func behave(next script: Manner...) { self.desk.state.withLock { $0.script += script } }
 
     private final class Handler: ChannelInboundHandler {

@@ -4,7 +4,7 @@ import TestKit
 import TokenModel
 
 extension RefreshEvent {
-    /// The grant of `alice` is dead.
+    /// An event that reports a dead grant of the account, by default `alice`.
     static func sample(_ account: String = "alice") -> RefreshEvent {
         RefreshEvent(
             .reauthorizationRequired,
@@ -16,7 +16,7 @@ extension RefreshEvent {
     }
 }
 
-/// A webhook that runs for as long as a test does, at a pace for tests.
+/// Runs `body` with a webhook that uses short pauses, and stops the webhook afterwards.
 func withWebhook<Result: Sendable>(
     to url: String?,
     pace: WebhookPace = .quick,
@@ -45,7 +45,7 @@ func withWebhook<Result: Sendable>(
 }
 
 extension WebhookPace {
-    /// Pauses of milliseconds, and little patience.
+    /// Pauses of a few milliseconds and short timeouts.
     static let quick = WebhookPace(
         timeout: .milliseconds(500),
         firstPause: .milliseconds(5),

@@ -1,18 +1,18 @@
 import Foundation
 import TestKit
 
-/// Looks for secrets where none may stand: as they are, and in the spellings that bytes take in files.
+/// Searches files and output for secrets, both verbatim and in the encodings that files use.
 struct CanaryScan {
-    /// A secret that a test knows, and the one file where it belongs.
+    /// A secret that a test knows, and the only file that may contain it.
     struct Canary {
         let name: String
         let text: String
-        /// By its last path component.
+        /// The last path component of that file.
         var home: String?
     }
 
     var canaries: [Canary] = []
-    /// What was written or answered, by where.
+    /// The files and outputs to search, with their names.
     private var places: [(name: String, bytes: Data)] = []
 
     mutating func add(_ name: String, _ text: String, home: String? = nil) {
@@ -23,7 +23,7 @@ struct CanaryScan {
         self.places.append((place, Data(text.utf8)))
     }
 
-    /// All files below a directory, whatever they are.
+    /// Adds all files below a directory, of any type.
     mutating func look(into directory: String) throws {
         let files = try FileManager.default.subpathsOfDirectory(atPath: directory)
         for file in files {
@@ -32,7 +32,7 @@ struct CanaryScan {
         }
     }
 
-    /// Which canary was found where.
+    /// One line for each canary and the place that contains it.
     var findings: [String] {
         self.canaries.flatMap { canary in
             self.places
@@ -44,7 +44,8 @@ struct CanaryScan {
         }
     }
 
-    /// As it is; in Base64 at each of its three alignments, without the ends that neighbours decide; in hexadecimal.
+    /// The text verbatim, in Base64 at each of its three alignments, and in hexadecimal. The Base64 forms leave out the
+    /// characters at both ends that depend on neighboring bytes.
     private static func spellings(_ text: String) -> [Data] {
         let bytes = Data(text.utf8)
         let aligned = (0..<3).map { offset in

@@ -2,15 +2,15 @@ import Glibc
 import Synchronization
 import Testing
 
-/// Many connections to one gateway, which send and read only what a test has them do.
+/// Many connections to one gateway. They send and read only when a test tells them to.
 final class Crowd: Sendable {
     private let sockets: [CInt]
-    /// How much of what is poured each connection has taken of the piece it is at.
+    /// How many bytes of the current piece each connection has taken from ``pour(_:)``.
     private let offsets: Mutex<[Int]>
 
     /// - Parameters:
-    ///   - address: a URL of a port of this machine.
-    ///   - receiveBuffer: of the kernel, in bytes; `nil` leaves it to the kernel.
+    ///     - address: the URL of a port on this machine.
+    ///     - receiveBuffer: the size of the kernel's receive buffer in bytes; `nil` leaves it to the kernel.
     init(_ count: Int, to address: String, receiveBuffer: CInt? = nil) throws {
         let port = try #require(address.split(separator: ":").last.flatMap { UInt16($0) })
         var sockets: [CInt] = []
@@ -21,7 +21,7 @@ final class Crowd: Sendable {
 
     deinit { for socket in self.sockets { close(socket) } }
 
-    /// Ends all connections.
+    /// Shuts down all connections.
     func leave() {
         for socket in self.sockets { shutdown(socket, CInt(SHUT_RDWR)) }
     }
@@ -47,16 +47,17 @@ final class Crowd: Sendable {
         return socket
     }
 
-    /// Sends `text` on each connection, as far as the system takes it without waiting.
+    /// Sends `text` on each connection, as far as the kernel takes it without blocking.
     ///
-    /// - Returns: how many bytes it took, of all together.
+    /// - Returns: the number of bytes sent, summed over all connections.
     @discardableResult
     func send(_ text: String) -> Int {
         let bytes = Array(text.utf8)[...]
         return self.sockets.reduce(0) { $0 + Self.send(bytes, on: $1) }
     }
 
-    /// As ``send(_:)``, again and again: what a connection does not take of a piece, it is given first the next time.
+    /// Sends `text` on each connection repeatedly. If a connection takes only a part of it, the next call continues
+    /// with the rest.
     func pour(_ text: String) -> Int {
         let bytes = Array(text.utf8)
         return self.offsets.withLock { offsets in
@@ -77,8 +78,8 @@ final class Crowd: Sendable {
         return max(sent, 0)
     }
 
-    /// The first bytes that each connection has got, and leaves them there; `nil` where it has ended without any, empty
-    /// where there are none yet.
+    /// The first bytes that each connection has received; they stay in the receive buffer. An element is `nil` if its
+    /// connection has ended without data, and empty if no data has arrived yet.
     func peek() -> [String?] {
         var piece = [UInt8](repeating: 0, count: 64)
         return self.sockets.map { socket in

@@ -6,21 +6,21 @@ import Testing
 final class Gateway: Sendable {
     let callers: String
     let admin: String
-    /// Where metrics are served without a token.
+    /// The address that serves metrics without a token.
     let metrics: String
     let program: Program
     private let directory: TemporaryDirectory
 
     /// - Parameters:
     ///   - provider: the provider's name.
-    ///   - settings: more of its keys.
-    ///   - secret: the client's, where it comes from.
-    ///   - grant: how the account's tokens come about, and what goes with it.
-    ///   - listener: where callers connect.
-    ///   - route: more of the route's keys.
-    ///   - more: lines at the end of the configuration.
-    ///   - log: a path where the log goes instead of a file of the program's.
-    ///   - options: more of the command line.
+    ///     - settings: additional keys of the provider.
+    ///     - secret: the source of the client secret.
+    ///     - grant: the account's grant type, and its additional keys.
+    ///     - listener: the address where callers connect.
+    ///     - route: additional keys of the route.
+    ///     - more: lines appended to the configuration.
+    ///     - log: a path for the log (standard error); `nil` chooses a new file.
+    ///     - options: additional command-line options.
     init(
         _ mock: Mock,
         provider: String = "mock",
@@ -57,7 +57,7 @@ final class Gateway: Sendable {
         self.metrics = try await self.program.address(behind: "metrics: ")
     }
 
-    /// Writes a `martlet.yaml` and its client secret.
+    /// Writes a `martlet.yaml` and its client secret file.
     static func configure(
         _ mock: String,
         provider: String = "mock",
@@ -106,18 +106,20 @@ final class Gateway: Sendable {
         )
     }
 
-    /// Gives the gateway a new grant of the mock's.
+    /// Imports a new grant from the mock into the gateway.
     func importGrant(from mock: Mock) async throws {
         let outcome = try await self.martlet("accounts", "import", "alice", input: try await mock.grant("alice"))
         try #require(outcome.exitCode == 0, "\(outcome.errors)")
     }
 
-    /// Sends SIGHUP, and waits for a line of the log with `code`: all of that line.
+    /// Sends SIGHUP and waits for a log line that contains `code`.
+    ///
+    /// - Returns: the whole line.
     func reload(_ code: String = "config_reloaded") async throws -> String {
         let before = self.program.complaints.utf8.count
         self.program.signal(1)
         let lines = { @Sendable in
-            // What stands behind the last line's end may be a part of a line.
+            // Text after the last newline may be an incomplete line.
             self.program.complaints.utf8.dropFirst(before)
                 .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
                 .compactMap(String.init).filter { $0.contains("\"\(code)\"") }
@@ -138,7 +140,7 @@ final class Gateway: Sendable {
         return outcome.output
     }
 
-    /// The lines of `/metrics` that are samples.
+    /// The sample lines of `/metrics`, without comments.
     func samples() async throws -> Set<String> {
         let outcome = try await Program.run(
             "/usr/bin/curl",
@@ -149,7 +151,7 @@ final class Gateway: Sendable {
         return Set(outcome.output.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init))
     }
 
-    /// The status codes of `count` requests that are all sent at once.
+    /// The status codes of `count` requests that are all sent at once, with their counts.
     func statuses(_ count: Int, _ path: String, _ arguments: [String] = []) async throws -> [String: Int] {
         // curl runs at most 300 transfers at once.
         let processes = (count + 249) / 250
@@ -173,7 +175,7 @@ final class Gateway: Sendable {
     }
 }
 
-/// What `/api/echo` says of the request it saw.
+/// The description of a request that `/api/echo` returns.
 struct Echo: Decodable {
     let method: String
     let path: String

@@ -1,14 +1,16 @@
 import TestKit
 import Testing
 
-/// A mock, and gateways one after the other or side by side on one `state_dir`, told to fail at steps of their flights.
+/// A mock with one or more gateways on the same `state_dir`, which fail at given steps of their flights. The gateways
+/// run one after the other or side by side.
 struct Household {
     let directory: TemporaryDirectory
     let mock: Mock
-    /// How long callers wait and an answer is listened for; a claim stands 4 s longer.
+    /// `timeout` and `answer_timeout` of the provider: how long callers wait, and how long the gateway waits for the
+    /// provider's response. A claim lasts 4 s longer.
     private let timeout: String
 
-    /// - Parameter grace: for how long a spent refresh token still yields a pair.
+    /// - Parameter grace: how long a used refresh token still yields a token pair.
     init(grace: String, timeout: String = "2s") async throws {
         self.directory = try TemporaryDirectory()
         self.mock = try await Mock("--rotate", "--reuse-detection", "--grace", grace, in: self.directory)
@@ -17,7 +19,7 @@ struct Household {
 
     /// Starts a gateway.
     ///
-    /// - Parameter failpoints: as `MARTLET_FAILPOINTS` has them.
+    /// - Parameter failpoints: the value of `MARTLET_FAILPOINTS`.
     func gateway(_ failpoints: String = "") async throws -> Gateway {
         try await Program.$wrapper.withValue(["/usr/bin/env", "MARTLET_FAILPOINTS=\(failpoints)"]) {
             let settings = "timeout: \(self.timeout)\n    answer_timeout: \(self.timeout)"
@@ -25,8 +27,7 @@ struct Household {
         }
     }
 
-    /// Starts a gateway that is to fail at its next refresh: the account has an access token that is dead, and a refresh
-    /// token that is good.
+    /// Starts a gateway that fails at its next refresh. The account has a dead access token and a valid refresh token.
     func gatewayAboutToRefresh(_ failpoints: String, faults: String = "[]") async throws -> Gateway {
         let gateway = try await self.gateway(failpoints)
         try await gateway.importGrant(from: self.mock)
@@ -37,8 +38,8 @@ struct Household {
 }
 
 extension Household {
-    /// Waits until the store's log is empty. Who is stopped while it empties that, a second after a write, holds the lock
-    /// that all commits need.
+    /// Waits until the write-ahead log of the store is empty. A gateway truncates it one second after a write. A
+    /// gateway that is stopped meanwhile holds the lock that all commits need.
     func hasTrimmed() async throws {
         try await eventually("the store's log to be empty") {
             self.directory.bytes(of: "state/tokens.db-wal")?.isEmpty ?? true
@@ -47,7 +48,7 @@ extension Household {
 }
 
 extension Gateway {
-    /// The status of one request; `nil` where the gateway has gone before it was answered.
+    /// The status code of one request; `nil` if the gateway ends before it responds.
     func status() async throws -> String? {
         let directory = try TemporaryDirectory()
         defer { withExtendedLifetime(directory) {} }
@@ -59,12 +60,12 @@ extension Gateway {
         return outcome.exitCode == 0 ? outcome.output : nil
     }
 
-    /// Waits until a request gets through.
+    /// Waits until a request succeeds.
     func serves(within limit: Duration = .seconds(20)) async throws {
         try await eventually("a request to get through", limit: limit) { try await self.status() == "200" }
     }
 
-    /// How often its log says that a grant is dead.
+    /// How many times the log reports a dead grant.
     var deaths: Int {
         self.program.complaints.split(separator: "\n").count { $0.contains("a grant is dead") }
     }

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// Counts the lines of a log that comes in pieces.
+/// Counts the lines of a log that arrives in pieces.
 final class LogTally: Sendable {
     private struct State {
         var requests = 0
         var lost = 0
-        /// The beginning of a line whose end has not come.
+        /// The beginning of a line that is not yet complete.
         var rest: Substring = ""
     }
 
     private let state = Mutex(State())
 
-    /// Lines that tell of a request.
+    /// The number of lines that report a request.
     var requests: Int { self.state.withLock { $0.requests } }
-    /// Lines that the log says it has lost.
+    /// The number of lines that the log reports as lost.
     var lost: Int { self.state.withLock { $0.lost } }
 
     func add(_ piece: String) {

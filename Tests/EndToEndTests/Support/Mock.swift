@@ -2,13 +2,13 @@ import Foundation
 import TestKit
 import Testing
 
-/// A running `martlet-mock`: the provider and the API of one test.
+/// A running `martlet-mock`. It is the provider and the API of one test.
 final class Mock: Sendable {
     let address: String
     private let program: Program
     private let directory: TemporaryDirectory
 
-    /// - Parameter host: what it is called by; `nil`: its address.
+    /// - Parameter host: the host name in ``address``; `nil` uses the IP address.
     init(_ options: String..., in directory: TemporaryDirectory, host: String? = nil) async throws {
         self.directory = directory
         self.program = try Program("martlet-mock", ["--port", "0"] + options, in: directory)
@@ -16,16 +16,18 @@ final class Mock: Sendable {
         self.address = host.map { address.replacing("127.0.0.1", with: $0) } ?? address
     }
 
-    /// Of its process.
+    /// The process ID.
     var id: Int32 { self.program.id }
 
-    /// A new grant's token answer, as the provider would give it to a person who signs in.
+    /// Creates a grant.
+    ///
+    /// - Returns: the token response that the provider would send after a user signs in.
     func grant(_ account: String) async throws -> String {
         let body = #"{"account":"\#(account)"}"#
         return try await self.curl(["-X", "POST", "\(self.address)/_control/grants", "-d", body])
     }
 
-    /// Expires all access tokens, now.
+    /// Expires all access tokens now.
     func expire() async throws {
         _ = try await self.curl(["-X", "POST", "\(self.address)/_control/expire"])
     }
@@ -44,7 +46,7 @@ final class Mock: Sendable {
     private func curl(_ arguments: [String]) async throws -> String {
         let outcome = try await Program.run(
             "/usr/bin/curl",
-            // Who the mock is matters to the gateway; not to those who steer it.
+            // Only the gateway needs to verify the mock's certificate; the test's own requests don't.
             ["-q", "--noproxy", "*", "-fsSk"] + arguments,
             in: self.directory
         )
@@ -53,7 +55,7 @@ final class Mock: Sendable {
     }
 }
 
-/// What the mock has counted.
+/// The counters of the mock.
 struct MockStats: Decodable {
     struct TokenRequests: Decodable {
         let ok: Int

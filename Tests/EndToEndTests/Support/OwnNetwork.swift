@@ -1,25 +1,25 @@
 import Foundation
 import TestKit
 
-/// A network of its own, with nothing but loopback, in which the kernel hands connections of a listener that closes to
-/// another one of the same port (`net.ipv4.tcp_migrate_req`).
+/// A network namespace that has only the loopback device. When a listener closes, its kernel moves the pending
+/// connections to another listener on the same port (`net.ipv4.tcp_migrate_req`).
 final class OwnNetwork: Sendable {
-    /// Keeps it.
+    /// The process that keeps the namespace alive.
     private let holder: Program
 
     private init(_ holder: Program) { self.holder = holder }
 
-    /// What stands before a command that is to run there.
+    /// The command prefix that runs a program in the namespace.
     var wrapper: [String] { ["/usr/bin/nsenter", "-t", "\(self.holder.id)", "-n"] }
 
     deinit { self.holder.signal(9) }
 
-    /// Whether this user and this system can have one.
+    /// Whether this user and this system can create a namespace.
     static func isAvailable() async throws -> Bool {
         try await Self.enter(in: TemporaryDirectory()) != nil
     }
 
-    /// - Returns: `nil` where this user or this system can't have one.
+    /// - Returns: `nil` if this user or this system can't create a namespace.
     static func enter(in directory: TemporaryDirectory) async throws -> OwnNetwork? {
         guard geteuid() == 0, FileManager.default.fileExists(atPath: "/usr/bin/unshare") else { return nil }
         let setUp = "ip link set lo up && echo 1 >/proc/sys/net/ipv4/tcp_migrate_req && echo ready && exec sleep 300"

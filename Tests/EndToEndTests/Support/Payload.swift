@@ -1,6 +1,6 @@
 import Crypto
 
-/// Bytes that are not the same everywhere, and their digest.
+/// Pseudorandom bytes and their digest.
 struct Payload {
     let bytes: [UInt8]
 
@@ -12,7 +12,7 @@ struct Payload {
         }
     }
 
-    /// In hexadecimal digits.
+    /// The SHA-256 digest in hexadecimal.
     var sha256: String {
         SHA256.hash(data: self.bytes).map { byte in
             let digits = String(byte, radix: 16)

@@ -1,7 +1,7 @@
 import Foundation
 
 extension Program {
-    /// Whether SIGSTOP holds it. By its line in `/proc`: the state stands behind the name in parentheses.
+    /// Whether SIGSTOP has stopped the process. In `/proc/PID/stat`, the state follows the name in parentheses.
     var standsStill: Bool {
         let line = (try? String(contentsOfFile: "/proc/\(self.id)/stat", encoding: .utf8)) ?? ""
         return line.split(separator: ")").last?.split(separator: " ").first == "T"

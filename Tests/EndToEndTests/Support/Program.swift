@@ -2,25 +2,25 @@ import Foundation
 import TestKit
 import Testing
 
-/// A program of the package, run as its users run it: a process with arguments, output and an exit code.
+/// A program of the package, run as a user runs it: a process with arguments, output and an exit code.
 final class Program: Sendable {
-    /// What came of a program that has ended.
+    /// The result of a program that has ended.
     struct Outcome {
         let exitCode: Int32
         let output: String
         let errors: String
     }
 
-    /// What each program of this task is run by, such as `nsenter`: a command that becomes the program.
+    /// A command prefix for all programs that this task starts, such as `nsenter`. It must exec the program.
     @TaskLocal static var wrapper: [String] = []
 
     private let process: ChildProcess
     private let output: String
     private let errors: String
 
-    /// Starts `name` (a product of the package, or a path) with its output going to files in `directory`.
+    /// Starts `name` (a product of the package, or a path). Its output goes to files in `directory`.
     ///
-    /// - Parameter errors: a path where standard error goes instead.
+    /// - Parameter errors: a path for standard error; `nil` chooses a new file.
     init(
         _ name: String,
         _ arguments: [String],
@@ -43,17 +43,17 @@ final class Program: Sendable {
         )
     }
 
-    /// Where the build has put the programs: beside the tests.
+    /// The directory of the built programs, which is that of the test executable.
     private static var products: URL {
         URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
     }
 
-    /// Where a product of the package is.
+    /// The path of a product of the package.
     static func path(of product: String) -> String { Self.products.appending(path: product).path }
 
     var id: Int32 { self.process.id }
 
-    /// Runs a program to its end.
+    /// Runs a program until it ends.
     static func run(
         _ name: String,
         _ arguments: [String],
@@ -64,18 +64,18 @@ final class Program: Sendable {
         try await Program(name, arguments, in: directory, input: input).ended(within: limit)
     }
 
-    /// `nil` while it runs.
+    /// `nil` while the program runs.
     var exitCode: Int32? { self.process.endedWith }
 
     var isRunning: Bool { self.process.endedWith == nil }
 
-    /// What it has written to standard output so far.
+    /// The standard output so far.
     var written: String { (try? String(contentsOfFile: self.output, encoding: .utf8)) ?? "" }
 
-    /// What it has written to standard error so far.
+    /// The standard error output so far.
     var complaints: String { (try? String(contentsOfFile: self.errors, encoding: .utf8)) ?? "" }
 
-    /// Sends a signal to this process, if it still runs.
+    /// Sends a signal to the process if it still runs.
     func signal(_ number: Int32) {
         self.process.signal(number)
     }
@@ -89,7 +89,7 @@ final class Program: Sendable {
         )
     }
 
-    /// Waits until it has said where it listens: the URL that it writes behind `label`.
+    /// Waits until the program prints its address: the URL after `label`.
     func address(behind label: String) async throws -> String {
         try await eventually("the program to say where it listens") {
             try #require(self.isRunning, "it ended: \(self.complaints)")
@@ -99,7 +99,7 @@ final class Program: Sendable {
     }
 
     private func address(in text: String, behind label: String) -> String? {
-        // The line must be whole: a port that is half written is another port.
+        // The line must be complete: a truncated port number would be a wrong port.
         guard text.contains("\n"), let range = text.firstRange(of: label) else { return nil }
         return String(text[range.upperBound...].prefix { !$0.isWhitespace && $0 != "," })
     }

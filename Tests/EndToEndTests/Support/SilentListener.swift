@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A TCP port on which connections are taken by the kernel, and nobody says anything.
+/// A TCP port where the kernel accepts connections and no program responds.
 final class SilentListener: Sendable {
     let port: UInt16
     private let socket: CInt
@@ -23,7 +23,7 @@ final class SilentListener: Sendable {
         try #require(isListening)
     }
 
-    /// Whether somebody waits to be taken in.
+    /// Whether a connection waits to be accepted.
     var hasConnection: Bool {
         var look = pollfd(fd: self.socket, events: Int16(POLLIN), revents: 0)
         return unsafe poll(&look, 1, 0) == 1

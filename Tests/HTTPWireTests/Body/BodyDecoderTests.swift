@@ -3,7 +3,7 @@ import NIOCore
 import Testing
 
 @Suite struct BodyDecoderTests {
-    /// Long bodies in fewer pieces, so that the table stays quick.
+    /// Long bodies arrive in fewer ways, so that the table stays fast.
     private static func arrivals(of bytes: [UInt8]) -> [[ArraySlice<UInt8>]] {
         guard bytes.count > 300 else { return HTTPWireTests.arrivals(of: bytes) }
         return [1, 7, 100, bytes.count].map { size in
@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: ChunkedBody.accepted + ChunkedBody.acceptedOnlyHere)
-    func `chunks come out as content, however they arrive`(_ body: ChunkedBody) throws {
+    func `chunks are decoded to content, however they arrive`(_ body: ChunkedBody) throws {
         for pieces in Self.arrivals(of: body.bytes) {
             try #require(readBody(pieces, framed: .chunked) == body.summary, "in \(pieces.count) pieces")
         }
@@ -38,13 +38,13 @@ import Testing
     }
 
     @Test(arguments: ChunkedBody.accepted)
-    func `chunks that are cut short are no clean end`(_ body: ChunkedBody) {
+    func `a chunked body that is cut short does not end`(_ body: ChunkedBody) {
         for end in 0..<(body.bytes.count - body.summary.rest.unicodeScalars.count) {
             #expect(readBody([body.bytes[..<end]], framed: .chunked).end == .unfinished)
         }
     }
 
-    @Test func `the refusal of a chunk is not forgotten`() throws {
+    @Test func `a refused chunk stays refused`() throws {
         var decoder = BodyDecoder(.chunked)
         var buffer = ByteBuffer(string: "1\r\na\nb")
         let first = try decoder.next(&buffer)
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 5, 200])
-    func `a length takes exactly so many bytes, however they arrive`(length: Int) throws {
+    func `a body with a length takes exactly that many bytes, however they arrive`(length: Int) throws {
         let content = String(repeating: "x", count: length)
         let expected = BodySummary(content: content, end: .clean, rest: "GET ")
         for pieces in HTTPWireTests.arrivals(of: bytes(content + "GET ")) {
@@ -63,17 +63,17 @@ import Testing
         }
     }
 
-    @Test func `a length that is not reached is no clean end`() {
+    @Test func `a body shorter than its length does not end`() {
         #expect(readBody([bytes("ab")[...]], framed: .length(3)) == BodySummary(content: "ab", end: .unfinished))
         #expect(!BodyDecoder(.length(3)).endsWithClose)
         #expect(!BodyDecoder(.chunked).endsWithClose)
     }
 
-    @Test func `where there is no body, not a byte is taken`() {
+    @Test func `without a body, no byte is taken`() {
         #expect(readBody([bytes("GET ")[...]], framed: .none) == BodySummary(end: .clean, rest: "GET "))
     }
 
-    @Test func `a body until close takes all, and only the close ends it`() throws {
+    @Test func `a body that ends at close takes all bytes, and only the close ends it`() throws {
         for pieces in HTTPWireTests.arrivals(of: bytes("0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")) {
             let summary = readBody(pieces, framed: .untilClose)
             try #require(summary == BodySummary(content: "0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", end: .unfinished))
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: [(BodyFraming.none, ""), (.length(0), ""), (.length(2), "ab"), (.chunked, "1\r\na\r\n0\r\n\r\n")])
-    func `the end comes once, and nothing is taken behind it`(framing: BodyFraming, body: String) throws {
+    func `the end comes once, and no byte after it is taken`(framing: BodyFraming, body: String) throws {
         var decoder = BodyDecoder(framing)
         var buffer = ByteBuffer(string: body + "rest")
         var ends = 0
@@ -95,7 +95,7 @@ import Testing
         #expect(text(buffer) == "rest")
     }
 
-    @Test func `content is slices of what came, not copies`() throws {
+    @Test func `content consists of slices of the input, not copies`() throws {
         var decoder = BodyDecoder(.length(4))
         var buffer = ByteBufferAllocator().buffer(capacity: 1 << 16)
         buffer.writeString("abcd")
@@ -103,12 +103,12 @@ import Testing
             Issue.record("no content")
             return
         }
-        // A copy would have room for itself only.
+        // A copy would have capacity for its own bytes only.
         #expect(slice.storageCapacity == buffer.storageCapacity)
     }
 }
 
 extension WireError {
-    /// Any refusal of bytes that are no HTTP.
+    /// Any refusal of bytes that are not HTTP.
     static var bad: WireError { WireError(.badRequest, "") }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct BodyEncoderTests {
 
-    @Test func `without a body not a byte goes`() {
+    @Test func `a request without a body may not send a byte`() {
         var encoder = BodyEncoder(.none)
         let frame = encoder.frame(1)
         let end = encoder.end()
@@ -12,7 +12,7 @@ import Testing
         #expect(end == .short)
     }
 
-    @Test func `a request without a body ends in silence`() {
+    @Test func `a request without a body ends without a byte`() {
         var encoder = BodyEncoder(.none)
         let end = encoder.end()
         #expect(end == .silent)
@@ -25,7 +25,7 @@ import Testing
             ([1, 1], .short),
         ]
     )
-    func `up to its length a body goes as it is`(counts: [Int], end expected: BodyEncoder.End) {
+    func `a body goes unchanged up to its length`(counts: [Int], end expected: BodyEncoder.End) {
         var encoder = BodyEncoder(.length(3))
         for count in counts {
             let frame = encoder.frame(count)
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: [[4], [3, 1], [1, 1, 1, 1], [.max], [2, .max], [-1], [3, -1]])
-    func `not a byte goes beyond the length, and then nothing more`(counts: [Int]) {
+    func `a piece beyond the length is refused, and so is everything after it`(counts: [Int]) {
         var encoder = BodyEncoder(.length(3))
         for count in counts.dropLast() {
             let frame = encoder.frame(count)
@@ -57,7 +57,7 @@ import Testing
             (0xABCDEF, "abcdef"), (.max, "7fffffffffffffff"),
         ]
     )
-    func `a chunk says its size in hexadecimal`(count: Int, size: String) {
+    func `a chunk begins with its size in hexadecimal`(count: Int, size: String) {
         var encoder = BodyEncoder(.chunked)
         let frame = encoder.frame(count)
         let end = encoder.end()
@@ -65,7 +65,7 @@ import Testing
         #expect(end == .lastChunk)
     }
 
-    @Test func `no content is no chunk, for that would be the last`() {
+    @Test func `empty content makes no chunk, because an empty chunk is the last one`() {
         var encoder = BodyEncoder(.chunked)
         let empty = encoder.frame(0)
         let next = encoder.frame(5)
@@ -73,7 +73,7 @@ import Testing
         #expect(next == .chunk(before: ByteBuffer(string: "5\r\n")))
     }
 
-    @Test func `a body until close goes as it is`() {
+    @Test func `a body that ends at close goes unchanged`() {
         var encoder = BodyEncoder(.untilClose)
         let frame = encoder.frame(1 << 40)
         let end = encoder.end()
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: [BodyFraming.none, .length(0), .length(3), .chunked, .untilClose])
-    func `the end is written once, and nothing behind it`(framing: BodyFraming) {
+    func `the end is written once, and nothing after it`(framing: BodyFraming) {
         var encoder = BodyEncoder(framing)
         #expect(!encoder.isEnded)
         _ = encoder.end()

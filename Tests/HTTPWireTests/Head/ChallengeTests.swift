@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-/// Rows of `WWW-Authenticate` fields and what they say.
+/// Values of `WWW-Authenticate` fields, and the challenges in them.
 struct ChallengeCase: Sendable, CustomTestStringConvertible {
     let values: [String]
     let challenges: [Challenge]
@@ -63,7 +63,7 @@ extension Challenge {
                 "Bearer error=\"insufficient_user_authentication\", acr_values=\"a b\"",
                 means: [.bearer(.insufficient)]
             ),
-            // Several in one field.
+            // Several challenges in one field.
             ChallengeCase("Bearer, Basic realm=\"x\"", means: [.bearer(), .foreign()]),
             ChallengeCase(
                 ", ,Basic realm=\"x\",,Bearer error=invalid_token,",
@@ -97,7 +97,7 @@ extension Challenge {
                 "Bearer error=invalid_token",
                 means: [.bearer(), .bearer(.invalidToken)]
             ),
-            // What is no challenge, but occurs.
+            // Malformed challenges that occur in practice.
             ChallengeCase("error=\"invalid_token\"", means: []),
             ChallengeCase("Bearer realm=\"x\" error=\"invalid_token\"", means: [.bearer(.invalidToken)]),
             ChallengeCase("Bearer realm=https://a/b?c, error=\"invalid_token\"", means: [.bearer(.invalidToken)]),
@@ -114,11 +114,11 @@ extension Challenge {
             ChallengeCase("\u{FF}\u{80}, Bearer \u{E9}", means: [.bearer()]),
         ]
     )
-    func `challenges are told apart`(_ row: ChallengeCase) {
+    func `challenges are read with their scheme and error`(_ row: ChallengeCase) {
         #expect(Challenge.read(row.values) == row.challenges)
     }
 
-    @Test func `an answer without the field has none`() {
+    @Test func `a response without the field has no challenge`() {
         #expect(Challenge.read() == [])
     }
 }

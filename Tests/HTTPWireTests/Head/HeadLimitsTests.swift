@@ -2,9 +2,9 @@ import HTTPWire
 import NIOCore
 import Testing
 
-/// The limits at their last byte and one past it.
+/// Tests each limit at its last byte and one byte beyond.
 @Suite struct HeadLimitsTests {
-    /// A request of which everything but the limit at hand is small.
+    /// A request that is small except for the part under test.
     private static func request(target: String = "/", _ lines: [String]) -> [UInt8] {
         head(["GET \(target) HTTP/1.1", "Host: a"] + lines)
     }
@@ -23,7 +23,7 @@ import Testing
         var left = count - head.count
         var lines: [String] = []
         while left > 0 {
-            // The last two share what is left, so that neither is too short to be a field.
+            // The last two lines share the remaining bytes, so that neither is too short for a field.
             let size = left <= field ? left : left <= 2 * field ? left / 2 : field
             lines.append(Self.line(of: size - 2))
             left -= size
@@ -68,7 +68,7 @@ import Testing
         self.expect(head([String(repeating: "A", count: 8300) + " / HTTP/1.1", "Host: a"]), .targetTooLong)
     }
 
-    @Test func `a request line may have 64 bytes more than a target, even when its end comes late`() {
+    @Test func `a request line may have 64 bytes more than a target, even if its end arrives later`() {
         for (length, refusal) in [(54, nil), (55, Refusal.targetTooLong)] {
             let line = String(repeating: "A", count: length) + " /" + String(repeating: "a", count: 8191) + " HTTP/1.1"
             let request = head([line, "Host: a"])
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `a long request line with another fault is told the same way, however it arrives`() {
+    @Test func `a long request line with another fault gets the same refusal, however it arrives`() {
         let long = String(repeating: "a", count: 9000)
         for line in ["GET / HTTP/1.1\(long)", "GET / \(long)", "get /\(long) HTTP/1.1", "\(long)\n", "GET /\(long)\n"] {
             self.expect(head([line, "Host: a"]), .targetTooLong)
@@ -121,12 +121,12 @@ import Testing
         #expect(readRequest([start.prefix(32 << 10 - 1)]) == .unfinished)
     }
 
-    @Test func `what follows the head does not count`() {
+    @Test func `bytes after the head do not count towards its limit`() {
         let request = Self.request([]) + Array(repeating: 0x0A, count: 40 << 10)
         #expect(readRequest([request[...]]).summary?.rest.unicodeScalars.count == 40 << 10)
     }
 
-    @Test func `the limits of the configuration hold`() {
+    @Test func `configured limits apply`() {
         let limits = HeadLimits(head: 60, field: 10, fields: 3, target: 5)
         self.expect(Self.request(target: "/abcd", ["X: 4567890", "Y: z"]), nil, limits: limits)
         self.expect(Self.request(target: "/abcde", ["X: y"]), .targetTooLong, limits: limits)
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test(arguments: [(64 << 10, true), (64 << 10 + 1, false)])
-    func `an answer's head may have 64 KiB and not a byte more`(size: Int, fits: Bool) {
+    func `a response's head may have 64 KiB and not a byte more`(size: Int, fits: Bool) {
         for field in [1 << 10, 60 << 10] {
             let answer = Self.answer(Self.lines(filling: size, after: Self.answer([]), field: field))
             #expect(answer.count == size)
@@ -145,14 +145,14 @@ import Testing
         }
     }
 
-    @Test func `an answer's head that never ends is refused at its limit`() {
+    @Test func `a response's head that never ends is refused at its limit`() {
         let start = bytes("HTTP/1.1 200 " + String(repeating: "a", count: 64 << 10))
         #expect(readAnswer([start.prefix(64 << 10 - 1)]) == .unfinished)
         #expect(readAnswer([start.prefix(64 << 10)]) == .refused(.headTooLarge))
     }
 
     @Test(arguments: [(200, true), (201, false)])
-    func `an answer may have 200 fields and not one more`(count: Int, fits: Bool) {
+    func `a response may have 200 fields and not one more`(count: Int, fits: Bool) {
         let reading = readAnswer([Self.answer(Array(repeating: "X: y", count: count))[...]])
         #expect(fits ? reading.summary?.fields.count == count : reading == .refused(.headTooLarge))
     }

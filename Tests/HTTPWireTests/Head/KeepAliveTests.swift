@@ -28,7 +28,7 @@ import Testing
             ("Keep-Alive: timeout=99999999999999999999999999\r\n", 86_400),
         ] as [(String, Int?)]
     )
-    func `an upstream's idle time is read in seconds, and what can't be read says nothing`(
+    func `an upstream's idle timeout is read in seconds, and a malformed one is ignored`(
         fields: String,
         seconds: Int?
     ) throws {

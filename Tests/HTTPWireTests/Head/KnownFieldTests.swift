@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 @Suite struct KnownFieldTests {
-    /// A name that is the field's, and a value that it may have.
+    /// Each known field with one of its names and a valid value.
     private static let lines = KnownField.allCases.filter { $0.name.utf8CodeUnitCount > 0 }.map { known in
         let name = "\(known.name)\(known.name.description.hasSuffix("-") ? "any" : "")"
         let value =
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: lines)
-    func `each is found by its name in either case, and by no longer or shorter one`(
+    func `each field is found by its name in either case, but not by a longer or shorter name`(
         known: KnownField,
         name: String,
         value: String

@@ -22,7 +22,7 @@ import Testing
             ("Content-Type: application/json\r\nContent-Type: application/json\r\n", false),
         ] as [(String, Bool)]
     )
-    func `JSON is what says so once, and is not compressed`(fields: String, isJSON: Bool) throws {
+    func `a body is JSON if one Content-Type says so and it is not compressed`(fields: String, isJSON: Bool) throws {
         #expect(try self.head(fields).isPlainJSON == isJSON)
     }
 }

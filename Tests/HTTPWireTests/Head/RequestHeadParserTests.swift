@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: AcceptedRequest.all)
-    func `an honest request is read, however it arrives`(_ request: AcceptedRequest) throws {
+    func `a valid request is read, however it arrives`(_ request: AcceptedRequest) throws {
         let whole = try #require(readRequest([request.bytes[...]]).summary)
         #expect(whole.method == request.method)
         #expect(whole.path == request.path)
@@ -38,19 +38,19 @@ import Testing
     }
 
     @Test(arguments: AcceptedRequest.all)
-    func `llhttp reads the same from it`(_ request: AcceptedRequest) throws {
+    func `llhttp reads the same from a valid request`(_ request: AcceptedRequest) throws {
         let parsed = try parseRequest([request.bytes[...]])
         try expectSameReading(of: #require(parsed).0)
     }
 
     @Test(arguments: AcceptedRequest.all)
-    func `a head that is cut short is waited for`(_ request: AcceptedRequest) {
+    func `the parser waits for the rest of an incomplete head`(_ request: AcceptedRequest) {
         for end in request.bytes.indices {
             #expect(readRequest([request.bytes[..<end]]) == .unfinished)
         }
     }
 
-    @Test func `pipelined requests come out one by one, each by its own lines`() throws {
+    @Test func `pipelined requests come out one by one, each with its own values`() throws {
         let requests: [(lines: [String], path: String, minorVersion: UInt8)] = [
             (["GET /1 HTTP/1.1", "Host: a"], "/1", 1),
             (["OPTIONS /a/longer/one HTTP/1.1", "Host: b.example", "X: y"], "/a/longer/one", 1),
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `one empty line before each request is forgiven`() throws {
+    @Test func `one empty line before each request is ignored`() throws {
         let request = bytes("\r\n") + head(["GET / HTTP/1.1", "Host: a"])
         for pieces in arrivals(of: request) {
             #expect(readRequest(pieces).summary?.path == "/")
@@ -89,7 +89,7 @@ import Testing
         #expect(first != nil && second != nil)
     }
 
-    @Test func `an idle connection with an empty line on it has not begun a request`() throws {
+    @Test func `an empty line on an idle connection does not begin a request`() throws {
         var parser = RequestHeadParser()
         var buffer = ByteBuffer()
         for (piece, begun) in [("", false), ("\r", false), ("\n", false), ("G", true), ("E", true)] {
@@ -109,7 +109,7 @@ import Testing
             ("\u{16}\u{03}\u{01}\r\n", .badRequest),
         ]
     )
-    func `what no further byte can mend is told at once`(start: String, code: Refusal) {
+    func `a fault that no further byte can repair is reported at once`(start: String, code: Refusal) {
         #expect(readRequest([bytes(start)[...]]) == .refused(code))
     }
 
@@ -117,19 +117,19 @@ import Testing
         ("\u{16}\u{03}\u{01}\u{02}\n", true), ("\u{16}\u{03}\u{03}\r\n", true), ("\u{16}\r\n", false),
         ("GET /\u{16}\u{03} HTTP/1.1\r\n", false), ("GET / HTTP/1.1\n", false),
     ])
-    func `a handshake where none is expected is called so, whatever rule it breaks`(start: String, isTLS: Bool) {
+    func `an unexpected TLS handshake is reported as one, whatever rule it breaks`(start: String, isTLS: Bool) {
         let error = #expect(throws: WireError.self) { try parseRequest([bytes(start)[...]]) }
         #expect(error?.code == .badRequest)
         #expect(error.map { "\($0.reason)".hasPrefix("TLS on a listener without tls") } == isTLS)
     }
 
-    @Test func `bytes behind the head stay where they are`() throws {
+    @Test func `bytes after the head stay in the buffer`() throws {
         let request = head(["POST / HTTP/1.1", "Host: a", "Content-Length: 3"])
         let summary = try #require(readRequest([(request + bytes("abc\r\n\r\nGET"))[...]]).summary)
         #expect(summary.rest == "abc\r\n\r\nGET")
     }
 
-    @Test func `the ranges hold when the bytes before were read already`() throws {
+    @Test func `the ranges are right when earlier bytes of the buffer were already read`() throws {
         var buffer = ByteBuffer(string: "xxxxxxx")
         buffer.moveReaderIndex(forwardBy: 7)
         buffer.writeBytes(head(["GET /a?b HTTP/1.1", "Host: c"]))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ResponseHeadParserTests {
     @Test(arguments: RefusedAnswer.all)
-    func `a hostile answer is refused, however it arrives`(_ answer: RefusedAnswer) throws {
+    func `a hostile response is refused, however it arrives`(_ answer: RefusedAnswer) throws {
         for pieces in arrivals(of: answer.bytes) {
             let reading = readAnswer(pieces)
             try #require(reading == .refused(answer.code), "in \(pieces.count) pieces, the first of \(pieces[0].count)")
@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(arguments: RefusedAnswer.sizes)
-    func `what is too large names its rule`(_ answer: RefusedAnswer) {
+    func `the refusal of a part that is too large names its rule`(_ answer: RefusedAnswer) {
         for size in [answer.bytes.count, 1_000] {
             let pieces = stride(from: 0, to: answer.bytes.count, by: size)
                 .map { answer.bytes[$0..<min($0 + size, answer.bytes.count)] }
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: AcceptedAnswer.equalLengths)
-    func `an answer's length said again is one length, however it arrives`(_ answer: AcceptedAnswer) throws {
+    func `equal lengths in a response count as one, however it arrives`(_ answer: AcceptedAnswer) throws {
         for pieces in arrivals(of: answer.bytes) {
             let reading = try #require(readAnswer(pieces).summary)
             #expect(reading.body == .length(3))
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: AcceptedAnswer.all)
-    func `an honest answer is read, however it arrives`(_ answer: AcceptedAnswer) throws {
+    func `a valid response is read, however it arrives`(_ answer: AcceptedAnswer) throws {
         let whole = try #require(readAnswer([answer.bytes[...]], answering: answer.method).summary)
         #expect(whole.status == answer.status)
         #expect(whole.body == answer.body)
@@ -47,19 +47,19 @@ import Testing
     }
 
     @Test(arguments: AcceptedAnswer.all)
-    func `llhttp reads the same from it`(_ answer: AcceptedAnswer) throws {
+    func `llhttp reads the same from a valid response`(_ answer: AcceptedAnswer) throws {
         let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
         try expectSameReading(of: #require(parsed).0, answering: answer.method)
     }
 
     @Test(arguments: AcceptedAnswer.all)
-    func `a head that is cut short is waited for`(_ answer: AcceptedAnswer) {
+    func `the parser waits for the rest of an incomplete head`(_ answer: AcceptedAnswer) {
         for end in answer.bytes.indices {
             #expect(readAnswer([answer.bytes[..<end]], answering: answer.method) == .unfinished)
         }
     }
 
-    @Test func `interim answers and the last one come out one by one`() throws {
+    @Test func `interim responses and the final response come out one by one`() throws {
         var buffer = ByteBuffer(
             bytes: head(["HTTP/1.1 100 Continue"]) + head(["HTTP/1.1 103 X", "Link: <a>"]) + head(["HTTP/1.1 200 OK"])
         )
@@ -77,7 +77,7 @@ import Testing
     @Test(arguments: [
         "SSH-2.0-OpenSSH_9.2p1\r\n", "HTTP/1.1 2000 OK\r\n", "220 smtp.example ESMTP\r\n", "HTTP/1.1 200 OK\n",
     ])
-    func `what speaks no HTTP is not listened to for longer`(start: String) {
+    func `an upstream that does not speak HTTP is refused after one line`(start: String) {
         #expect(readAnswer([bytes(start)[...]]) == .refused(.badRequest))
     }
 }

@@ -18,7 +18,7 @@ import Testing
         return text(upstream.head(for: request, replacing: 1, framing: request.body, spare: 0))
     }
 
-    @Test func `a handshake asks for WebSocket, and says so again as it leaves`() throws {
+    @Test func `a WebSocket handshake goes upstream as a WebSocket handshake`() throws {
         let request = try self.request(Self.handshake)
         #expect(request.asksForWebSocket)
         #expect(
@@ -31,14 +31,14 @@ import Testing
     }
 
     @Test(arguments: ["Upgrade: h2c, websocket", "Upgrade: h2c\r\nupgrade: websocket", "Upgrade: websocket, foo/2"])
-    func `of several upgrades only WebSocket goes on`(field: String) throws {
+    func `of several upgrades, only WebSocket goes upstream`(field: String) throws {
         let request = try self.request(["GET / HTTP/1.1", "Host: a", "Connection: upgrade", field])
         #expect(request.asksForWebSocket)
         #expect(self.leaving(request).hasSuffix("\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"))
         #expect(!self.leaving(request).contains("h2c") && !self.leaving(request).contains("foo"))
     }
 
-    @Test func `I9 I8 what leaves is one request with one upgrade, as llhttp reads it`() throws {
+    @Test func `I9 I8 llhttp reads one request with one upgrade from what goes upstream`() throws {
         let read = try RequestOracle.read(
             bytes(self.leaving(self.request(Self.handshake)) + "Authorization: t\r\n\r\n")
         )
@@ -79,7 +79,7 @@ import Testing
         (["HTTP/1.0 101 X", "Upgrade: websocket", "Connection: Upgrade"], false),
         (["HTTP/1.1 200 OK", "Upgrade: websocket", "Connection: Upgrade", "Content-Length: 0"], false),
     ])
-    func `only a 101 to WebSocket alone switches`(lines: [String], switches: Bool) throws {
+    func `only a 101 that names WebSocket alone switches the protocol`(lines: [String], switches: Bool) throws {
         var parser = ResponseHeadParser()
         var buffer = ByteBuffer(bytes: head(lines))
         let parsed = try parser.next(&buffer, answering: .get)

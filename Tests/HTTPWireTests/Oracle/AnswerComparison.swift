@@ -2,17 +2,17 @@ import HTTPWire
 import NIOCore
 import Testing
 
-/// Expects that llhttp reads the same answer from the bytes of `head`, with the same framing.
+/// Expects that llhttp reads the same response from the bytes of `head`, with the same framing.
 ///
-/// What follows the head is a body as it says, then a second answer where the connection stays: a reader that frames the
-/// body otherwise would see more or fewer, or other content.
+/// A body with the framing of the head follows, then a second response if the connection stays open. A reader that
+/// frames the body differently would see more responses, fewer responses, or different content.
 func expectSameReading(
     of head: ResponseHead,
     answering method: HTTPMethod,
     sourceLocation: SourceLocation = #_sourceLocation
 ) throws {
     let summary = AnswerSummary(head, rest: ByteBuffer())
-    // Behind 101 the bytes are no HTTP.
+    // The bytes after a 101 are not HTTP.
     let goesOn = summary.keepsAlive && summary.status != 101
     var wire = spaced(head.bytes, head.fields)
     let content: [UInt8]

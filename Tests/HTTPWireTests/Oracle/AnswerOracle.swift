@@ -2,14 +2,14 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 
-/// Reads answers with llhttp, which knows nothing of the parser here.
+/// Reads responses with llhttp, which is independent of our parser.
 enum AnswerOracle {
-    /// All answers in `bytes`, interim ones too.
+    /// All responses in `bytes`, including interim responses.
     ///
     /// - Parameters:
-    ///   - methods: of the requests that were sent.
-    ///   - closes: the connection ends behind the bytes.
-    /// - Throws: where llhttp refuses.
+    ///   - methods: the methods of the requests that were sent.
+    ///   - closes: the connection closes after the bytes.
+    /// - Throws: if llhttp refuses the bytes.
     static func read(_ bytes: [UInt8], answering methods: [String], closes: Bool = false) throws -> [ReadMessage] {
         let channel = EmbeddedChannel()
         let decoder = HTTPResponseDecoder(

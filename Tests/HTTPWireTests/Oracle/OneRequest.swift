@@ -2,7 +2,7 @@ import HTTPWire
 import NIOCore
 import Testing
 
-/// A body on its way to an upstream.
+/// A body that goes to an upstream.
 struct OutgoingBody: Sendable {
     let framing: BodyFraming
     let content: [String]
@@ -16,7 +16,7 @@ struct OutgoingBody: Sendable {
     ]
 }
 
-/// The bytes of one request as they leave: head, injected line, empty line, body.
+/// The bytes of one request as they go upstream: head, injected line, empty line, body.
 private func wire(
     of request: RequestHead,
     to upstream: UpstreamRequest,
@@ -53,14 +53,16 @@ private let stripped: Set<String> = [
     "proxy-authenticate", "forwarded", "x-real-ip", "expect", "x-original-url", "x-rewrite-url",
 ]
 
-/// Expects that llhttp reads exactly one request from what leaves for `request`: of our framing, for the upstream, with one
-/// injected field called `name` and none that must not leave.
+/// Expects that llhttp reads exactly one request from the bytes that go upstream for `request`.
+///
+/// That request has our framing and the host of the upstream. It has one injected field called `name`, and no field
+/// that must not go upstream.
 func expectOneRequest(leaving request: RequestHead, _ body: OutgoingBody, injecting name: String) throws {
     let summary = RequestSummary(request, rest: ByteBuffer())
     let upstream = UpstreamRequest(path: "/v2/", host: "api.example:444", via: true, injectedName: name)
     var wire = wire(of: request, to: upstream, injecting: "\(name): t0ken", body)
     if request.method == .other {
-        // llhttp knows the registered methods only.
+        // llhttp knows only registered methods.
         wire.replaceSubrange(0..<summary.methodName.utf8.count, with: bytes("PURGE"))
     }
     let target = maskTarget(of: &wire)

@@ -6,10 +6,10 @@ struct ReadMessage: Equatable, Sendable {
     var fields: [String]
     var body: [UInt8] = []
     var trailers: [String] = []
-    /// The end was seen.
+    /// llhttp has read the end of the message.
     var isWhole = false
 
-    /// The values of the fields called `name`, without regard to case.
+    /// The values of the fields called `name`; case does not matter.
     func values(of name: String) -> [String] {
         let prefix = name.lowercased() + ": "
         return self.fields.filter { $0.lowercased().hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }

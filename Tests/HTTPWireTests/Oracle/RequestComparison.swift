@@ -2,21 +2,21 @@ import HTTPWire
 import NIOCore
 import Testing
 
-/// Text as llhttp's reader hands it out: values are taken for UTF-8 there, and what is none is replaced.
+/// Text as the reader around llhttp returns it: decoded as UTF-8, with invalid bytes replaced.
 func asRead(_ text: String) -> String {
     String(decoding: bytes(text), as: UTF8.self)
 }
 
-/// White space around a value is not part of it (RFC 9110 §5.5); llhttp leaves what stands behind it.
+/// A field without trailing whitespace, which is not part of the value (RFC 9110 §5.5). llhttp leaves it in place.
 func trimmed(_ field: String) -> String {
     let trimmed = field.reversed().drop { $0 == " " || $0 == "\t" }
     let text = String(trimmed.reversed())
     return text.hasSuffix(":") ? text + " " : text
 }
 
-/// Puts `x` for each byte above 0x7F in the target, which llhttp does not take.
+/// Replaces each byte above 0x7F in the target by `x`, because llhttp refuses such bytes.
 ///
-/// - Returns: the target as it was.
+/// - Returns: the original target.
 func maskTarget(of wire: inout [UInt8]) -> String {
     let start = (wire.firstIndex(of: 0x20) ?? 0) + 1
     let target = Array(wire[start...].prefix { $0 != 0x20 })
@@ -28,7 +28,9 @@ private let methodsOfOracle: Set<String> = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "PURGE", "PROPFIND", "QUERY", "LOCK",
 ]
 
-/// The bytes of a head, with spaces for the tabs around a length: RFC 9110 §5.6.3 allows both, llhttp takes spaces only.
+/// The bytes of a head, with each tab around a length replaced by a space.
+///
+/// RFC 9110 §5.6.3 allows both, but llhttp accepts only spaces.
 func spaced(_ head: ByteBuffer, _ fields: [Field]) -> [UInt8] {
     var bytes = Array(head.readableBytesView)
     for field in fields where field.known == .contentLength {
@@ -39,8 +41,8 @@ func spaced(_ head: ByteBuffer, _ fields: [Field]) -> [UInt8] {
 
 /// Expects that llhttp reads the same request from the bytes of `head`, with the same framing.
 ///
-/// What follows the head is a body as it says, then a second request: a reader that frames the body otherwise would see
-/// more or fewer than two, or other content.
+/// A body with the framing of the head follows, then a second request if the connection stays open. A reader that
+/// frames the body differently would see more requests, fewer requests, or different content.
 func expectSameReading(
     of head: RequestHead,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -49,7 +51,7 @@ func expectSameReading(
     var wire = spaced(head.bytes, head.fields)
     var method = summary.methodName
     if !methodsOfOracle.contains(method) {
-        // llhttp knows the registered methods only.
+        // llhttp knows only registered methods.
         wire.replaceSubrange(0..<wire.prefix { $0 != 0x20 }.count, with: bytes("PURGE"))
         method = "PURGE"
     }

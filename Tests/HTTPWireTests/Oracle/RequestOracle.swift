@@ -2,11 +2,11 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 
-/// Reads requests with llhttp, which knows nothing of the parser here.
+/// Reads requests with llhttp, which is independent of our parser.
 enum RequestOracle {
     /// All requests in `bytes`.
     ///
-    /// - Throws: where llhttp refuses.
+    /// - Throws: if llhttp refuses the bytes.
     static func read(_ bytes: [UInt8]) throws -> [ReadMessage] {
         let channel = EmbeddedChannel()
         try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))

@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test(arguments: AcceptedAnswer.all)
-    func `an answer passes byte for byte, but for what must change`(_ answer: AcceptedAnswer) throws {
+    func `a response passes byte for byte, except for what must change`(_ answer: AcceptedAnswer) throws {
         let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
         let head = try #require(parsed).0
         let written = CallerResponse.head(of: head, framing: head.body, close: false)
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: AcceptedAnswer.all.filter { $0.status != 101 })
-    func `llhttp reads one answer from what passes`(_ answer: AcceptedAnswer) throws {
+    func `llhttp reads exactly one response from what passes`(_ answer: AcceptedAnswer) throws {
         let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
         let head = try #require(parsed).0
         let framing = head.body == .untilClose ? BodyFraming.chunked : head.body
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `cookies pass only where the route says so, and what binds a host never does`(passesCookies: Bool) throws {
+    func `cookies pass only if the route allows them, and host-binding fields never pass`(passesCookies: Bool) throws {
         let answer = try self.parse([
             "HTTP/1.1 204 No Content", "Set-Cookie: a=b; HttpOnly", "A: b", "Alt-Svc: h3=\":443\"", "alt-svc: clear",
             "Strict-Transport-Security: max-age=1", "Public-Key-Pins: x", "public-key-pins-report-only: y",
@@ -66,24 +66,24 @@ import Testing
         #expect(answer.setsCookies)
     }
 
-    @Test func `an answer without Set-Cookie sets none`() throws {
+    @Test func `a response without Set-Cookie sets no cookies`() throws {
         let answer = try self.parse(["HTTP/1.1 204 No Content", "Set_Cookie: a=b", "Set-Cookies: c", "Cookie: d"])
         #expect(!answer.setsCookies)
     }
 
-    @Test func `a body until close becomes chunked for a caller that stays`() throws {
+    @Test func `a body that ends at close becomes chunked for a caller that keeps its connection`() throws {
         let answer = try self.parse(["HTTP/1.0 200 OK", "A: b"])
         let written = CallerResponse.head(of: answer, framing: .chunked, close: false)
         #expect(text(written) == "HTTP/1.1 200 OK\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n")
     }
 
-    @Test func `chunked becomes a body until close for a caller of HTTP 1,0`() throws {
+    @Test func `a chunked body becomes one that ends at close for an HTTP/1.0 caller`() throws {
         let answer = try self.parse(["HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "A: b"])
         let written = CallerResponse.head(of: answer, framing: .untilClose, close: true)
         #expect(text(written) == "HTTP/1.1 200 OK\r\nA: b\r\nConnection: close\r\n\r\n")
     }
 
-    @Test func `what the gateway adds stands behind what the upstream said`() throws {
+    @Test func `fields that the gateway adds follow the fields of the upstream`() throws {
         let answer = try self.parse(["HTTP/1.1 401 No", "Connection: close", "A: b", "Content-Length: 3"])
         let written = CallerResponse.head(
             of: answer,
@@ -98,33 +98,33 @@ import Testing
         )
     }
 
-    @Test func `memory that somebody still holds is left alone`() throws {
-        // Given a head that is still on its way out
+    @Test func `memory that is still in use is not overwritten`() throws {
+        // Given a head that is still being sent
         let first = CallerResponse.head(
             of: try self.parse(["HTTP/1.1 200 OK", "A: first"]),
             framing: .none,
             close: false
         )
-        // When the next is written, offered the same memory
+        // When the next head is written and is offered the same memory
         let second = CallerResponse.head(
             of: try self.parse(["HTTP/1.1 404 No", "B: 2"]),
             framing: .none,
             close: false,
             reusing: first
         )
-        // Then both are whole
+        // Then both heads are intact
         #expect(text(first) == "HTTP/1.1 200 OK\r\nA: first\r\n\r\n")
         #expect(text(second) == "HTTP/1.1 404 No\r\nB: 2\r\n\r\n")
     }
 
     @Test(arguments: [BodyFraming.length(3), .chunked])
-    func `a length that only describes never stands beside a framing`(framing: BodyFraming) throws {
+    func `the length of a response to HEAD is never sent together with other framing`(framing: BodyFraming) throws {
         let answer = try self.parse(["HTTP/1.1 200 OK", "Content-Length: 30"], answering: .head)
         let written = text(CallerResponse.head(of: answer, framing: framing, close: false))
         #expect(!written.contains("30"))
     }
 
-    @Test func `trailers pass but for those that frame, route or authenticate`() throws {
+    @Test func `trailers pass, except those that frame, route or authenticate`() throws {
         let lines = [
             "grpc-status: 0", "Content-Length: 3", "Transfer-Encoding: chunked", "Host: b", "Authorization: x",
             "WWW-Authenticate: Bearer",

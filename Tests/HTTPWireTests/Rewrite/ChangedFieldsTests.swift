@@ -2,9 +2,9 @@ import FoundationEssentials
 import HTTPWire
 import Testing
 
-/// The table in which the documents say what changes on the way names all that does, and nothing else.
+/// The documented table of changed fields lists every field that the gateway changes, and no other.
 @Suite struct ChangedFieldsTests {
-    /// Names in lower case that a row for this way has, those that stand for all that begin with them without their `*`.
+    /// The names in the rows for one direction, in lower case. A name that stands for a prefix loses its `*`.
     private func documented(_ way: String) throws -> Set<String> {
         let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
@@ -16,7 +16,7 @@ import Testing
         for row in rows where row.hasPrefix("| \(way) |") {
             let cells = row.split(separator: "|")
             try #require(cells.count == 4, "\(row)")
-            // Words in code stand at odd places.
+            // Splitting at backticks puts the code words at odd places.
             for (place, word) in cells[1].split(separator: "`", omittingEmptySubsequences: false).enumerated()
             where place % 2 == 1 {
                 names.insert(word.lowercased().replacing("*", with: ""))
@@ -25,7 +25,7 @@ import Testing
         return names
     }
 
-    /// Lines of which each is one known field's, with what a reader would accept as its value.
+    /// A line of one known field, with a value that the parser accepts.
     private func line(_ known: KnownField) -> String {
         let name = "\(known.name)\(known.name.description.hasSuffix("-") ? "any" : "")"
         let value =
@@ -44,7 +44,7 @@ import Testing
 
     private var names: [KnownField] { KnownField.allCases.filter { $0.name.utf8CodeUnitCount > 0 } }
 
-    /// Whether a request with this line is refused; where it is not, whether the line leaves.
+    /// Whether a request with this line is accepted, and the line goes upstream unchanged.
     private func leaves(_ line: String) throws -> Bool {
         let lines = ["POST / HTTP/1.1"] + (line.hasPrefix("host:") ? [] : ["Host: a"]) + [line]
         guard case .whole = readRequest([head(lines)[...]]), let request = try parseRequest([head(lines)[...]])?.0
@@ -57,10 +57,10 @@ import Testing
         )
     }
 
-    @Test func `of requests`() throws {
+    @Test func `the table lists every changed request field, and no other`() throws {
         let documented = try self.documented("request")
         let changed = try Set(self.names.filter { try !self.leaves(self.line($0)) }.map(\.name.description))
-        // What is refused by a name that may be read as its own is decided by, or changed.
+        // If a name with `_` for `-` does not pass, the gateway changes the field with `-`, or decides by it.
         let decisive = try Set(
             self.names.filter { known in
                 let line = self.line(known)
@@ -75,7 +75,7 @@ import Testing
         #expect(documented.intersection(known).subtracting(changed).subtracting(decisive) == ["origin", "via"])
     }
 
-    @Test func `of answers`() throws {
+    @Test func `the table lists every changed response field, and no other`() throws {
         let documented = try self.documented("answer")
         let targets = ResponseTargets(
             scheme: "https",

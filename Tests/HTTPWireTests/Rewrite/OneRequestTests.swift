@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct OneRequestTests {
     @Test(arguments: AcceptedRequest.all, OutgoingBody.all)
-    func `I9 what leaves is exactly one request, I8 with one injected field`(
+    func `I9 the upstream gets exactly one request, I8 with one injected field`(
         _ request: AcceptedRequest,
         _ body: OutgoingBody
     ) throws {

@@ -70,7 +70,7 @@ import Testing
     ]
 
     @Test(arguments: mapped, ["Location", "content-location", "Operation-Location"])
-    func `a target in the upstream comes back under the route's prefix`(
+    func `a target in the upstream is mapped to the route's prefix`(
         row: (mapping: Mapping, target: String, expected: String),
         name: String
     ) throws {
@@ -88,12 +88,12 @@ import Testing
         (.usual, "///v2/x"), (.usual, "ftp://api.example/v2/x"), (.usual, "mailto:a@api.example"),
         (.usual, "/v2/../admin"), (.usual, "/v2/."), (.usual, "/v2/a/.."), (.usual, "/v2/%2e%2E/x"),
         (.usual, "/v2/.%2e?x"), (.usual, "https://api.example/v2/a/../../x"),
-        // What a browser makes a slash of, or nothing
+        // Browsers read `\` as a slash and drop a tab.
         (.usual, "/v2/..\\admin"), (.usual, "/v2/.\t./x"), (.usual, "https://api.example/v2/a\\..\\..\\x"),
         (.ontoRoot, "/v2/\\evil.example"),
         (.port, "http://127.0.0.1/v2/x"), (.port, "http://127.0.0.1:9000:80/x"), (.port, "http://127.0.0.1:90/v2/x"),
         (.root, "//other/x"),
-        // At the root of a host, what is left must not begin another host.
+        // With the prefix `/`, the mapped target must not begin with `//` and name another host.
         (.ontoRoot, "/v2//evil.example"), (.ontoRoot, "https://api.example/v2//evil.example"),
         (.kept, "/v2/x"), (.kept, "/acme/x"),
     ]
@@ -119,7 +119,7 @@ import Testing
         ("<", "<"), ("\"", "\""), ("</v2/a>; t=\"\\", "</acme/a>; t=\"\\"),
         ("< /v2/a>", "< /v2/a>"),
     ])
-    func `each target of a Link is judged for itself, and its parameters stay`(value: String, expected: String) throws {
+    func `each target of a Link is mapped on its own, and its parameters stay`(value: String, expected: String) throws {
         #expect(try self.passed("Link", value, .usual) == expected)
     }
 
@@ -127,23 +127,23 @@ import Testing
         ("5; url=/v2/x", "5; url=/acme/x"), ("0;URL=https://api.example/v2/x?a=b", "0;URL=/acme/x?a=b"),
         ("5,url='/v2/x'", "5,url='/acme/x'"), ("5 url = \"/v2/x\" ; x", "5 url = \"/acme/x\" ; x"),
         ("1.5; /v2/x", "1.5; /acme/x"), ("5 /v2/x", "5 /acme/x"), ("5;\turl=\"/v2/x", "5;\turl=\"/acme/x"),
-        // What names no target of the upstream's, or none at all
+        // Targets outside the upstream, or no target at all
         ("5", "5"), ("5;", "5;"), ("5; url=", "5; url="), ("5; url=''", "5; url=''"), ("", ""), ("x", "x"),
         ("/v2/x", "/v2/x"), ("url=/v2/x", "url=/v2/x"), ("5/v2/x", "5/v2/x"), ("5; url/v2/x", "5; url/v2/x"),
         ("5; url=x", "5; url=x"), ("5; url=/v2/../x", "5; url=/v2/../x"), ("5;; /v2/x", "5;; /v2/x"),
         ("5; url=https://o.example/v2/x", "5; url=https://o.example/v2/x"), (";url=/v2/x", ";url=/v2/x"),
     ])
-    func `the target of a Refresh is found as browsers find it`(value: String, expected: String) throws {
+    func `the target of a Refresh is found the way browsers find it`(value: String, expected: String) throws {
         #expect(try self.passed("Refresh", value, .usual) == expected)
     }
 
     @Test(arguments: ["URI", "Referer", "X-Location", "Operation_Location", "Refreshed"])
-    func `other fields are not looked at`(name: String) throws {
+    func `targets in other fields stay byte for byte`(name: String) throws {
         #expect(try self.passed(name, "/v2/x", .usual) == "/v2/x")
     }
 
     @Test(arguments: AcceptedAnswer.all)
-    func `an answer without such targets passes byte for byte`(_ answer: AcceptedAnswer) throws {
+    func `a response without targets in the upstream passes byte for byte`(_ answer: AcceptedAnswer) throws {
         let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
         let head = try #require(parsed).0
         let targets = ResponseTargets(

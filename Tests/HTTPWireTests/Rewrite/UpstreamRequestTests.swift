@@ -2,7 +2,7 @@ import HTTPWire
 import NIOCore
 import Testing
 
-/// What a route makes of a request head, written out.
+/// A request head, and the head that a route makes of it.
 struct RewriteCase: Sendable, CustomTestStringConvertible {
     let name: String
     let lines: [String]
@@ -29,7 +29,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         change(&self)
     }
 
-    /// A GET for `target`, and the target that leaves.
+    /// A GET for `target`, and the target that the upstream gets.
     static func target(_ target: String, _ expected: String, with change: (inout RewriteCase) -> Void = { _ in })
         -> RewriteCase
     {
@@ -286,7 +286,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
     ]
 
     @Test(arguments: targets + methods + fields + forwarding)
-    func `the head that leaves is the caller's, but for what must change`(_ row: RewriteCase) throws {
+    func `the upstream gets the caller's head, except for what must change`(_ row: RewriteCase) throws {
         let parsed = try parseRequest([head(row.lines)[...]])
         let request = try #require(parsed).0
         let upstream = UpstreamRequest(
@@ -307,7 +307,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         #expect(text(written) == row.expected.map { $0 + "\r\n" }.joined())
     }
 
-    @Test func `the room asked for is there, so that the injected line moves nothing`() throws {
+    @Test func `the head has spare capacity for the injected line, so nothing is copied`() throws {
         let parsed = try parseRequest([head(["GET / HTTP/1.1", "Host: a"])[...]])
         let upstream = UpstreamRequest(path: "/", host: "a", via: true, injectedName: "Authorization")
         let written = try upstream.head(
@@ -325,7 +325,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         ("api_key", "API_KEY", false), ("private_api_key", "private-api_key", true),
         ("private_api_key", "Private-Api-Key", false), ("Cookie", "Coo_kie", false),
     ])
-    func `a name that an upstream may read as the injected field's is told from that, and from others`(
+    func `a name that an upstream may mistake for the injected field is recognized`(
         injected: String,
         name: String,
         isMistakable: Bool
@@ -335,7 +335,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         #expect(try upstream.isMistakable(#require(parsed).0) == isMistakable)
     }
 
-    @Test func `where answers are looked at, nothing that reads like Accept-Encoding passes`() throws {
+    @Test func `no lookalike of Accept-Encoding passes on a route that inspects responses`() throws {
         let parsed = try parseRequest([head(["GET / HTTP/1.1", "Host: a", "accept_Encoding: gzip"])[...]])
         let request = try #require(parsed).0
         for asks in [true, false] {
@@ -350,7 +350,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func `trailers go upstream only where they can do no harm`() throws {
+    @Test func `only harmless trailers go upstream`() throws {
         let lines = [
             "X-Checksum: 1", "Content-Length: 3", "Transfer-Encoding: chunked", "Host: b", "Authorization: Bearer x",
             "martlet-key: k", "x-api-KEY: mine",

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Properties
 import Testing
 
-/// What fuzzers start from and what they have found, tried each time.
+/// Runs the seed inputs of the fuzzers, and the inputs that the fuzzers found.
 @Suite struct CorpusTests {
-    /// The inputs kept for a property, by the names of their files.
+    /// The stored inputs for a property, with the names of their files.
     static func corpus(of property: Property) throws -> [(name: String, bytes: [UInt8])] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Corpus/\(property.name)").path
@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(arguments: Property.all.map(\.name))
-    func `what must hold for all inputs holds for those that are kept`(name: String) throws {
+    func `each property holds for its stored inputs`(name: String) throws {
         let property = try #require(Property.all.first { $0.name == name })
         let corpus = try Self.corpus(of: property)
         #expect(corpus.count >= 10)
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: MutationTests.seeds)
-    func `and for what becomes of them when spoiled`(seed: UInt64) throws {
+    func `each property holds for mutations of its stored inputs`(seed: UInt64) throws {
         for property in Property.all {
             let corpus = try Self.corpus(of: property).map(\.bytes)
             var mutator = Mutator(seed: seed, corpus: corpus, words: MutationTests.words)

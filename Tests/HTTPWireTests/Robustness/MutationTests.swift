@@ -2,10 +2,12 @@ import HTTPWire
 import NIOCore
 import Testing
 
-/// Spoiled input by the ten thousand. A bounds fault would end the process, so that nothing here is about what is refused: it
-/// is that something is said of every input, the same however it arrives, and that llhttp reads what is accepted as we do.
+/// Tens of thousands of mutated inputs. A bounds fault would end the process.
+///
+/// The tests don't check which inputs are refused. They check that every input gets a result, that the result is the
+/// same however the input arrives, and that llhttp reads accepted input as we do.
 @Suite struct MutationTests {
-    /// Each seed is a case of its own: a failure names it, and the same seed spoils the same way.
+    /// Each seed is its own test case. A failure names the seed, and the same seed makes the same mutations.
     static let seeds: [UInt64] = [1, 2, 3, 4, 5, 6, 7, 8]
 
     static let words = [
@@ -20,14 +22,14 @@ import Testing
         "5\r\nhello\r\n", "1;a=b\r\n", "ffffffffffffffff\r\n", "[::1]:80", "a:99999",
     ]
 
-    /// Honest ones more than once: what is refused in two places shows neither.
+    /// Valid requests count nine times: a mutated request with two faults tests neither of them.
     private static let requests =
         Array(repeating: AcceptedRequest.all.map(\.bytes), count: 9).joined() + RefusedRequest.all.map(\.bytes)
     private static let answers = AcceptedAnswer.all.map(\.bytes) + RefusedAnswer.all.map(\.bytes)
     private static let bodies = (ChunkedBody.accepted + ChunkedBody.refused).map(\.bytes).filter { $0.count < 3000 }
 
     @Test(arguments: seeds)
-    func `requests`(seed: UInt64) throws {
+    func `mutated requests read the same in any pieces, and llhttp agrees`(seed: UInt64) throws {
         var mutator = Mutator(seed: seed, corpus: Self.requests, words: Self.words)
         var accepted = 0
         for round in 0..<1500 {
@@ -42,11 +44,11 @@ import Testing
             accepted += 1
             try self.judge(head, "seed \(seed), round \(round)")
         }
-        // Else nothing was tried.
+        // With fewer accepted requests, the test would check nothing.
         #expect(accepted > 50)
     }
 
-    /// What an accepted request must be, whatever it was spoiled from.
+    /// Checks what holds for every accepted request.
     private func judge(_ head: RequestHead, _ comment: Comment) throws {
         let summary = RequestSummary(head, rest: ByteBuffer())
         let target = summary.path + summary.query
@@ -62,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: seeds)
-    func `answers`(seed: UInt64) throws {
+    func `mutated responses read the same in any pieces, and llhttp agrees`(seed: UInt64) throws {
         var mutator = Mutator(seed: seed, corpus: Self.answers, words: Self.words)
         var accepted = 0
         for round in 0..<1500 {
@@ -78,7 +80,7 @@ import Testing
                 continue
             }
             accepted += 1
-            // llhttp takes one length only, where here the same said again is one.
+            // llhttp accepts only one Content-Length. Our parser also accepts the same length repeated.
             let lengths = whole.summary?.fields.filter { $0.lowercased().hasPrefix("content-length:") } ?? []
             guard lengths.count < 2, !lengths.contains(where: { $0.contains(",") }) else { continue }
             try expectSameReading(of: head, answering: method)
@@ -87,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: seeds)
-    func `chunked bodies`(seed: UInt64) throws {
+    func `mutated chunked bodies read the same in any pieces, and llhttp agrees`(seed: UInt64) throws {
         var mutator = Mutator(seed: seed, corpus: Self.bodies, words: Self.words)
         var accepted = 0
         for round in 0..<1500 {
@@ -98,7 +100,7 @@ import Testing
             try #require(readBody(pieces, framed: .chunked) == whole, comment)
             guard whole.end == .clean else { continue }
             accepted += 1
-            // llhttp reads into extensions and framing fields of a trailer section, which are dropped here.
+            // llhttp interprets chunk extensions and framing fields in trailers. Our decoder drops both.
             let framing = ["content-length", "transfer-encoding", "connection", "upgrade"]
             let names = whole.trailers.map { $0.prefix { $0 != ":" }.lowercased() }
             guard !message.contains(0x3B), !framing.contains(where: names.contains) else { continue }
@@ -114,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: seeds)
-    func `challenges`(seed: UInt64) throws {
+    func `mutated challenges never outnumber the bytes they are read from`(seed: UInt64) throws {
         let corpus = [
             "Bearer realm=\"a, b\", error=\"invalid_token\"", "Basic realm=\"\\\"\", Bearer",
             "Negotiate YII/abc==, DPoP algs=\"ES256\"",
@@ -131,7 +133,7 @@ import Testing
             let lines = values.flatMap { bytes("WWW-Authenticate:") + $0 + bytes("\r\n") }
             let answer = bytes("HTTP/1.1 401 No\r\n") + lines + bytes("\r\n")
             let summary = try #require(readAnswer([answer[...]]).summary, "seed \(seed)")
-            // A challenge takes at least its name.
+            // Each challenge takes at least one byte, for its name.
             try #require(summary.challenges.count <= values[0].count + values[1].count, "seed \(seed)")
             read += summary.challenges.count
         }

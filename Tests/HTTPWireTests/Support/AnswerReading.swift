@@ -1,7 +1,7 @@
 import HTTPWire
 import NIOCore
 
-/// A parsed answer in text, to compare and to print.
+/// A parsed response as text, to compare and to print.
 struct AnswerSummary: Equatable, Sendable {
     var status: Int
     var statusLine: String
@@ -28,7 +28,7 @@ struct AnswerSummary: Equatable, Sendable {
     }
 }
 
-/// Reads one answer from bytes that arrive in `pieces`.
+/// Reads one response from bytes that arrive in `pieces`.
 func readAnswer(
     _ pieces: [ArraySlice<UInt8>],
     answering method: HTTPMethod = .get,
@@ -42,7 +42,7 @@ func readAnswer(
     }
 }
 
-/// The parsed head with what follows it, or `nil` where it is not whole.
+/// The parsed head and the bytes after it, or `nil` if the head is incomplete.
 func parseAnswer(
     _ pieces: [ArraySlice<UInt8>],
     answering method: HTTPMethod = .get,

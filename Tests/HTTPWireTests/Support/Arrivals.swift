@@ -4,11 +4,11 @@ func arrivals(of bytes: [UInt8]) -> [[ArraySlice<UInt8>]] {
         + bytes.indices.dropFirst().map { [bytes[..<$0], bytes[$0...]] }
 }
 
-/// What came of some bytes, in values that compare and print well.
+/// The result of parsing bytes, in values that are easy to compare and print.
 enum Reading<Summary: Equatable & Sendable>: Equatable, Sendable {
     case whole(Summary)
     case refused(Refusal)
-    /// Nothing yet: more bytes are waited for.
+    /// The parser needs more bytes.
     case unfinished
 }
 

@@ -12,7 +12,7 @@ struct BodySummary: Equatable, Sendable {
     var content = ""
     var trailers: [String] = []
     var end = End.unfinished
-    /// What the decoder left of the bytes; nothing is said of it where they were refused.
+    /// The bytes that the decoder did not take; empty after a refusal.
     var rest = ""
 }
 

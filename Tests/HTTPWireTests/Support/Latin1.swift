@@ -1,14 +1,14 @@
 import HTTPWire
 import NIOCore
 
-// Bytes are written in tests as text whose scalars are the bytes, so that a table reads like the wire.
+// Tests write bytes as text, one scalar for each byte, so that a table reads like the bytes on the wire.
 
 /// The bytes of `text`, one for each scalar up to U+00FF.
 func bytes(_ text: String) -> [UInt8] {
     text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
 }
 
-/// A message's lines with CRLF behind each, and the empty line.
+/// A message head: each line with its CRLF, then the empty line.
 func head(_ lines: [String]) -> [UInt8] {
     bytes(lines.map { $0 + "\r\n" }.joined() + "\r\n")
 }
@@ -22,7 +22,7 @@ func text(_ bytes: some Sequence<UInt8>) -> String {
 
 func text(_ buffer: ByteBuffer) -> String { text(buffer.readableBytesView) }
 
-/// What stands at `range`, counted from the buffer's reader index.
+/// The text at `range`, counted from the buffer's reader index.
 func text(_ range: ByteRange, of buffer: ByteBuffer) -> String {
     text(buffer.getBytes(at: buffer.readerIndex + range.lower, length: range.count) ?? bytes("<outside>"))
 }

@@ -3,7 +3,7 @@ import NIOCore
 
 typealias Refusal = WireError.Code
 
-/// A parsed request in text, to compare and to print.
+/// A parsed request as text, to compare and to print.
 struct RequestSummary: Equatable, Sendable {
     var method: HTTPMethod
     var methodName: String
@@ -20,9 +20,9 @@ struct RequestSummary: Equatable, Sendable {
     var expectsContinue: Bool
     /// `name: value` of each field, in order.
     var fields: [String]
-    /// Those of them that may go on.
+    /// The fields that may go upstream.
     var passing: [String]
-    /// What the parser left of the bytes.
+    /// The bytes that the parser did not take.
     var rest: String
 
     init(_ head: RequestHead, rest: ByteBuffer) {
@@ -60,7 +60,7 @@ func readRequest(_ pieces: [ArraySlice<UInt8>], limits: HeadLimits = .request) -
     }
 }
 
-/// The parsed head with what follows it, or `nil` where it is not whole.
+/// The parsed head and the bytes after it, or `nil` if the head is incomplete.
 func parseRequest(
     _ pieces: [ArraySlice<UInt8>],
     limits: HeadLimits = .request

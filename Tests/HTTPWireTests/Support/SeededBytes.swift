@@ -1,4 +1,4 @@
-/// Numbers that look random and are the same for the same seed (SplitMix64).
+/// Pseudorandom numbers, the same for the same seed (SplitMix64).
 struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -15,29 +15,29 @@ struct SeededNumbers: RandomNumberGenerator {
     }
 }
 
-/// Spoils messages in the ways that parsers fall for.
+/// Mutates messages in ways that often break parsers.
 struct Mutator {
     private var numbers: SeededNumbers
     private let corpus: [[UInt8]]
     private let words: [[UInt8]]
 
     /// - Parameters:
-    ///   - corpus: what is spoiled, and what pieces are taken from.
-    ///   - words: pieces that mean something.
+    ///   - corpus: messages to mutate, and to take pieces from.
+    ///   - words: pieces that have a meaning in HTTP.
     init(seed: UInt64, corpus: [[UInt8]], words: [String]) {
         self.numbers = SeededNumbers(seed: seed)
         self.corpus = corpus
         self.words = words.map { bytes($0) }
     }
 
-    /// A message with one to three faults.
+    /// A message with one to three mutations.
     mutating func next() -> [UInt8] {
         var message = self.sample()
         for _ in 0..<Int.random(in: 1...3, using: &self.numbers) { self.spoil(&message) }
         return message
     }
 
-    /// Bytes of which many mean something.
+    /// Random bytes, mixed with words.
     mutating func noise() -> [UInt8] {
         var message: [UInt8] = []
         for _ in 0..<Int.random(in: 0...12, using: &self.numbers) {

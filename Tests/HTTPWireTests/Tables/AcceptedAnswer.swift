@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-/// An answer that must be taken, what must be read from it, and what of it reaches a caller.
+/// A response that the parser must accept, the values it must read, and the head that a caller gets.
 struct AcceptedAnswer: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
@@ -10,7 +10,7 @@ struct AcceptedAnswer: Sendable, CustomTestStringConvertible {
     var body = BodyFraming.untilClose
     var describedLength: Int?
     var keepsAlive = true
-    /// The whole head that a caller gets when the body goes on as it is framed.
+    /// The whole head that a caller gets when the body keeps its framing.
     var passed: [UInt8]
 
     var testDescription: String { self.name }
@@ -28,7 +28,7 @@ struct AcceptedAnswer: Sendable, CustomTestStringConvertible {
     }
 
     static let all = framing + bodiless + fields + lines
-    /// What llhttp refuses: it takes one length only.
+    /// Responses that llhttp refuses, because it accepts only one length.
     static let acceptedOnlyHere = equalLengths
 }
 

@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-/// A request that must be taken, and what must be read from it.
+/// A request that the parser must accept, and the values it must read.
 struct AcceptedRequest: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
@@ -14,7 +14,7 @@ struct AcceptedRequest: Sendable, CustomTestStringConvertible {
     var minorVersion: UInt8 = 1
     var keepsAlive = true
     var expectsContinue = false
-    /// The field lines that may go on.
+    /// The field lines that may go upstream.
     var passing: [String] = []
 
     var testDescription: String { self.name }
@@ -33,7 +33,7 @@ struct AcceptedRequest: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// A POST with one more field line.
+    /// A POST with one extra field line.
     static func field(_ name: String, _ line: String, with change: (inout AcceptedRequest) -> Void) -> AcceptedRequest {
         var request = AcceptedRequest(name, "POST / HTTP/1.1", "Host: a", line)
         request.method = .post
@@ -88,7 +88,7 @@ extension AcceptedRequest {
         .field("POST without a body", "X: y") { $0.passing = ["X: y"] },
     ]
 
-    /// A body goes with any method.
+    /// Any method may have a body.
     private static let bodies: [AcceptedRequest] = [
         ("GET", HTTPMethod.get), ("HEAD", .head), ("DELETE", .delete), ("OPTIONS", .options), ("LOCK", .other),
     ].flatMap { name, method in
@@ -132,7 +132,7 @@ extension AcceptedRequest {
         ("/%252e%252e/", "/%252e%252e/", ""),
         ("/%C3%A9%e2%82%ac%F0%9F%90%A6", "/%C3%A9%e2%82%ac%F0%9F%90%A6", ""),
         ("/m%FCller/%E0propos", "/m%FCller/%E0propos", ""),
-        // UTF-8 as it is: é, €, 🐦, the first and the last of each length.
+        // Unescaped UTF-8: é, €, 🐦, and the first and the last character of each length.
         ("/\u{C3}\u{A9}?\u{E2}\u{82}\u{AC}", "/\u{C3}\u{A9}", "?\u{E2}\u{82}\u{AC}"),
         ("/\u{F0}\u{9F}\u{90}\u{A6}/x", "/\u{F0}\u{9F}\u{90}\u{A6}/x", ""),
         (

@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-/// A body in `chunked`, and what must come of it.
+/// A chunked body, and what the decoder must make of it.
 struct ChunkedBody: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
@@ -25,7 +25,7 @@ struct ChunkedBody: Sendable, CustomTestStringConvertible {
         ChunkedBody(name, text, BodySummary(content: content, trailers: trailers, end: .clean, rest: rest))
     }
 
-    /// - Parameter content: what may come out before the fault is seen.
+    /// - Parameter content: the content that the decoder returns before it finds the fault.
     static func refused(
         _ name: String,
         _ text: String,
@@ -73,7 +73,7 @@ struct ChunkedBody: Sendable, CustomTestStringConvertible {
         ),
     ]
 
-    /// What llhttp refuses: bad whitespace, which a recipient must read (RFC 9112 §7.1.1).
+    /// Bodies that llhttp refuses for bad whitespace, which a recipient must read (RFC 9112 §7.1.1).
     static let acceptedOnlyHere: [ChunkedBody] = [
         .accepted("spaces in an extension", "5; a = b ;\tc\r\nhello\r\n0\r\n\r\n", "hello"),
         .accepted("spaces around a quoted value", "5;\ta =  \" \\\" \" ; b\r\nhello\r\n0\r\n\r\n", "hello"),

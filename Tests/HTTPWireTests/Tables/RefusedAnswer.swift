@@ -1,10 +1,10 @@
 import HTTPWire
 import Testing
 
-/// A row of the hostile input from upstreams.
+/// A hostile response from an upstream, and the rule that it breaks.
 struct RefusedAnswer: Sendable, CustomTestStringConvertible {
     let name: String
-    /// By its name, which operators know.
+    /// Operators know the rule by its name.
     let rule: WireRule
     let bytes: [UInt8]
 

@@ -1,7 +1,7 @@
 import HTTPWire
 import Testing
 
-/// A row of the hostile input from callers: bytes, and what must be said of them.
+/// A hostile request from a caller, and the code of its refusal.
 struct RefusedRequest: Sendable, CustomTestStringConvertible {
     let name: String
     let code: Refusal
@@ -13,27 +13,27 @@ struct RefusedRequest: Sendable, CustomTestStringConvertible {
         RefusedRequest(name: name, code: code, bytes: HTTPWireTests.head(lines))
     }
 
-    /// A request that is in order but for one or more of its field lines.
+    /// A request that is valid except for one or more field lines.
     static func fields(_ name: String, _ code: Refusal = .badRequest, _ lines: String...) -> RefusedRequest {
         RefusedRequest(name: name, code: code, bytes: HTTPWireTests.head(["POST / HTTP/1.1", "Host: a"] + lines))
     }
 
-    /// A request that is in order but for its first line.
+    /// A request that is valid except for its first line.
     static func line(_ name: String, _ code: Refusal = .badRequest, _ line: String) -> RefusedRequest {
         RefusedRequest(name: name, code: code, bytes: HTTPWireTests.head([line, "Host: a"]))
     }
 
-    /// A request that is in order but for its target.
+    /// A request that is valid except for its target.
     static func target(_ target: String) -> RefusedRequest {
         .line("target \(target.debugDescription)", .badRequest, "GET \(target) HTTP/1.1")
     }
 
-    /// A request that is in order but for its `Host`.
+    /// A request that is valid except for its `Host`.
     static func host(_ value: String) -> RefusedRequest {
         .head("Host \(value.debugDescription)", .badRequest, "GET / HTTP/1.1", "Host: \(value)")
     }
 
-    /// As it stands.
+    /// A request whose bytes are exactly `text`.
     static func raw(_ name: String, _ code: Refusal = .badRequest, _ text: String) -> RefusedRequest {
         RefusedRequest(name: name, code: code, bytes: HTTPWireTests.bytes(text))
     }
@@ -96,7 +96,7 @@ extension RefusedRequest {
         ),
     ]
 
-    /// Names that an upstream may read as those of fields that the gateway sets, removes or decides by.
+    /// Names that an upstream may mistake for fields that the gateway sets, removes or decides by.
     static let lookalikes: [RefusedRequest] = [
         "Content_Length", "content_length", "Transfer_Encoding", "Keep_Alive", "Proxy_Connection", "HTTP2_Settings",
         "Proxy_Authorization", "PROXY_AUTHENTICATE", "Martlet_Key", "martlet_account", "Martlet_", "Martlet-Any_thing",

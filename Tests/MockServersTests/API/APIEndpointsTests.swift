@@ -3,7 +3,7 @@ import NIOCore
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct APIEndpointsTests {
-    @Test func `the echo shows the request as it was on the wire`() async throws {
+    @Test func `the echo returns the request as it was on the wire`() async throws {
         try await MockServer.withRunning { address in
             let token = try await address.grant().accessToken
             let response = try await Wire.open(address) { wire in
@@ -17,7 +17,7 @@ import Testing
             }
             let echo: Echo = try response.json()
 
-            // The parser takes the white space before a value for its own, and the one behind it for the value's.
+            // The parser drops whitespace before a value, and keeps whitespace after it.
             #expect(echo.method == "PROPFIND")
             #expect(echo.path == "/api/echo/a%2Fb//c")
             #expect(echo.query == "x=1&&y=%20?")
@@ -52,7 +52,7 @@ import Testing
                 return try #require(await wire.response()).json()
             }
             #expect(echo.bodySize == 50_000_000)
-            // 50,000,000 times the letter a.
+            // The letter a, 50,000,000 times.
             #expect(echo.bodySHA256 == "593e04feb61df0211f75980e7c142aa33fe53502e9a4fc2d3072b0d3bd2b9794")
         }
     }
@@ -60,7 +60,7 @@ import Testing
     @Test(arguments: [
         ("Bearer made-up", 401), ("Basic bW9jay1jbGllbnQ6bW9jay1zZWNyZXQ=", 401), ("Bearer", 401), (nil, 401),
     ])
-    func `without a live token there is nothing to see`(authorization: String?, status: Int) async throws {
+    func `a request without a live token gets a 401`(authorization: String?, status: Int) async throws {
         try await MockServer.withRunning { address in
             let response = try await address.request(
                 "GET",
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `each request counts once, by what its token was worth`() async throws {
+    @Test func `each request counts once, by the state of its token`() async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             let revoked = try await address.grant("a1")
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: [200, 204, 304, 401, 404, 418, 503, 599])
-    func `any status can be had, and the connection goes on`(status: Int) async throws {
+    func `any status can be requested, and the connection stays usable`(status: Int) async throws {
         try await MockServer.withRunning { address in
             let token = try await address.grant().accessToken
             let request = address.message(
@@ -131,7 +131,7 @@ import Testing
         "/api/status/199", "/api/status/600", "/api/status/x", "/api/status", "/api/bytes/-1", "/api/delay/1/2",
         "/api/",
     ])
-    func `what is not there is 404`(path: String) async throws {
+    func `an unknown path is 404`(path: String) async throws {
         try await MockServer.withRunning { address in
             let token = try await address.grant().accessToken
             #expect(try await address.api(path, token: token).status == 404)
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 250, 251, 65_510, 65_511, 65_512, 1_000_000])
-    func `bytes come in a pattern that shows a lost one`(count: Int) async throws {
+    func `bytes follow a pattern that reveals a lost byte`(count: Int) async throws {
         try await MockServer.withRunning { address in
             let token = try await address.grant().accessToken
             let response = try await address.api("/api/bytes/\(count)", token: token)
@@ -152,14 +152,14 @@ import Testing
         }
     }
 
-    @Test func `events come one by one`() async throws {
+    @Test func `events arrive one by one`() async throws {
         try await MockServer.withRunning { address in
             let token = try await address.grant().accessToken
             try await Wire.open(address) { wire in
                 try await wire.send(
                     address.message("GET", "/api/stream/3?every=2h", [("Authorization", "Bearer \(token)")])
                 )
-                // The second event is two hours away: the first must not wait for it.
+                // The second event comes two hours later. The first must not wait for it.
                 while await wire.readMore() {
                     if String(decoding: wire.pending, as: UTF8.self).contains("data: event 1\n\n") { break }
                 }
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func `a delay delays`() async throws {
+    @Test func `a delayed response comes after its delay`() async throws {
         try await MockServer.withRunning { address in
             let token = try await address.grant().accessToken
             let start = ContinuousClock.now

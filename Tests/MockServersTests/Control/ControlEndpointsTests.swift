@@ -2,7 +2,7 @@ import MockServers
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ControlEndpointsTests {
-    @Test func `a grant comes out of nothing`() async throws {
+    @Test func `a grant is made without a sign-in`() async throws {
         try await MockServer.withRunning(MockOptions(rules: TokenRules(accessLifetime: .seconds(7)))) { address in
             let granted = try await address.grant("alice")
             #expect(granted.account == "alice")
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `all tokens ever given are told, also those that are dead or whose answer was lost`() async throws {
+    @Test func `all tokens ever issued are listed, even dead ones`() async throws {
         let rules = TokenRules(rotates: true)
         try await MockServer.withRunning(MockOptions(rules: rules)) { address in
             let granted = try await address.grant()
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `rules that can't work change nothing`() async throws {
+    @Test func `invalid fault rules change nothing`() async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             try await address.faults(#"[{"on": "api", "times": 0, "status": 503}]"#)
@@ -60,7 +60,7 @@ import Testing
         ("GET", "/", 404),
         ("POST", "/oauth/jwks", 405), ("GET", "/oauth/introspect", 405), ("GET", "/oauth/nothing", 404),
     ])
-    func `what is not there says so`(method: String, path: String, status: Int) async throws {
+    func `an unknown path or method gets 404 or 405`(method: String, path: String, status: Int) async throws {
         try await MockServer.withRunning { address in
             let response = try await address.request(method, path)
             #expect(response.status == status)

@@ -21,7 +21,7 @@ import Testing
         #expect(self.strikes(rules, .api, "/api/echo", times: 1) == [nil])
     }
 
-    @Test func `zero times means until the rules are replaced`() {
+    @Test func `a rule with zero times applies until the rules are replaced`() {
         var list = FaultList()
         list.replace(with: [FaultRule(on: .api, times: 0)])
         for _ in 0..<100 {
@@ -31,7 +31,7 @@ import Testing
         #expect(list.take(for: .api, path: "/api/echo") == nil)
     }
 
-    @Test func `a rule with a path strikes there only and keeps its times for it`() {
+    @Test func `a rule with a path applies to that path only, and other paths do not use it up`() {
         let rules = [FaultRule(on: .api, path: "/api/echo", delay: .seconds(1))]
         #expect(self.strikes(rules, .api, "/api/echo/more", times: 1) == [nil])
         #expect(self.strikes(rules, .api, "/api/echo", times: 2) == [.seconds(1), nil])

@@ -7,7 +7,7 @@ import Testing
         try JSONText.decode([FaultRule].self, from: json.utf8)
     }
 
-    @Test func `a rule says where, how often and what`() throws {
+    @Test func `a rule names the place, the number of times and the fault`() throws {
         let rule = try #require(
             self.rules(
                 #"""
@@ -28,7 +28,7 @@ import Testing
         #expect(rule.response?.body == .whole(ByteBuffer(string: "later")))
     }
 
-    @Test func `a rule that says nothing strikes once, and lets the request through`() throws {
+    @Test func `a rule without a fault applies once, and lets the request through`() throws {
         let rule = try #require(self.rules(#"[{"on": "token"}]"#).first)
         #expect(rule.times == 1)
         #expect(rule.response == nil)
@@ -42,7 +42,7 @@ import Testing
         (#"{"on": "token", "headers": [["A", "b"], ["A", "c"]]}"#, 200),
         (#"{"on": "token", "body": ""}"#, 200),
     ])
-    func `a status, headers or a body each make an answer`(json: String, status: Int) throws {
+    func `a status, headers or a body alone make a response`(json: String, status: Int) throws {
         #expect(try self.rules("[\(json)]").first?.response?.status == status)
     }
 
@@ -61,7 +61,7 @@ import Testing
         (#"{"on": "token"}"#, ""),
         (#"[{]"#, "the body is not JSON"),
     ])
-    func `a rule that can't work is refused with its place`(json: String, place: String) throws {
+    func `an invalid rule is refused with the place of the mistake`(json: String, place: String) throws {
         let refusal = try #require(throws: GrantRefusal.self) { try self.rules(json) }
         #expect(refusal.message.hasPrefix(place), "\(refusal.message)")
     }

@@ -16,7 +16,7 @@ import Testing
         return address.message("POST", "/oauth/token", ListeningAddress.formFields, body: form)
     }
 
-    @Test func `dropped before: not a byte comes, and nothing happened`() async throws {
+    @Test func `a drop before processing sends no byte and changes nothing`() async throws {
         try await MockServer.withRunning(MockOptions(rules: TokenRules(rotates: true))) { address in
             let granted = try await address.grant()
             try await address.faults(#"[{"on": "token", "drop": "before"}]"#)
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `dropped after the commit: not a byte comes, and it happened`() async throws {
+    @Test func `a drop after the commit sends no byte, but the refresh has happened`() async throws {
         try await MockServer.withRunning(MockOptions(rules: TokenRules(rotates: true, detectsReuse: true))) { address in
             let granted = try await address.grant()
             try await address.faults(#"[{"on": "token", "drop": "after_commit"}]"#)
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `dropped mid body: the head and half of what it promises, then nothing`() async throws {
+    @Test func `a drop mid body sends the head and half of the body`() async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             try await address.faults(
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `half of a large body arrives to the byte, even at a slow reader`() async throws {
+    @Test func `exactly half of a large body arrives, even if the client reads slowly`() async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             try await address.faults(#"[{"on": "api", "drop": "mid_body"}]"#)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `a canned answer is given instead of processing, as often as it is said`() async throws {
+    @Test func `a canned response replaces processing as many times as configured`() async throws {
         try await MockServer.withRunning(MockOptions(rules: TokenRules(rotates: true))) { address in
             let granted = try await address.grant()
             try await address.faults(
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func `a length that lies is sent as it was said`() async throws {
+    @Test func `a wrong Content-Length is sent as configured`() async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             try await address.faults(#"[{"on": "api", "headers": {"Content-Length": "100"}, "body": "short"}]"#)
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `a delay waits before processing, a delay of the answer after it`() async throws {
+    @Test func `a delay comes before processing, an answer delay after it`() async throws {
         try await MockServer.withRunning(MockOptions(rules: TokenRules(rotates: true))) { address in
             let granted = try await address.grant()
             try await address.faults(#"[{"on": "token", "delay": "1h"}, {"on": "token", "delay_answer": "1h"}]"#)
@@ -162,7 +162,7 @@ import Testing
                 try await Wire.open(address) { committed in
                     try await committed.send(message)
                     try await eventually { try await address.stats().tokenRequests.ok == 1 }
-                    // Both are still under way: the one not processed, the other not answered.
+                    // Both requests are still in progress: one is not processed, the other has no response yet.
                     _ = try await address.refresh(granted.refreshToken)
                     #expect(try await address.stats().tokenRequestsAtOnce.any == 3)
                 }
@@ -170,9 +170,9 @@ import Testing
         }
     }
 
-    @Test func `a token that dies while its request waits is no dead use, but opens nothing`() async throws {
+    @Test func `a token that dies while its request waits is refused, but is no dead use`() async throws {
         try await MockServer.withRunning { address in
-            // On a busy machine the token may die too late: then the wait was too short, and nothing was shown.
+            // On a busy machine, the token may die too late. Then the test tries again with a longer wait.
             for wait in [300, 1_000, 4_000, 16_000] {
                 let granted = try await address.grant("a\(wait)")
                 try await address.faults(#"[{"on": "api", "delay": "\#(wait)ms"}]"#)

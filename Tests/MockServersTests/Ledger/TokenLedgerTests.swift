@@ -30,7 +30,7 @@ import Testing
         )
     }
 
-    @Test func `without rotation a refresh token works again and again, and no new one comes`() throws {
+    @Test func `without rotation, a refresh token keeps working and is never replaced`() throws {
         var ledger = TokenLedger(rules: TokenRules())
         let first = try self.open(&ledger)
 
@@ -42,7 +42,7 @@ import Testing
         #expect(ledger.liveTokens(at: .second(3)) == ["a0": .init(refresh: 1, access: 3)])
     }
 
-    @Test func `with rotation each refresh token works once and the newest is the live one`() throws {
+    @Test func `with rotation, each refresh token works once, and the newest one is live`() throws {
         var ledger = TokenLedger(rules: TokenRules(rotates: true))
         let first = try self.open(&ledger)
 
@@ -55,7 +55,7 @@ import Testing
         #expect(ledger.reuseDetections == 0)
     }
 
-    /// A second use, seconds after the first.
+    /// A second use of a refresh token, some seconds after the first.
     struct SecondUse: CustomTestStringConvertible {
         let detectsReuse: Bool
         let grace: Double
@@ -74,7 +74,7 @@ import Testing
         SecondUse(detectsReuse: true, grace: 30, after: 29, works: true, familyLives: true),
         SecondUse(detectsReuse: true, grace: 30, after: 31, works: false, familyLives: false),
     ])
-    func `a second use of a rotated refresh token`(use: SecondUse) throws {
+    func `a second use of a rotated refresh token works only within the grace`(use: SecondUse) throws {
         var ledger = TokenLedger(
             rules: TokenRules(
                 accessLifetime: .seconds(3_600),
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a dead family is detected once, however often it is tried`() throws {
+    @Test func `reuse in a dead family is detected once, however often it is tried`() throws {
         var ledger = TokenLedger(rules: TokenRules(rotates: true, detectsReuse: true))
         let first = try self.open(&ledger)
         _ = try self.refresh(&ledger, first.refreshToken, at: 1)
@@ -119,7 +119,7 @@ import Testing
         #expect(ledger.reuseDetections == 1)
     }
 
-    @Test func `a pair from the grace belongs to the same family and dies with it`() throws {
+    @Test func `tokens issued within the grace belong to the same family and die with it`() throws {
         var ledger = TokenLedger(rules: TokenRules(rotates: true, detectsReuse: true, grace: .seconds(10)))
         let first = try self.open(&ledger)
         let second = try self.refresh(&ledger, first.refreshToken, at: 1)
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(arguments: [(true, AccessTokenState.revoked), (false, .live)])
-    func `a rotation kills the older access tokens where it is told to`(kills: Bool, old: AccessTokenState) throws {
+    func `a rotation kills the older access tokens if configured to`(kills: Bool, old: AccessTokenState) throws {
         var ledger = TokenLedger(rules: TokenRules(rotates: true, rotationKillsAccess: kills))
         let first = try self.open(&ledger)
         let stranger = try self.open(&ledger, "a1")
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(arguments: [(59.999, AccessTokenState.live), (60, .expired)])
-    func `an access token lives as long as was said`(age: Double, state: AccessTokenState) throws {
+    func `an access token lives for the configured time`(age: Double, state: AccessTokenState) throws {
         var ledger = TokenLedger(rules: TokenRules(accessLifetime: .seconds(60)))
         let tokens = try self.open(&ledger, at: 1_000)
 
@@ -156,12 +156,12 @@ import Testing
         #expect(ledger.accessToken(tokens.accessToken, at: .second(1_000 + age))?.account == "a0")
     }
 
-    @Test func `a lifetime that is no whole number of seconds is announced shorter, never longer`() throws {
+    @Test func `a fractional lifetime is rounded down to whole seconds`() throws {
         var ledger = TokenLedger(rules: TokenRules(accessLifetime: .milliseconds(2_900)))
         #expect(try self.open(&ledger).expiresIn == 2)
     }
 
-    @Test func `all access tokens expire at once, and those that come later live`() throws {
+    @Test func `expiring all access tokens does not touch later ones`() throws {
         var ledger = TokenLedger(rules: TokenRules())
         let first = try self.open(&ledger)
         let revoked = try self.open(&ledger, "a1")
@@ -176,7 +176,7 @@ import Testing
         #expect(ledger.expireAccessTokens(at: .second(3)) == 1)
     }
 
-    @Test func `revoking a refresh token takes the family along, an access token dies alone`() throws {
+    @Test func `revoking a refresh token revokes its family, revoking an access token only that token`() throws {
         var ledger = TokenLedger(rules: TokenRules())
         let first = try self.open(&ledger)
         let second = try self.refresh(&ledger, first.refreshToken, at: 1)
@@ -193,7 +193,7 @@ import Testing
         #expect(!strangerWasKnown)
     }
 
-    @Test func `a token is judged by when its request was read, not by what happened since`() throws {
+    @Test func `a token has the state of the moment when its request was read`() throws {
         var ledger = TokenLedger(rules: TokenRules())
         let tokens = try self.open(&ledger)
 
@@ -217,7 +217,7 @@ import Testing
         #expect(ledger.presentations == ["a0": [2, 1], "a1": []])
     }
 
-    @Test func `more scope than was granted is refused and spends nothing`() throws {
+    @Test func `a request for more scope than granted is refused and does not use the token up`() throws {
         var ledger = TokenLedger(rules: TokenRules(rotates: true))
         let first = try ledger.open(
             account: "a0",

@@ -41,7 +41,7 @@ import Testing
         Attempt(what: "an unknown code", code: "c2"),
         Attempt(what: "a minute too late", at: 60),
     ])
-    func `a code is good for the request it was issued to`(attempt: Attempt) {
+    func `a code works only for the request it was issued for`(attempt: Attempt) {
         var book = AuthorizationCodes()
         book.issue("c1", for: attempt.request, at: .second(0))
 
@@ -59,7 +59,7 @@ import Testing
         )
     }
 
-    @Test func `a code that comes again names what it yielded, so that it can be revoked`() throws {
+    @Test func `a replayed code names the token family it yielded, so that it can be revoked`() throws {
         var book = AuthorizationCodes()
         book.issue("c1", for: Self.plain, at: .second(0))
         book.close("c1", family: 7)

@@ -10,7 +10,7 @@ import Testing
         return book
     }
 
-    @Test func `polls wait until a person approves, then the code works once`() throws {
+    @Test func `polls stay pending until a person approves, then the code works once`() throws {
         var book = self.book()
 
         #expect(throws: GrantRefusal(.authorizationPending, "")) { try book.poll("d1", at: .second(1)) }
@@ -36,7 +36,7 @@ import Testing
         #expect(throws: GrantRefusal(.expiredToken, "")) { try book.poll("d1", at: .second(600)) }
     }
 
-    @Test func `a user code that nobody was given approves nothing`() {
+    @Test func `an unknown user code approves nothing`() {
         var book = self.book()
         let approved = book.approve(userCode: "ZZZZ-ZZZZ", at: .second(1))
         #expect(!approved)

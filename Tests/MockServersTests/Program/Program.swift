@@ -1,7 +1,7 @@
 import Foundation
 import TestKit
 
-/// One run of `martlet-mock`, from the folder the tests were built into.
+/// One run of `martlet-mock`, from the build folder of the tests.
 final class Program: Sendable {
     struct End {
         let code: Int32
@@ -24,7 +24,7 @@ final class Program: Sendable {
         )
     }
 
-    /// Waits until the first line is whole; `nil` when none comes within a minute.
+    /// Waits until the first line is complete. Returns `nil` if no line comes within a minute.
     func firstLine() async -> String? {
         let deadline = ContinuousClock.now.advanced(by: .seconds(60))
         while ContinuousClock.now < deadline {
@@ -41,7 +41,7 @@ final class Program: Sendable {
         self.process.signal(signal)
     }
 
-    /// Waits until it is over; one that has not ended within a minute is killed, and its code says so.
+    /// Waits until the program ends. A program that runs longer than a minute is killed, and its code shows that.
     func end() async -> End {
         let deadline = ContinuousClock.now.advanced(by: .seconds(60))
         while true {

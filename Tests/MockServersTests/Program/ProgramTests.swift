@@ -2,14 +2,14 @@ import Foundation
 import MockServers
 import Testing
 
-/// The program as it is built beside the tests.
+/// Tests of the built program.
 @Suite(.timeLimit(.minutes(1))) struct ProgramTests {
     @Test(arguments: [
         ["--port", "99999"], ["--access-ttl", "60"], ["--grace", "soon"], ["--tls", "cert.pem"], ["--unknown"],
         ["extra"],
         ["--tls", "/nonexistent/cert.pem,/nonexistent/key.pem"],
     ])
-    func `a bad option is explained and exits 64`(arguments: [String]) async throws {
+    func `an invalid option is explained, and the program exits with 64`(arguments: [String]) async throws {
         let program = try Program(arguments)
         let end = await program.end()
         #expect(end.code == 64)
@@ -17,7 +17,7 @@ import Testing
         #expect(end.output.isEmpty)
     }
 
-    @Test func `help shows an example and exits 0`() async throws {
+    @Test func `help shows an example, and the program exits with 0`() async throws {
         let end = try await Program(["--help"]).end()
         for endpoint in [
             "POST /_control/grants", "POST /_control/expire", "PUT  /_control/faults", "GET  /_control/stats",
@@ -30,7 +30,7 @@ import Testing
         #expect(end.output.contains("--rotation-kills-access"))
     }
 
-    @Test func `a busy port exits 69 with one line that says so`() async throws {
+    @Test func `a busy port is reported in one line, and the program exits with 69`() async throws {
         try await MockServer.withRunning { address in
             let end = try await Program(["--port", "\(address.port)"]).end()
             #expect(end.code == 69)
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
-    func `a signal ends it at once with 0, even amid a stream`(signal: Int32) async throws {
+    func `a signal ends the program at once with 0, even during a stream`(signal: Int32) async throws {
         let program = try Program(["--port", "0", "--rotate", "--access-ttl", "5m"])
         let line = try #require(await program.firstLine())
         #expect(line.hasPrefix("martlet-mock listening on http://127.0.0.1:"))

@@ -5,7 +5,7 @@ import Testing
     static let verifier = AuthorizationCodesTests.verifier
     static let challenge = AuthorizationCodesTests.challenge
 
-    /// Opens the authorization page and takes apart where it redirects to.
+    /// Opens the authorization page and returns the query of the address it redirects to.
     func authorize(_ address: ListeningAddress, _ query: String) async throws -> FormBody {
         let response = try await address.request("GET", "/oauth/authorize?client_id=mock-client&\(query)")
         #expect(response.status == 302)
@@ -51,7 +51,7 @@ import Testing
             "invalid_request"
         ),
     ])
-    func `what can't be approved is told to the client`(query: String, error: String) async throws {
+    func `a request that can't be approved redirects with an error`(query: String, error: String) async throws {
         try await MockServer.withRunning { address in
             let redirect = try await self.authorize(address, "\(query)&state=s1")
             #expect(redirect["error"] == error)
@@ -67,7 +67,7 @@ import Testing
         "client_id=mock-client&response_type=code&redirect_uri=http://127.0.0.1:1/cb%23f",
         "client_id=mock-client&response_type=code&redirect_uri=http://127.0.0.1:1/cb%0D%0AX:y",
     ])
-    func `without a safe place to redirect to, nobody is redirected`(query: String) async throws {
+    func `a request without a safe redirect URI is not redirected`(query: String) async throws {
         try await MockServer.withRunning { address in
             let response = try await address.request("GET", "/oauth/authorize?\(query)")
             #expect(response.status == 400)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `a device waits until its person has opened the page`() async throws {
+    @Test func `a device waits until a person has opened the page`() async throws {
         struct Start: Decodable {
             let device_code: String
             let verification_uri_complete: String
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `a device of an unknown client gets no code`() async throws {
+    @Test func `an unknown client gets no device code`() async throws {
         try await MockServer.withRunning { address in
             let response = try await address.request(
                 "POST",

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: ["oauth-authorization-server", "openid-configuration"])
-    func `the issuer is the one the client called`(document: String) async throws {
+    func `the issuer is the address that the client called`(document: String) async throws {
         try await MockServer.withRunning { address in
             let plain: Discovery = try await address.request("GET", "/.well-known/\(document)").json()
             #expect(plain.issuer == "\(address)")
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `an access token is signed by the key that the provider shows`() async throws {
+    @Test func `an access token is signed with the published key`() async throws {
         struct Keys: Decodable { let keys: [JSONWebKey] }
         struct Claims: Decodable {
             let iss: String
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `an opaque token has nothing to read`() async throws {
+    @Test func `an opaque token is no JWT, but works`() async throws {
         try await MockServer.withRunning(MockOptions(opaqueTokens: true)) { address in
             let granted = try await address.grant()
             #expect(!granted.accessToken.contains("."))
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `a revoked refresh token takes its access tokens along, and both count`() async throws {
+    @Test func `revoking a refresh token revokes its access tokens, and every revocation counts`() async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             let other = try await address.grant("a1")
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `introspection tells live tokens from dead ones`() async throws {
+    @Test func `introspection distinguishes live tokens from dead ones`() async throws {
         struct Answer: Decodable {
             let active: Bool
             let sub: String?

@@ -3,7 +3,7 @@ import NIOCore
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct TokenEndpointTests {
-    @Test func `a refresh rotates, and the answer may not be kept`() async throws {
+    @Test func `a refresh rotates the token, and the response must not be cached`() async throws {
         try await MockServer.withRunning(MockOptions(rules: TokenRules(rotates: true))) { address in
             let granted = try await address.grant()
             let response = try await address.refresh(granted.refreshToken)
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// How a client says who it is, and what comes of it.
+    /// How a client authenticates, and the response it gets.
     struct Client: CustomTestStringConvertible {
         let what: String
         var authorization: String?
@@ -39,7 +39,7 @@ import Testing
     @Test(arguments: [
         // mock-client:mock-secret
         Client(what: "basic", authorization: "Basic bW9jay1jbGllbnQ6bW9jay1zZWNyZXQ=", status: 200, error: nil),
-        // mock%2Dclient:mock%2Dsecret, as RFC 6749 section 2.3.1 wants it
+        // mock%2Dclient:mock%2Dsecret, encoded as RFC 6749 §2.3.1 requires
         Client(
             what: "basic, escaped",
             authorization: "basic bW9jayUyRGNsaWVudDptb2NrJTJEc2VjcmV0",
@@ -84,7 +84,7 @@ import Testing
         ),
         Client(what: "a broken header", authorization: "Basic !", status: 401, error: "invalid_client"),
     ])
-    func `a client shows its secret in the header or in the form`(client: Client) async throws {
+    func `a client sends its secret either in the header or in the form`(client: Client) async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             let response = try await address.request(
@@ -114,7 +114,7 @@ import Testing
         ("grant_type=authorization_code&code=made-up", "invalid_grant"),
         ("grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code=made-up", "invalid_grant"),
     ])
-    func `a request that can't be granted says why, and counts once`(form: String, error: String) async throws {
+    func `a request that can't be granted gets a reason, and counts once`(form: String, error: String) async throws {
         try await MockServer.withRunning { address in
             let response = try await address.post("/oauth/token", form)
 
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func `a body that is no form is refused`() async throws {
+    @Test func `a body that is not a form is refused`() async throws {
         try await MockServer.withRunning { address in
             let json = try await address.request(
                 "POST",
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(arguments: [("", "mock-client"), ("&account=robot", "robot")])
-    func `client credentials mint an access token alone, for the account the form names`(
+    func `client credentials mint only an access token, for the account in the form`(
         form: String,
         account: String
     ) async throws {
@@ -161,13 +161,13 @@ import Testing
         }
     }
 
-    /// Sends a refresh and does not wait for an answer.
+    /// Sends a refresh and does not wait for the response.
     func send(_ granted: TokenReply, to address: ListeningAddress, over wire: Wire) async throws {
         let form = "\(ListeningAddress.client)&grant_type=refresh_token&refresh_token=\(granted.refreshToken ?? "")"
         try await wire.send(address.message("POST", "/oauth/token", ListeningAddress.formFields, body: form))
     }
 
-    @Test func `requests under way at once are seen, with one refresh token or several`() async throws {
+    @Test func `concurrent requests are counted, with one refresh token or several`() async throws {
         try await MockServer.withRunning { address in
             let first = try await address.grant("a0")
             let second = try await address.grant("a1")
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    @Test func `one request after the other is one at once: each ends before its answer leaves`() async throws {
+    @Test func `sequential requests do not overlap, because each ends before its response is sent`() async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             for _ in 0..<50 { _ = try await address.refresh(granted.refreshToken) }
@@ -199,16 +199,16 @@ import Testing
         }
     }
 
-    @Test func `a client that hangs up and comes again is one at once`() async throws {
+    @Test func `a retry after a hang-up does not overlap with the first request`() async throws {
         try await MockServer.withRunning { address in
             let granted = try await address.grant()
             try await address.faults(#"[{"on": "token", "delay": "1h"}]"#)
             try await Wire.open(address) { wire in
                 try await self.send(granted, to: address, over: wire)
-                // Until it has been read, there is nothing to hang up on.
+                // The server must have read the request before the client hangs up.
                 try await eventually { try await address.stats().refreshTokenUses == ["a0": [1]] }
             }
-            // New connections go to the event loops in turn: when each loop has served one twice, it has seen the end.
+            // New connections go to the event loops in turn. A loop that has served two of them has seen the hang-up.
             for _ in 0..<(System.coreCount * 2) { _ = try await address.stats() }
 
             #expect(try await address.refresh(granted.refreshToken).status == 200)
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test func `a request whose client hung up goes through all the same`() async throws {
+    @Test func `a request is processed even after its client hung up`() async throws {
         try await MockServer.withRunning(MockOptions(rules: TokenRules(rotates: true))) { address in
             let granted = try await address.grant()
             try await address.faults(#"[{"on": "token", "delay": "200ms"}]"#)

@@ -15,7 +15,7 @@ import Testing
         ).tokens
     }
 
-    @Test func `a dead use is noted with its state, path and time, whatever answers the request`() throws {
+    @Test func `a dead use is recorded with its state, path and time, even if a fault answers`() throws {
         var state = MockState(rules: TokenRules())
         let tokens = try self.open(&state)
         state.replaceFaults(with: [FaultRule(on: .api)])
@@ -32,7 +32,7 @@ import Testing
         #expect(stats.apiLastUse == ["a0": 1_763_683_212.5])
     }
 
-    @Test func `a head read before the end of its token is no dead use, even when it is seen to later`() throws {
+    @Test func `a head that was read while its token lived is no dead use, even if processed later`() throws {
         var state = MockState(rules: TokenRules())
         let tokens = try self.open(&state)
         _ = state.ledger.revoke(tokens.accessToken, at: .second(10))
@@ -42,7 +42,7 @@ import Testing
         #expect(state.stats(at: .second(20)).deadUses.isEmpty)
     }
 
-    @Test func `the last use is the latest, in whatever order requests are seen to`() throws {
+    @Test func `the last use is the latest one, whatever the order of processing`() throws {
         var state = MockState(rules: TokenRules())
         let tokens = try self.open(&state)
 
@@ -54,7 +54,7 @@ import Testing
         #expect(state.stats(at: .second(20)).apiLastUse == ["a0": 1_763_683_207])
     }
 
-    @Test func `a request is worth what its one token is worth`() throws {
+    @Test func `a request is judged by its only token`() throws {
         var state = MockState(rules: TokenRules())
         let tokens = try self.open(&state)
 
@@ -78,7 +78,7 @@ import Testing
         #expect(counts.ok + counts.fault == 0)
     }
 
-    @Test func `every key is there from the start`() throws {
+    @Test func `every key of the statistics is present from the start`() throws {
         let text = String(
             decoding: try JSONText.encode(MockState(rules: TokenRules()).stats(at: .second(0))),
             as: UTF8.self

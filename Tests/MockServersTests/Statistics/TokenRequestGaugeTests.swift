@@ -2,7 +2,7 @@ import MockServers
 import Testing
 
 @Suite struct TokenRequestGaugeTests {
-    @Test func `the most at once are kept, of any kind and with the same refresh token`() {
+    @Test func `the gauge keeps the most requests at once, in total and per refresh token`() {
         var gauge = TokenRequestGauge()
         let first = gauge.begin(refreshToken: "r1")
         let second = gauge.begin(refreshToken: "r1")
@@ -16,7 +16,7 @@ import Testing
         #expect(gauge.mostPerRefreshToken == 2)
     }
 
-    @Test func `one after the other is one at once, and an end said twice counts once`() {
+    @Test func `sequential requests count as one at once, even if each ends twice`() {
         var gauge = TokenRequestGauge()
         for _ in 0..<3 {
             let span = gauge.begin(refreshToken: "r1")
@@ -27,7 +27,7 @@ import Testing
         #expect(gauge.mostPerRefreshToken == 1)
     }
 
-    @Test func `an end said twice does not hide another one`() {
+    @Test func `a request that ends twice does not hide another one`() {
         var gauge = TokenRequestGauge()
         let first = gauge.begin(refreshToken: "r1")
         _ = gauge.begin(refreshToken: "r1")

@@ -1,7 +1,7 @@
 import MockServers
 import Synchronization
 
-/// Tokens that a test can foresee: `at1`, `mrt1`, `at2`, …
+/// Issues predictable tokens: `at1`, `mrt1`, `at2`, …
 final class CountingMint: TokenMint {
     private let counts = Mutex<[String: Int]>([:])
 

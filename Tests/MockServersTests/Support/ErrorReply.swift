@@ -1,4 +1,4 @@
-/// An error in the words of RFC 6749.
+/// An error response as RFC 6749 defines it.
 struct ErrorReply: Decodable {
     let error: String
 }

@@ -1,6 +1,6 @@
 import Testing
 
-/// Asks until the answer is yes, for at most a minute if nothing else is said.
+/// Repeats the question until the answer is yes, or records an issue after `limit` (default: a minute).
 func eventually(
     within limit: Duration = .seconds(60),
     _ question: () async throws -> Bool,

@@ -5,7 +5,7 @@ import Testing
 extension ListeningAddress {
     var authority: String { "\(self.host):\(self.port)" }
 
-    /// One request on a connection of its own. The test fails when no whole answer comes.
+    /// Sends one request on a connection of its own. The test fails if no complete response comes.
     func request(
         _ method: String,
         _ target: String,
@@ -30,7 +30,7 @@ extension ListeningAddress {
         return head + "\r\n" + (body ?? "")
     }
 
-    /// A form of the registered client, with its secret in the form.
+    /// Posts a form as the registered client, with its secret in the form.
     func post(_ path: String, _ form: String) async throws -> WireResponse {
         try await self.request("POST", path, Self.formFields, body: "\(Self.client)&\(form)")
     }
@@ -38,18 +38,18 @@ extension ListeningAddress {
     static let client = "client_id=mock-client&client_secret=mock-secret"
     static let formFields = [("Content-Type", "application/x-www-form-urlencoded")]
 
-    /// Tokens out of nothing.
+    /// Makes a grant through the control API, without a sign-in.
     func grant(_ account: String = "a0") async throws -> TokenReply {
         let response = try await self.request("POST", "/_control/grants", body: #"{"account": "\#(account)"}"#)
         return try response.json()
     }
 
-    /// A good refresh.
+    /// Sends a valid refresh request.
     func refresh(_ token: String?) async throws -> WireResponse {
         try await self.post("/oauth/token", "grant_type=refresh_token&refresh_token=\(token ?? "")")
     }
 
-    /// A request to the API.
+    /// Sends a request to the API.
     func api(_ path: String, token: String) async throws -> WireResponse {
         try await self.request("GET", path, [("Authorization", "Bearer \(token)")])
     }
@@ -62,12 +62,12 @@ extension ListeningAddress {
     func stats(trusting roots: [NIOSSLCertificate]? = nil) async throws -> MockStats {
         try await Wire.open(self, trusting: roots) { wire in
             try await wire.send(self.message("GET", "/_control/stats"))
-            // Not required: a test may ask whether anybody is there.
+            // `#require` would record an issue, but some tests only ask whether the server still runs.
             guard let response = await wire.response() else { throw NobodyAnswered() }
             return try response.json()
         }
     }
 
-    /// The connection ended before an answer was whole.
+    /// The connection ended before the response was complete.
     struct NobodyAnswered: Error {}
 }

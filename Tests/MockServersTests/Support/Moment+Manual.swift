@@ -2,7 +2,7 @@ import MockServers
 import TokenModel
 
 extension Moment {
-    /// So many seconds into a test, which starts at 1,763,683,200 on the wall.
+    /// The moment `seconds` after the start of a test, which is 1,763,683,200 s of Unix time on the wall clock.
     static func second(_ seconds: Double) -> Moment {
         Moment(
             boot: BootInstant(nanoseconds: Int64(seconds * 1_000_000_000)),

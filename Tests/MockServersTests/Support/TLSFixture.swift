@@ -3,9 +3,9 @@ import MockServers
 import NIOSSL
 import TestKit
 
-/// A certificate for 127.0.0.1 that vouches for itself, with its key. It guards nothing but these tests.
+/// A self-signed certificate for 127.0.0.1 and its key, used only in tests.
 enum TLSFixture {
-    /// Puts both into files for the time of `body`.
+    /// Writes the certificate and the key to files that exist while `body` runs.
     static func withFiles<Outcome>(_ body: (MockOptions.TLSFiles) async throws -> Outcome) async throws -> Outcome {
         let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-mock-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -17,7 +17,7 @@ enum TLSFixture {
         return try await body(MockOptions.TLSFiles(certificate: certificate.path, privateKey: privateKey.path))
     }
 
-    /// What a client must trust.
+    /// The root certificate that a client must trust.
     static var root: NIOSSLCertificate {
         get throws { try NIOSSLCertificate(bytes: Array(TestCertificates.selfSigned.utf8), format: .pem) }
     }

@@ -1,4 +1,4 @@
-/// The tokens in an answer of the provider or of the control surface.
+/// The tokens in a response of the provider or of the control API.
 struct TokenReply: Decodable, Equatable {
     let account: String?
     let accessToken: String

@@ -3,16 +3,16 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// A bare connection to a mock: bytes out, bytes in.
+/// A raw connection to a mock server that sends and receives bytes.
 struct Wire {
     private let inbound: Inbound
     private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
     private let channel: any Channel
 
-    /// What has arrived and not been taken.
+    /// The bytes that have arrived and are not consumed yet.
     private(set) var pending: [UInt8] = []
 
-    /// Opens a connection for the time of `body`. Trusting a certificate means TLS.
+    /// Opens a connection while `body` runs. With `roots`, the connection uses TLS.
     static func open<Outcome>(
         _ address: ListeningAddress,
         trusting roots: [NIOSSLCertificate]? = nil,
@@ -51,15 +51,15 @@ struct Wire {
         try await self.outbound.write(bytes)
     }
 
-    /// Says that no more will be sent.
+    /// Closes the sending side.
     func finish() async throws {
         try await self.channel.close(mode: .output)
     }
 
     /// The reading end.
     ///
-    /// `@unchecked Sendable`: a `Wire` is used by the one task that runs the body of `open`, and each call of `next` is
-    /// awaited before the following one.
+    /// `@unchecked Sendable`: only the task that runs the body of `open` uses a `Wire`. That task awaits each call of
+    /// `next` before the following one.
     private final class Inbound: @unchecked Sendable {
         private var iterator: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
 
@@ -67,29 +67,29 @@ struct Wire {
             self.iterator = iterator
         }
 
-        /// Nil at the end, whether in peace or by a reset.
+        /// The next bytes, or nil at the end of the connection, even after a reset.
         @concurrent func next() async -> ByteBuffer? { try? await self.iterator.next() }
     }
 
-    /// Hangs up.
+    /// Closes the connection.
     func close() async throws {
         try await self.channel.close()
     }
 
-    /// Waits for more bytes; false at the end, whether in peace or by a reset.
+    /// Waits for more bytes. Returns false at the end of the connection, even after a reset.
     mutating func readMore() async -> Bool {
         guard let bytes = await self.inbound.next() else { return false }
         self.pending += bytes.readableBytesView
         return true
     }
 
-    /// Everything up to the end.
+    /// All bytes up to the end of the connection.
     mutating func readToEnd() async -> [UInt8] {
         while await self.readMore() {}
         return self.pending
     }
 
-    /// The next response; nil when the connection ends before it is whole.
+    /// The next response, or nil if the connection ends before the response is complete.
     mutating func response(headRequest: Bool = false) async -> WireResponse? {
         while true {
             if let (response, used) = WireResponse.parse(self.pending, headRequest: headRequest) {

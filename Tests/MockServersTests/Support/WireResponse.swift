@@ -1,6 +1,6 @@
 import MockServers
 
-/// A response as a stranger to this house reads it off the wire.
+/// A response, read from the wire by a parser that is independent of the product.
 struct WireResponse {
     let status: Int
     let fields: [HeaderField]
@@ -14,7 +14,9 @@ struct WireResponse {
         try JSONText.decode(type, from: self.body)
     }
 
-    /// Parses one response at the start of `bytes`; nil while it is not complete. `atEnd` says that no more will come.
+    /// Parses one response at the start of `bytes`. Returns nil if it is incomplete.
+    ///
+    /// - Parameter atEnd: whether the connection has ended, so that no more bytes will come.
     static func parse(_ bytes: [UInt8], headRequest: Bool = false, atEnd: Bool = false) -> (WireResponse, used: Int)? {
         guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
         let lines = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).split(separator: "\r\n")

@@ -2,7 +2,7 @@ import MockServers
 import Testing
 
 @Suite struct FormBodyTests {
-    @Test func `fields are decoded, empty ones are missing`() throws {
+    @Test func `fields are decoded, and empty fields count as missing`() throws {
         let form = try FormBody("a=1&b=x+y%26%C3%A9&c=&d&e=1=2&&")
         #expect(form["a"] == "1")
         #expect(form["b"] == "x y&é")
@@ -13,11 +13,11 @@ import Testing
     }
 
     @Test(arguments: ["a=1&a=2", "a=1&%61=2", "a=%", "a=%4", "a=%4g", "a=%ff", "a=%+1", "a=&a=1"])
-    func `what can be read in two ways, or not at all, is refused`(text: String) {
+    func `an ambiguous or malformed form is refused`(text: String) {
         #expect(throws: GrantRefusal(.invalidRequest, "")) { try FormBody(text) }
     }
 
-    @Test func `what is encoded comes back`() {
+    @Test func `encoded text decodes to the original`() {
         let text = "a b&c=d?é/%+~-._z"
         #expect(PercentCoding.encode("/ é&~") == "%2F%20%C3%A9%26~")
         #expect(PercentCoding.decodeForm(PercentCoding.encode(text)) == text)

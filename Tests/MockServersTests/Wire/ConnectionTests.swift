@@ -2,7 +2,7 @@ import MockServers
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
-    @Test func `many requests go over one connection, sent ahead or one by one`() async throws {
+    @Test func `many pipelined requests go over one connection`() async throws {
         try await MockServer.withRunning { address in
             let token = try await address.grant().accessToken
             try await Wire.open(address) { wire in
@@ -22,7 +22,7 @@ import Testing
         ("HTTP/1.1", "Connection: close\r\n", true), ("HTTP/1.1", "Connection: TE, CLOSE\r\n", true),
         ("HTTP/1.0", "", true), ("HTTP/1.0", "Connection: keep-alive\r\n", false), ("HTTP/1.1", "", false),
     ])
-    func `a connection ends where HTTP says so`(version: String, field: String, ends: Bool) async throws {
+    func `a connection ends when HTTP requires it`(version: String, field: String, ends: Bool) async throws {
         try await MockServer.withRunning { address in
             try await Wire.open(address) { wire in
                 let request = "GET /oauth/jwks \(version)\r\nHost: a\r\n\(field)\r\n"
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `a client that waits to be asked for its body is asked`() async throws {
+    @Test func `a client that expects 100 Continue gets it`() async throws {
         try await MockServer.withRunning { address in
             let token = try await address.grant().accessToken
             try await Wire.open(address) { wire in
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `a client that is refused before it was asked for its body is not misread`() async throws {
+    @Test func `a refusal without 100 Continue closes the connection`() async throws {
         try await MockServer.withRunning { address in
             try await Wire.open(address) { wire in
                 try await wire.send(
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `a refusal does not wait for the rest of an upload`() async throws {
+    @Test func `a refusal is sent before the rest of an upload arrives`() async throws {
         try await MockServer.withRunning { address in
             try await Wire.open(address) { wire in
                 try await wire.send(
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `what is not HTTP is refused and cut`() async throws {
+    @Test func `bytes that are not HTTP get a 400, and the connection closes`() async throws {
         try await MockServer.withRunning { address in
             try await Wire.open(address) { wire in
                 try await wire.send("no such thing\r\n\r\n")
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `six hundred connections at once are all served`() async throws {
+    @Test func `six hundred concurrent connections are all served`() async throws {
         try await MockServer.withRunning { address in
             let token = try await address.grant().accessToken
             let request = address.message("GET", "/api/delay/200", [("Authorization", "Bearer \(token)")])

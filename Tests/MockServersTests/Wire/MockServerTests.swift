@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct MockServerTests {
-    @Test func `a busy port is told from other trouble`() async throws {
+    @Test func `a busy port has its own error code`() async throws {
         try await MockServer.withRunning { address in
             let error = await #expect(throws: MockServerError.self) {
                 try await MockServer.withRunning(MockOptions(port: address.port)) { _ in }
@@ -15,18 +15,18 @@ import Testing
     }
 
     @Test(arguments: ["192.0.2.1", "no.such.host.invalid"])
-    func `an address of somebody else is told from other trouble`(host: String) async throws {
+    func `an address of another machine has its own error code`(host: String) async throws {
         let error = await #expect(throws: MockServerError.self) {
             try await MockServer.withRunning(MockOptions(host: host)) { _ in }
         }
         #expect(error?.code == .addressUnavailable)
     }
 
-    @Test func `it stops at once, whatever is under way`() async throws {
+    @Test func `the server stops at once, whatever requests are in progress`() async throws {
         try await self.stop(MockOptions(), trusting: nil)
     }
 
-    @Test func `it stops at once with TLS, without waiting for goodbyes`() async throws {
+    @Test func `the server stops at once with TLS, without waiting for close alerts`() async throws {
         try await TLSFixture.withFiles { files in
             try await self.stop(MockOptions(tls: files), trusting: [TLSFixture.root])
         }
@@ -35,7 +35,7 @@ import Testing
     func stop(_ options: MockOptions, trusting roots: [NIOSSLCertificate]?) async throws {
         let address = Mutex<ListeningAddress?>(nil)
         let isOver = Mutex(false)
-        // Not a child of this test: one that does not stop would keep it from failing.
+        // The task is not a child of this test. A child that does not stop would keep the test from failing.
         let server = Task {
             try await MockServer.run(options) { listening in address.withLock { $0 = listening } }
             isOver.withLock { $0 = true }
@@ -46,13 +46,13 @@ import Testing
 
         server.cancel()
 
-        // Less than the 5 s that TLS would give the other side for its goodbye.
+        // The limit is below the 5 s that TLS would wait for the close alert of the other side.
         try await eventually(within: .milliseconds(4_500)) { isOver.withLock { $0 } }
         for client in clients { client.cancel() }
         await #expect(throws: (any Error).self) { try await mock.stats(trusting: roots) }
     }
 
-    /// Has one client at each thing that takes long; they stay until cancelled.
+    /// Starts one client for each slow kind of request. The clients stay connected until they are cancelled.
     func occupy(
         _ address: ListeningAddress,
         trusting roots: [NIOSSLCertificate]?
@@ -69,7 +69,7 @@ import Testing
             address.message("GET", path, [("Authorization", "Bearer \(token)")])
         }
         requests.append(address.message("POST", "/oauth/token", ListeningAddress.formFields, body: form))
-        // A connection with nothing going on.
+        // An idle connection.
         requests.append("")
         let clients = requests.map { request in
             Task {
@@ -84,14 +84,14 @@ import Testing
         return clients
     }
 
-    @Test func `what the body throws comes out`() async throws {
+    @Test func `an error that the body throws is passed on`() async throws {
         struct Trouble: Error {}
         await #expect(throws: Trouble.self) {
             try await MockServer.withRunning { _ in throw Trouble() }
         }
     }
 
-    @Test func `an address with colons gets brackets`() {
+    @Test func `an address with colons is written in brackets`() {
         #expect("\(ListeningAddress(scheme: "http", host: "::1", port: 9090))" == "http://[::1]:9090")
     }
 }

@@ -3,7 +3,7 @@ import NIOSSL
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct TLSTests {
-    @Test func `the issuer is https, and a dropped connection carries no byte`() async throws {
+    @Test func `the issuer is an https URL, and a dropped connection carries no byte`() async throws {
         struct Discovery: Decodable { let issuer: String }
 
         try await TLSFixture.withFiles { files in
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `files that can't be used are an error that names them`() async throws {
+    @Test func `unusable certificate files cause an error that names them`() async throws {
         let files = MockOptions.TLSFiles(certificate: "/nonexistent/cert.pem", privateKey: "/nonexistent/key.pem")
         let error = try #require(
             await #expect(throws: MockServerError.self) {

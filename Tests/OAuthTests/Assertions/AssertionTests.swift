@@ -22,7 +22,7 @@ import TokenModel
         }
     }
 
-    @Test func `header and claims are as RFC 7523 wants them, good for a minute`() throws {
+    @Test func `header and claims follow RFC 7523, and the assertion lives for a minute`() throws {
         let parts = try self.parts(Self.assertion.signingInput(algorithm: .es256, keyID: "k1"))
         #expect(
             parts == [
@@ -33,7 +33,7 @@ import TokenModel
         )
     }
 
-    @Test func `what is not given is left out, and scopes are one claim`() throws {
+    @Test func `missing values are left out, and scopes become one claim`() throws {
         var assertion = Self.assertion
         assertion.subject = nil
         assertion.scopes = ["read", "write"]
@@ -44,7 +44,7 @@ import TokenModel
     }
 
     @Test(arguments: ["a\"b", "a\\b", "\u{1}\n\u{1F}", "é€😀", "</script>"])
-    func `any identifier stays itself in JSON`(name: String) throws {
+    func `any identifier survives JSON encoding`(name: String) throws {
         var assertion = Self.assertion
         assertion.issuer = name
         let parts = try self.parts(assertion.signingInput(algorithm: .es256, keyID: name))

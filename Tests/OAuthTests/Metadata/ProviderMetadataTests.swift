@@ -26,11 +26,11 @@ import TokenModel
             ]
         ),
     ])
-    func `an issuer is asked at both well-known addresses`(issuer: String, addresses: [String]) throws {
+    func `an issuer has two well-known metadata addresses`(issuer: String, addresses: [String]) throws {
         #expect(try ProviderIssuer(issuer).metadataAddresses == addresses)
     }
 
-    @Test func `an issuer has no query`() {
+    @Test func `an issuer with a query is refused`() {
         #expect(throws: ProviderURLError.self) { try ProviderIssuer("https://login.acme.example/?x=1") }
     }
 
@@ -47,7 +47,7 @@ import TokenModel
         return try ProviderMetadata(answer, of: ProviderIssuer(issuer), allowCleartext: allowCleartext)
     }
 
-    @Test func `a document names the endpoints`() throws {
+    @Test func `the endpoints are read from the document`() throws {
         let metadata = try Self.read(
             """
             {"issuer": "https://login.acme.example", "token_endpoint": "https://tokens.acme.example/t",
@@ -59,7 +59,7 @@ import TokenModel
         #expect(metadata.revocationEndpoint?.text == "https://tokens.acme.example/r")
     }
 
-    @Test func `a document without a revocation endpoint is one of a provider that can't revoke`() throws {
+    @Test func `a document without a revocation endpoint is accepted, and has none`() throws {
         let body = #"{"issuer":"https://login.acme.example","token_endpoint":"https://login.acme.example/t"}"#
         #expect(try Self.read(body).revocationEndpoint == nil)
     }
@@ -88,7 +88,7 @@ import TokenModel
         #expect(throws: error) { try Self.read(body) }
     }
 
-    @Test func `only a whole, plain 200 is a document`() {
+    @Test func `only a complete, uncompressed 200 is a document`() {
         let body = #"{"issuer":"https://login.acme.example","token_endpoint":"https://login.acme.example/t"}"#
         #expect(throws: MetadataError.notFound) { try Self.read(body, status: 404) }
         #expect(throws: MetadataError.notFound) { try Self.read(body, status: 302) }
@@ -98,7 +98,7 @@ import TokenModel
         }
     }
 
-    @Test func `an issuer on this machine may name endpoints on this machine, and any where cleartext is allowed`()
+    @Test func `a local issuer may name local cleartext endpoints, and any issuer may if cleartext is allowed`()
         throws
     {
         let local = #"{"issuer":"http://127.0.0.1:9090","token_endpoint":"http://127.0.0.1:9090/t"}"#

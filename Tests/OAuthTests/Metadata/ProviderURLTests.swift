@@ -13,7 +13,7 @@ import Testing
         ("http://127.8.9.10/t", "http://127.8.9.10:80"),
         ("http://[::1]:9090/t", "http://[::1]:9090"),
     ])
-    func `addresses that tokens may go to are taken`(text: String, origin: String) throws {
+    func `https URLs and local http URLs are accepted`(text: String, origin: String) throws {
         let url = try ProviderURL(text)
         #expect(url.origin == origin)
         #expect(url.text == text)
@@ -25,7 +25,7 @@ import Testing
         "http://127.0.0.256/t", "http://localhost.evil.example/t", "http://[::2]/t", "http://0x7f.0.0.1/t",
         "http://127.+0.0.1/t",
     ])
-    func `cleartext goes only to this machine unless that was allowed`(text: String) throws {
+    func `cleartext goes only to this machine, unless cleartext is allowed`(text: String) throws {
         let error = #expect(throws: ProviderURLError.self) { try ProviderURL(text) }
         if text.contains("+") {
             #expect(error?.code == .malformed)
@@ -45,7 +45,7 @@ import Testing
         "https://a.example/%zz", "https://a,b/", "https://a.example/[x]", "javascript://a.example/",
         "https://" + String(repeating: "a", count: 2048) + ".example/",
     ])
-    func `addresses that two parsers could read differently are refused`(text: String) {
+    func `URLs that two parsers could read differently are refused`(text: String) {
         let error = #expect(throws: ProviderURLError.self) { try ProviderURL(text, allowCleartext: true) }
         #expect(error?.code == .malformed)
     }

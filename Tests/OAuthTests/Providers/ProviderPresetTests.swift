@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct ProviderPresetTests {
     @Test(arguments: ProviderPreset.allCases)
-    func `a preset says where tokens come from, or that each tenant has its own issuer`(preset: ProviderPreset) throws {
+    func `a preset names a token endpoint, or an example issuer for tenants`(preset: ProviderPreset) throws {
         let facts = preset.facts
         #expect((facts.tokenEndpoint == nil) != (facts.issuerExample == nil))
         for address in [facts.tokenEndpoint, facts.revocationEndpoint].compactMap({ $0 }) {

@@ -23,7 +23,7 @@ import TokenModel
         #expect(request.form.text == "grant_type=refresh_token&refresh_token=R%2F1%2B+%C3%A9&client_id=my-app")
     }
 
-    @Test func `client_secret_post puts both into the form`() throws {
+    @Test func `client_secret_post puts the id and the secret into the form`() throws {
         let request = try Self.refresh(.clientSecretPost(Secret("s&=")), scopes: ["read", "write"])
         #expect(request.authorization == nil)
         #expect(
@@ -33,7 +33,7 @@ import TokenModel
         )
     }
 
-    @Test func `client_secret_basic encodes both before it joins them`() throws {
+    @Test func `client_secret_basic encodes the id and the secret before it joins them`() throws {
         let request = try Self.refresh(.clientSecretBasic(Secret("s:ecret%/")), id: "my app")
         // my+app:s%3Aecret%25%2F
         #expect(request.authorization?.text == "Basic bXkrYXBwOnMlM0FlY3JldCUyNSUyRg==")
@@ -55,7 +55,7 @@ import TokenModel
     }
 
     @Test(arguments: ["grant_type", "refresh_token", "scope", "client_id", "client_secret", "client_assertion", ""])
-    func `parameters the request decides itself can't be added`(name: String) {
+    func `reserved parameters can't be added`(name: String) {
         let refusal = #expect(throws: TokenParameters.Reserved.self) {
             try TokenParameters([name: "x", "audience": "y"])
         }
@@ -75,7 +75,7 @@ import TokenModel
         #expect(request.authorization == nil)
     }
 
-    @Test func `a client assertion and its type stand in the form, a certificate's client only by its id`() throws {
+    @Test func `a client assertion goes into the form with its type, a certificate client sends only its id`() throws {
         let type = "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer"
         let signed = try Self.refresh(.clientAssertion(Secret("e.y.J")))
         #expect(signed.authorization == nil)
@@ -85,7 +85,7 @@ import TokenModel
         #expect(try Self.refresh(.tlsClientAuth).form.text == (try Self.refresh(.none)).form.text)
     }
 
-    @Test func `a sign-in carries name and password, and the client's own proof beside them`() throws {
+    @Test func `a sign-in carries the name, the password and the client's own proof`() throws {
         let request = FormRequest.password(
             Secret("p&w"),
             of: Secret("me@acme.example"),
@@ -100,7 +100,7 @@ import TokenModel
         )
     }
 
-    @Test func `an assertion that is the grant needs no client beside it`() throws {
+    @Test func `an assertion that is the grant needs no client authentication`() throws {
         func request(_ authentication: ClientRegistration.Authentication) -> FormRequest {
             .jwtBearer(
                 Secret("e.y.J"),

@@ -41,7 +41,7 @@ import TokenModel
         (#"{"access_token":"A"#, "answer_cut_short"),
         ("{", "answer_cut_short"),
     ])
-    func `a 2xx that can't be used is ambiguous, for the provider believes it issued tokens`(body: String, code: String)
+    func `an unusable 2xx is ambiguous, because the provider may have issued tokens`(body: String, code: String)
     {
         #expect(verdict(answer(200, body)) == .ambiguous(reason(code)))
     }
@@ -57,18 +57,18 @@ import TokenModel
         ("&&=&", "access_token_unusable"),
         ("token_type=mac&access_token=A", "token_type_unknown"),
     ])
-    func `forms are read as strictly`(body: String, code: String) {
+    func `forms are read as strictly as JSON`(body: String, code: String) {
         let outcome = answer(200, body, type: "application/x-www-form-urlencoded")
         #expect(verdict(outcome) == .ambiguous(reason(code)))
     }
 
-    @Test func `bytes that are no UTF-8 are not read`() {
+    @Test func `a body that is not UTF-8 is not read`() {
         let body = Array(#"{"access_token":"A","x":""#.utf8) + [0xFF] + Array(#""}"#.utf8)
         let outcome = ExchangeOutcome.responded(ProviderResponse(status: 200, body: Secret(body), bodyEnd: .proven))
         #expect(verdict(outcome) == .ambiguous(.answerUnreadable))
     }
 
-    @Test func `an answer nested deeper than sixteen is not read, one as deep is`() {
+    @Test func `a response nested 16 levels deep is read, a deeper one is not`() {
         func nested(_ depth: Int) -> String {
             let inner = String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1)
             return #"{"x":\#(inner),"access_token":"A"}"#
@@ -80,7 +80,7 @@ import TokenModel
         #expect(verdict(answer(400, nested(17))) == .notProvider(.answerTooLarge))
     }
 
-    @Test func `an answer over 64 KiB is not read, one as large is`() {
+    @Test func `a response of 64 KiB is read, a larger one is not`() {
         func sized(_ count: Int) -> String {
             let start = #"{"access_token":"A","x":""#
             return start + String(repeating: "y", count: count - start.utf8.count - 2) + #""}"#
@@ -91,7 +91,7 @@ import TokenModel
         #expect(verdict(answer(400, sized(1_000_000))) == .notProvider(.answerTooLarge))
     }
 
-    @Test func `a compressed answer is not read`() {
+    @Test func `a compressed response is not read`() {
         let body = #"{"access_token":"A"}"#
         for encoding in ["gzip", "br", "GZIP, identity", "deflate"] {
             #expect(verdict(answer(200, body, encoding: encoding)) == .ambiguous(.answerCompressed))
@@ -102,7 +102,7 @@ import TokenModel
         #expect(verdict(answer(400, body, encoding: "gzip")) == .notProvider(.answerCompressed))
     }
 
-    @Test func `an answer cut at any byte is a success only when the object has closed`() {
+    @Test func `a cut response is a success only if its object is complete`() {
         let body = Array(#"{"access_token":"A1","refresh_token":"R2","expires_in":3600} "#.utf8)
         for count in 0..<body.count {
             let cut = answer(200, String(decoding: body[..<count], as: UTF8.self), end: .cut)
@@ -114,7 +114,7 @@ import TokenModel
         }
     }
 
-    @Test func `a form whose end nobody vouches for may hold half a token`() {
+    @Test func `a form without a proven end is not used, because it may hold half a token`() {
         for end in [ProviderResponse.BodyEnd.assumed, .cut] {
             let form = answer(200, "access_token=A", type: "application/x-www-form-urlencoded", end: end)
             #expect(verdict(form) == .ambiguous(.answerCutShort))
@@ -122,7 +122,7 @@ import TokenModel
         #expect(grant(answer(200, #"{"access_token":"A"}"#, end: .assumed)) != nil)
     }
 
-    @Test func `no bytes end the process or yield a token that would break a header`() {
+    @Test func `no input ends the process or yields a token that breaks a header`() {
         var random = SeededGenerator(seed: 20_261_119)
         let seeds = [
             #"{"access_token":"A1","token_type":"Bearer","expires_in":3600,"refresh_token":"R2","scope":"a b"}"#,
@@ -166,7 +166,7 @@ import TokenModel
                 break
             }
         }
-        // The mutations must reach the deep end, too.
+        // Some mutations must still be successes, so that the checks above run.
         #expect(successes > 100)
     }
 }

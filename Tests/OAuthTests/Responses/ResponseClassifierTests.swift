@@ -3,7 +3,7 @@ import Testing
 import TokenModel
 
 @Suite struct ResponseClassifierTests {
-    @Test func `a full answer becomes a grant with all its parts`() {
+    @Test func `a full response becomes a grant with all its parts`() {
         let body = """
             {"access_token": "A1.b-c_~+/=", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "R2",
              "refresh_token_expires_in": 15897600, "scope": "read write", "user": {"id": [1, 2]}}
@@ -23,7 +23,7 @@ import TokenModel
         )
     }
 
-    @Test func `a form answer becomes the same grant`() {
+    @Test func `a form response becomes the same grant`() {
         let body = "access_token=A1%2Bx&token_type=bearer&expires_in=3600&refresh_token=R2&scope=read+write"
         let expected = TokenGrant(
             accessToken: Secret("A1+x"),
@@ -51,7 +51,7 @@ import TokenModel
         #" { "access_token" : "\u0041" , "nested" : { "error" : "invalid_grant" } } "#,
         "\u{FEFF}{\"access_token\":\"A\"}",
     ])
-    func `the least an answer may hold is an access token`(body: String) {
+    func `an access token alone is enough for a success`(body: String) {
         #expect(
             verdict(answer(200, body))
                 == .success(TokenGrant(accessToken: Secret("A"), refreshToken: nil, lifetime: .seconds(3600)))
@@ -64,7 +64,7 @@ import TokenModel
         (#"{"access_token":"A B","refresh_token":"R2"}"#, "access_token_unusable"),
         (#"{"access_token":"A","token_type":"mac","refresh_token":"R2"}"#, "token_type_unknown"),
     ])
-    func `a new refresh token is kept although the access token beside it is of no use`(body: String, code: String) {
+    func `a new refresh token is kept even if the access token beside it is unusable`(body: String, code: String) {
         let rotated = RotatedToken(refreshToken: Secret("R2"))
         #expect(verdict(answer(200, body)) == .rotated(rotated, reason(code)))
         let withEnd = body.dropLast() + #","refresh_token_expires_in":60}"#
@@ -78,16 +78,16 @@ import TokenModel
         #"{"access_token":"","refresh_token":"R\n"}"#, #"{"access_token":"","refresh_token":""}"#,
         #"{"access_token":"","refresh_token":7}"#, #"{"access_token":""}"#,
     ])
-    func `without a clean refresh token such an answer is ambiguous`(body: String) {
+    func `without a usable refresh token either, the response is ambiguous`(body: String) {
         #expect(verdict(answer(200, body)) == .ambiguous(.accessTokenUnusable))
     }
 
-    @Test func `a refresh token beside a refusal is not taken`() {
+    @Test func `a refresh token beside a refusal is ignored`() {
         let body = #"{"error":"temporarily_out","refresh_token":"R2"}"#
         #expect(verdict(answer(200, body)) == .refused(reason("temporarily_out")))
     }
 
-    @Test func `JSON is read under whatever name it comes`() {
+    @Test func `JSON is read whatever its content type`() {
         for type in ["text/html", "text/javascript", "application/x-www-form-urlencoded", nil] {
             #expect(grant(answer(201, #"{"access_token":"A"}"#, type: type)) != nil)
         }
@@ -107,7 +107,7 @@ import TokenModel
     }
 
     @Test(arguments: [200, 400, 401, 403])
-    func `a refused client is told from a refused account`(status: Int) {
+    func `a refused client is distinguished from a refused account`(status: Int) {
         for code in ["invalid_client", "incorrect_client_credentials"] {
             #expect(verdict(answer(status, #"{"error":"\#(code)"}"#)) == .config(reason(code)))
         }
@@ -127,7 +127,7 @@ import TokenModel
         (504, #"{"error":"upstream-timeout"}"#, "upstream-timeout"),
         (600, "{}", "server_error"),
     ])
-    func `a provider that failed may have rotated`(status: Int, body: String, code: String) {
+    func `a provider failure is ambiguous, as it may have rotated the token`(status: Int, body: String, code: String) {
         #expect(verdict(answer(status, body)) == .ambiguous(reason(code)))
     }
 
@@ -135,7 +135,7 @@ import TokenModel
         #"{"error":"invalid_request","error_description":"The request is malformed. Failed to refresh token because of multiple concurrent requests using the same token which is not allowed."}"#,
         #"{"error":"invalid_request","error_hint":"Please retry the request."}"#,
     ])
-    func `a clash with another use of the token asks to try again`(body: String) {
+    func `a conflict with another use of the token is recognized`(body: String) {
         #expect(verdict(answer(400, body)) == .conflict(reason("invalid_request")))
     }
 
@@ -154,11 +154,11 @@ import TokenModel
         (200, #"{"error":{},"access_token":"A"}"#, "no_known_reason"),
         (403, #"{"error":"access_denied"}"#, "access_denied"),
         (404, #"{"ok":false}"#, "no_known_reason"),
-        // At some providers a dead token and a wrong secret look so.
+        // Some providers respond like this to a dead token or a wrong secret.
         (400, "", "answer_empty"),
         (401, " \r\n", "answer_empty"),
     ])
-    func `any other no is a refusal`(status: Int, body: String, code: String) {
+    func `any other error of the provider is a refusal`(status: Int, body: String, code: String) {
         #expect(verdict(answer(status, body)) == .refused(reason(code)))
     }
 
@@ -177,7 +177,7 @@ import TokenModel
         (400, #"{"message":"no such path"}"#, "no_known_reason"),
         (407, "", "answer_empty"),
     ])
-    func `a no without the provider's own words is somebody else's`(status: Int, body: String, code: String) {
+    func `an error without an OAuth error code is not from the provider`(status: Int, body: String, code: String) {
         for type in ["text/html", "text/plain", "application/json", nil] where type == nil || body != "Forbidden" {
             #expect(verdict(answer(status, body, type: type)) == .notProvider(reason(code)))
         }
@@ -187,19 +187,19 @@ import TokenModel
         #"<a href="/login?next=x&error=invalid_grant&again=1">sign in</a>"#,
         "\n <html>&error=invalid_client&</html>",
     ])
-    func `what looks like a code within a page is none`(body: String) {
+    func `an error code inside an HTML page is ignored`(body: String) {
         for type in ["text/plain", nil] {
             #expect(verdict(answer(404, body, type: type)) == .notProvider(.answerHTML))
             #expect(verdict(answer(200, body, type: type)) == .ambiguous(.answerHTML))
         }
     }
 
-    @Test func `a success under an error's status is none`() {
+    @Test func `tokens under an error status are not a success`() {
         #expect(verdict(answer(400, #"{"access_token":"A"}"#)) == .notProvider(.noKnownReason))
         #expect(verdict(answer(500, #"{"access_token":"A"}"#)) == .ambiguous(.serverError))
     }
 
-    @Test func `what was not sent and what broke say so`() {
+    @Test func `an unsent request is not sent, and a broken exchange is ambiguous`() {
         #expect(verdict(.notSent(.connectFailed)) == .notSent(.connectFailed))
         #expect(verdict(.broken(.timedOut)) == .ambiguous(.timedOut))
     }
@@ -208,14 +208,14 @@ import TokenModel
         ("DPoP", ["bearer"], false), ("bot", ["bearer"], false), ("Bot", ["bearer", "bot"], true),
         ("", ["bearer"], false),
     ])
-    func `only token types that mean a bearer token are taken`(type: String, known: [String], taken: Bool) {
+    func `only configured bearer token types are accepted`(type: String, known: [String], taken: Bool) {
         let rules = ResponseRules(bearerTokenTypes: Set(known))
         let outcome = answer(200, #"{"access_token":"A","token_type":"\#(type)"}"#)
         #expect((verdict(outcome, rules: rules) == .ambiguous(.tokenTypeUnknown)) == !taken)
         #expect((grant(outcome, rules: rules) != nil) == taken)
     }
 
-    @Test func `a token type that is no string is unknown`() {
+    @Test func `a token type that is not a string is unknown`() {
         for type in ["7", "true", "{}"] {
             #expect(
                 verdict(answer(200, #"{"access_token":"A","token_type":\#(type)}"#)) == .ambiguous(.tokenTypeUnknown)
@@ -223,13 +223,13 @@ import TokenModel
         }
     }
 
-    @Test func `words of a scope that can't be one are left out`() {
+    @Test func `invalid scope values are left out`() {
         let outcome = answer(200, #"{"access_token":"A","scope":"read  a\"b a\\\\b \u00e9 w:all"}"#)
         #expect(grant(outcome)?.scopes == ["read", "w:all"])
         #expect(grant(answer(200, #"{"access_token":"A","scope":["read"]}"#))?.scopes == [])
     }
 
-    @Test func `a verdict shows its name and its reason, never a token`() {
+    @Test func `a verdict shows its name and its reason, but never a token`() {
         let success = verdict(answer(200, #"{"access_token":"canary-1","refresh_token":"canary-2"}"#))
         #expect(success.name == "success")
         #expect(success.reason == nil)

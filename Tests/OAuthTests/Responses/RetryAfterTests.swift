@@ -11,22 +11,22 @@ import TokenModel
         ("Thu Nov 19 12:02:00 2026", .seconds(120)), ("Thu, 19 Nov 2026 11:00:00 GMT", .seconds(1)),
         ("Sun, 06 Nov 1994 08:49:37 GMT", .seconds(1)), ("Sunday, 06-Nov-94 08:49:37 GMT", .seconds(1)),
         ("Fri, 31 Dec 9999 23:59:59 GMT", .seconds(300)),
-        // Unreadable: neither at once nor much later.
+        // Unreadable values give a moderate wait of 30 s.
         ("", .seconds(30)), ("soon", .seconds(30)), ("Thu, 32 Nov 2026 12:02:00 GMT", .seconds(30)),
         ("Thu, 19 Nov 2026 25:02:00 GMT", .seconds(30)), ("Thu, 19 Nov 2026 12:02:00 CET", .seconds(30)),
         ("inf", .seconds(30)), ("nan", .seconds(30)),
     ])
-    func `waiting is as told, within a second and five minutes`(field: String, wait: Duration) {
+    func `the wait follows Retry-After, between a second and five minutes`(field: String, wait: Duration) {
         #expect(verdict(answer(429, "", retryAfter: field)) == .throttled(retryAfter: wait))
         #expect(verdict(answer(503, "{}", retryAfter: field)) == .throttled(retryAfter: wait))
     }
 
-    @Test func `a 429 without the field waits half a minute, a 503 without it is a failure`() {
+    @Test func `a 429 without Retry-After waits half a minute, a 503 without it is a failure`() {
         #expect(verdict(answer(429, "")) == .throttled(retryAfter: .seconds(30)))
         #expect(verdict(answer(503, "")) == .ambiguous(.serverError))
     }
 
-    @Test func `a date is counted from the provider's own clock`() {
+    @Test func `a date in Retry-After is relative to the provider's own clock`() {
         let outcome = answer(
             429,
             "",
@@ -36,7 +36,7 @@ import TokenModel
         #expect(verdict(outcome) == .throttled(retryAfter: .seconds(120)))
     }
 
-    @Test func `waiting comes before what else the answer says, but for a dead grant`() {
+    @Test func `throttling comes before any other error, except a dead grant`() {
         #expect(
             verdict(answer(429, #"{"error":"invalid_client"}"#, retryAfter: "7")) == .throttled(retryAfter: .seconds(7))
         )
@@ -57,7 +57,7 @@ import TokenModel
         ("1994-11-06T08:49:37Z", nil),
         (String(repeating: " ", count: 10_000), nil),
     ])
-    func `dates are read in the three forms of HTTP`(field: String, milliseconds: Int64?) {
+    func `dates are read in the three formats of HTTP`(field: String, milliseconds: Int64?) {
         let answer = ProviderResponse(status: 200, date: field, body: Secret(""), bodyEnd: .proven)
         #expect(answer.date?.millisecondsSince1970 == milliseconds)
     }

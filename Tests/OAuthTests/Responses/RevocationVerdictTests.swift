@@ -23,11 +23,11 @@ import Testing
         (500, "", .unreachable(.serverError)),
         (503, #"{"error":"temporarily_unavailable"}"#, .unreachable(reason("temporarily_unavailable"))),
     ])
-    func `the answer says what became of the token`(status: Int, body: String, expected: RevocationVerdict) {
+    func `the verdict follows the response`(status: Int, body: String, expected: RevocationVerdict) {
         #expect(ResponseClassifier().revocationVerdict(on: answer(status, body)) == expected)
     }
 
-    @Test func `without a whole answer the token must be taken to be alive`() {
+    @Test func `without a complete response, the token counts as alive`() {
         let classifier = ResponseClassifier()
         #expect(classifier.revocationVerdict(on: .notSent(.connectFailed)) == .unreachable(.connectFailed))
         #expect(classifier.revocationVerdict(on: .broken(.timedOut)) == .unreachable(.timedOut))

@@ -8,7 +8,7 @@ import TokenModel
         ("1", .seconds(1)), ("0.001", .seconds(1)), ("1.5", .milliseconds(1500)), ("3.6e3", .seconds(3600)),
         ("86400", .seconds(86_400)), ("86401", .seconds(86_400)), ("1e18", .seconds(86_400)),
         ("1e999", .seconds(86_400)), (#""1000000000000000000""#, .seconds(86_400)),
-        // Nothing to go by: what the configuration says.
+        // Unusable values give the configured default.
         ("0", .seconds(1200)), ("-1", .seconds(1200)), ("-1e999", .seconds(1200)), ("null", .seconds(1200)),
         ("true", .seconds(1200)), ("[3600]", .seconds(1200)), (#""""#, .seconds(1200)), (#"" 60""#, .seconds(1200)),
         (#""an hour""#, .seconds(1200)), (#""inf""#, .seconds(1200)), (#""0x10""#, .seconds(1200)),

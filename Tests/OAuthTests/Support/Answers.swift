@@ -4,7 +4,7 @@ import TokenModel
 /// 2026-11-19T12:00:00Z
 let noon = WallTime(millisecondsSince1970: 1_795_089_600_000)
 
-/// An answer that came whole, as JSON unless said otherwise.
+/// A response. By default, it is complete and JSON.
 func answer(
     _ status: Int,
     _ body: String,
@@ -27,22 +27,22 @@ func answer(
     )
 }
 
-/// What the classifier says at noon.
+/// The verdict of the classifier at ``noon``.
 func verdict(_ outcome: ExchangeOutcome, rules: ResponseRules = ResponseRules()) -> TokenVerdict {
     ResponseClassifier(rules: rules).tokenVerdict(on: outcome, now: noon)
 }
 
-/// The grant of an answer that must be a success.
+/// The grant of a successful response, or `nil` if the verdict is not a success.
 func grant(_ outcome: ExchangeOutcome, rules: ResponseRules = ResponseRules()) -> TokenGrant? {
     guard case .success(let grant) = verdict(outcome, rules: rules) else { return nil }
     return grant
 }
 
-/// The reason that has this code.
+/// The reason with this code, or `noKnownReason` if there is none.
 func reason(_ code: String) -> VerdictReason { VerdictReason(code) ?? .noKnownReason }
 
 extension Secret {
-    /// In the open, to look at.
+    /// The secret as plain text.
     var text: String {
         self.withUnredacted { bytes in String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self) }
     }

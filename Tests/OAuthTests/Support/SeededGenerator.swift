@@ -1,4 +1,4 @@
-/// The same numbers for the same seed (SplitMix64).
+/// Pseudorandom numbers, the same for the same seed (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -12,7 +12,8 @@ struct SeededGenerator: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// `bytes` with up to four places changed, cut out, doubled, or filled with something that matters to a reader.
+    /// `bytes` with up to four mutations: a byte changed, removed or replaced by a syntax character, the rest cut off,
+    /// or up to eight bytes doubled.
     mutating func mutation(of bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<Int.random(in: 0...4, using: &self) where !bytes.isEmpty {
@@ -28,7 +29,7 @@ struct SeededGenerator: RandomNumberGenerator {
         return bytes
     }
 
-    /// A field's value: often none, sometimes sensible.
+    /// A field value: often `nil`, sometimes a valid date or number.
     mutating func text() -> String? {
         switch Int.random(in: 0..<5, using: &self) {
         case 0: "Sun, 06 Nov 1994 08:49:37 GMT"

@@ -25,7 +25,7 @@ import TokenModel
     }
 
     @Test(arguments: [false, true])
-    func `an RSA key signs, in either form of its file`(isPKCS8: Bool) throws {
+    func `an RSA key signs, in either file format`(isPKCS8: Bool) throws {
         let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
         let jwt = try self.sign(isPKCS8 ? key.pkcs8PEMRepresentation : key.pemRepresentation, .rs256)
         #expect(jwt.header["alg"] as? String == "RS256")
@@ -36,7 +36,7 @@ import TokenModel
     }
 
     @Test(arguments: ["", "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"])
-    func `a P-256 key signs with 64 bytes, whatever stands before it`(before: String) throws {
+    func `a P-256 key makes a signature of 64 bytes, whatever precedes it in the file`(before: String) throws {
         let key = P256.Signing.PrivateKey()
         let jwt = try self.sign(before + key.pemRepresentation.replacing("\n", with: "\r\n"), .es256)
         #expect(jwt.signature.count == 64)
@@ -44,7 +44,7 @@ import TokenModel
         #expect(key.publicKey.isValidSignature(signature, for: jwt.signingInput))
     }
 
-    @Test func `a key of another kind, a short one, and none at all are refused, and show nothing of themselves`()
+    @Test func `a wrong, short or missing key is refused, and a key shows nothing of itself`()
         throws
     {
         let rsa = try _RSA.Signing.PrivateKey(keySize: .bits2048).pemRepresentation

@@ -10,7 +10,7 @@ extension LoopbackTests {
     @Suite struct ClientCertificateTests {
         private static let client = RegisteredClient(clientID: "my-app", proofs: [.constant(.tlsClientAuth)])
 
-        /// Runs `body` with paths of files that hold these texts, none of which others may read.
+        /// Runs `body` with the paths of files that hold `texts`, and that only their owner may read.
         private static func withFiles(_ texts: [String], _ body: ([String]) async throws -> Void) async throws {
             let directory = FileManager.default.temporaryDirectory.appendingPathComponent("client-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -28,7 +28,7 @@ extension LoopbackTests {
             try await body(paths)
         }
 
-        @Test func `a certificate is shown to a provider that asks for one, and the form has the id alone`()
+        @Test func `a certificate goes to a provider that asks for one, and the form has only the client id`()
             async throws
         {
             let server = try await ScriptedServer(
@@ -56,7 +56,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a certificate and a key that are no pair are told before anybody is asked`() async throws {
+        @Test func `a certificate and a key that do not match are refused before any request`() async throws {
             let texts = [TestCertificates.client, TestCertificates.serverKey, "no certificate"]
             try await Self.withFiles(texts) { files in
                 let pairs = [

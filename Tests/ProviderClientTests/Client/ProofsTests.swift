@@ -8,7 +8,7 @@ import Testing
 import TokenModel
 
 extension LoopbackTests {
-    /// How the client proves itself, as a provider sees it.
+    /// How the client authenticates, as a provider sees it.
     @Suite struct ProofsTests {
         private static let success = http("200 OK", #"{"access_token":"A2"}"#)
         private static let refusal = http("401 Unauthorized", #"{"error":"invalid_client"}"#)
@@ -20,7 +20,7 @@ extension LoopbackTests {
             )
         }
 
-        @Test func `the secret that worked last is first in the order, and what is asked without a choice`()
+        @Test func `the secret that worked last is first in the order, and the default for later requests`()
             async throws
         {
             let server = try await ScriptedServer { request in
@@ -43,7 +43,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `each of the client's secrets is known as one, and a token is not`() async throws {
+        @Test func `each client secret is recognized as one, and a token is not`() async throws {
             let server = try await ScriptedServer { _ in .bytes(Self.success) }
             try await withEndpoint(at: server.origin, as: Self.twoSecrets()) { endpoint in
                 #expect(endpoint.isClientSecret(Secret("old")))
@@ -54,7 +54,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a revocation tries every secret until one is taken`() async throws {
+        @Test func `a revocation tries every secret until one is accepted`() async throws {
             let server = try await ScriptedServer { request in
                 .bytes(request.body.contains("client_secret=new") ? http("200 OK", "") : Self.refusal)
             }
@@ -82,7 +82,7 @@ extension LoopbackTests {
             }
         }
 
-        @Test func `a revocation endpoint that takes only its own URL is given that when it has refused the client`()
+        @Test func `a revocation endpoint that refuses the client gets an assertion for its own URL`()
             async throws
         {
             let own = Mutex("")
@@ -100,7 +100,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a client that is refused at both audiences is told as refused, and each is tried once`()
+        @Test func `a client that is refused with both audiences is reported as refused, and each is tried once`()
             async throws
         {
             let server = try await ScriptedServer { _ in .bytes(Self.refusal) }
@@ -119,7 +119,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `each request carries an assertion of its own, for the token endpoint`() async throws {
+        @Test func `each request carries its own assertion for the token endpoint`() async throws {
             let key = P256.Signing.PrivateKey()
             let server = try await ScriptedServer { _ in .bytes(Self.success) }
             try await withEndpoint(at: server.origin, as: try Self.signing(key)) { endpoint in
@@ -146,7 +146,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `another server's revocation endpoint is shown nothing that is good at the token endpoint`()
+        @Test func `a revocation endpoint on another server gets no assertion that works at the token endpoint`()
             async throws
         {
             // Given a provider that names somebody else's token endpoint and its own revocation endpoint
@@ -163,7 +163,7 @@ extension LoopbackTests {
             try await withEndpoint(.discovered(try ProviderIssuer(liar.origin)), as: client) { endpoint in
                 #expect(await endpoint.revoke(Secret("R"), kind: .refreshToken) == .revoked)
             }
-            // And at endpoints of two servers that the configuration names
+            // And at configured endpoints on two servers
             let named = ProviderMetadata(
                 tokenEndpoint: try ProviderURL("\(honest.origin)/token"),
                 revocationEndpoint: try ProviderURL("\(liar.origin)/revoke")
@@ -172,7 +172,7 @@ extension LoopbackTests {
                 #expect(await endpoint.revoke(Secret("R"), kind: .refreshToken) == .revoked)
             }
 
-            // Then what is shown names the issuer that was asked, or the endpoint itself
+            // Then the audience of each assertion is the issuer that was asked, or the revocation endpoint
             let shown = try Self.audiences(liar.requests.filter { $0.path == "/revoke" })
             #expect(shown == [liar.origin, "\(liar.origin)/revoke"])
             #expect(honest.requests.isEmpty)
@@ -180,7 +180,7 @@ extension LoopbackTests {
             await liar.stop()
         }
 
-        @Test func `a configured audience stands before the token endpoint`() async throws {
+        @Test func `a configured audience takes precedence over the token endpoint`() async throws {
             let server = try await ScriptedServer { _ in .bytes(Self.success) }
             let client = try Self.signing(P256.Signing.PrivateKey(), audience: "https://issuer.example/")
             try await withEndpoint(at: server.origin, as: client) { endpoint in _ = await endpoint.redeem() }
@@ -196,7 +196,7 @@ extension LoopbackTests {
             ("Thu, 19 Nov 2020 12:00:00 GMT", -600), ("Thu, 19 Nov 2026 11:58:00 GMT", -120),
             ("Thu, 19 Nov 2026 12:00:05 GMT", 0), ("nonsense", 0),
         ])
-        func `once a provider's clock is known, assertions are dated by it, and never ten minutes off`(
+        func `once a provider's clock is known, assertions are dated by it, at most ten minutes off`(
             date: String,
             offset: Int
         ) async throws {
@@ -214,7 +214,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `an account's assertion is the grant, and the scopes stand in it too`() async throws {
+        @Test func `an account's assertion is the grant, and contains the scopes`() async throws {
             let key = P256.Signing.PrivateKey()
             let server = try await ScriptedServer { _ in .bytes(Self.success) }
             let grant = GrantAssertion(
@@ -244,7 +244,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `nothing of passwords and assertions is logged`() async throws {
+        @Test func `passwords and assertions are not logged`() async throws {
             let server = try await ScriptedServer { _ in .bytes(Self.refusal) }
             let log = HeardLog()
             try await withEndpoint(at: server.origin, as: try Self.signing(P256.Signing.PrivateKey()), log: log) {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A JWT taken apart, by other means than it was made with.
+/// A parsed JWT. The parser is independent of the code that signs JWTs.
 struct SignedJWT {
     let header: [String: Any]
     let claims: [String: Any]
@@ -28,7 +28,7 @@ struct SignedJWT {
     }
 }
 
-/// The value of a form's field.
+/// The value of a field in a form.
 func field(_ name: String, of form: String) -> String? {
     for pair in form.split(separator: "&") where pair.hasPrefix("\(name)=") {
         return String(pair.dropFirst(name.count + 1)).removingPercentEncoding

@@ -8,7 +8,7 @@ import TokenModel
 
 extension LoopbackTests {
     @Suite struct DiscoveryTests {
-        /// A provider that publishes metadata, of which single parts can be changed while it runs.
+        /// A provider that publishes metadata. A test can change parts of it while the provider runs.
         private final class Publisher: Sendable {
             let issuer = Mutex<String?>(nil)
             let document = Mutex("200 OK")
@@ -52,7 +52,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `the issuer is asked when an endpoint is first needed, and once`() async throws {
+        @Test func `the issuer is asked once, when an endpoint is first needed`() async throws {
             try await Self.run(Publisher()) { endpoint, server, _ in
                 #expect(endpoint.binding.issuer == .issuer(server.origin, tokenEndpoint: nil))
                 #expect(server.acceptedConnections == 0)
@@ -70,7 +70,7 @@ extension LoopbackTests {
             }
         }
 
-        @Test func `a named revocation endpoint stands before what the issuer says`() async throws {
+        @Test func `a configured revocation endpoint takes precedence over the metadata`() async throws {
             let publisher = Publisher()
             let server = try await ScriptedServer { publisher.response($0) }
             let other = try await ScriptedServer { _ in .bytes(http("200 OK", "{}")) }
@@ -90,14 +90,14 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a token goes only where the issuer had its token endpoint when that was decided`() async throws {
+        @Test func `a token goes only to the token endpoint that it was issued at`() async throws {
             let publisher = Publisher()
             try await Self.run(publisher) { endpoint, server, _ in
-                // Given a token of an issuer that names another path by now
+                // Given a token of an issuer that now names another token endpoint
                 let known = TokenIssuer.issuer(server.origin, tokenEndpoint: "\(server.origin)/token")
                 publisher.tokenPath.withLock { $0 = "/realms/b/token" }
 
-                // When it is to be redeemed and revoked
+                // When the token is redeemed and revoked
                 func redeem(_ issuer: TokenIssuer) async -> TokenVerdict {
                     await endpoint.redeem(Secret("R"), of: issuer, scopes: [], proof: nil, mayStillSend: { true })
                 }
@@ -105,11 +105,11 @@ extension LoopbackTests {
                 #expect(
                     await endpoint.revoke(Secret("R"), of: known, kind: .refreshToken) == .unreachable(.endpointMoved)
                 )
-                // Or one of which nobody knows where it goes, or of an earlier version and elsewhere
+                // Or a token with an unknown token endpoint, or a token of an earlier version for another origin
                 #expect(await redeem(.issuer(server.origin, tokenEndpoint: nil)) == .notSent(.discoveryFailed))
                 #expect(await redeem(.origin("https://login.example:443")) == .notSent(.discoveryFailed))
 
-                // Then nothing is sent, and it is where the issuer says it is
+                // Then nothing is sent, and only a token for the current token endpoint is sent there
                 #expect(server.requests.map(\.path) == ["/.well-known/oauth-authorization-server"])
                 let now = TokenIssuer.issuer(server.origin, tokenEndpoint: "\(server.origin)/realms/b/token")
                 #expect(endpoint.binding.issuer == now)
@@ -118,10 +118,10 @@ extension LoopbackTests {
             }
         }
 
-        @Test func `a token that may still be good is not sent to a revocation endpoint that only the metadata knows`()
+        @Test func `a live token is not sent to a revocation endpoint that only the metadata names`()
             async throws
         {
-            // Given metadata in which somebody has named a server of theirs
+            // Given metadata in which an attacker has named a server of their own
             let publisher = Publisher()
             let theirs = try await ScriptedServer { _ in .bytes(http("200 OK", "{}")) }
             publisher.revocationOrigin.withLock { $0 = theirs.origin }
@@ -134,7 +134,7 @@ extension LoopbackTests {
             await theirs.stop()
         }
 
-        @Test func `a named token endpoint needs no issuer, and revocation is discovered all the same`() async throws {
+        @Test func `a configured token endpoint needs no discovery, and revocation is still discovered`() async throws {
             let publisher = Publisher()
             let server = try await ScriptedServer { publisher.response($0) }
             let other = try await ScriptedServer { _ in .bytes(http("200 OK", #"{"access_token":"A2"}"#)) }
@@ -152,7 +152,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `the address of OpenID Connect is asked where the other has nothing`() async throws {
+        @Test func `the OpenID Connect address is asked if the OAuth address has no document`() async throws {
             let publisher = Publisher()
             publisher.onlyOpenID.withLock { $0 = true }
             try await Self.run(publisher) { endpoint, server, log in
@@ -161,13 +161,13 @@ extension LoopbackTests {
                     server.requests.map(\.path)
                         == ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration", "/token"]
                 )
-                // A place that is empty is no fault then.
+                // The first address has no document, which is no fault if the second one has.
                 #expect(!log.lines.contains { $0.hasPrefix("warning") })
                 #expect(log.lines.contains { $0.hasPrefix("debug provider metadata can't be used") })
             }
         }
 
-        @Test func `many at once share one question`() async throws {
+        @Test func `concurrent calls share one discovery`() async throws {
             try await Self.run(Publisher()) { endpoint, server, _ in
                 await withTaskGroup(of: String.self) { group in
                     for _ in 0..<32 { group.addTask { await endpoint.redeem().name } }
@@ -177,7 +177,7 @@ extension LoopbackTests {
             }
         }
 
-        @Test func `a failed question sends nothing and is put again by the next refresh`() async throws {
+        @Test func `after a failed discovery nothing is sent, and the next refresh tries again`() async throws {
             let publisher = Publisher()
             publisher.document.withLock { $0 = "500 Internal Server Error" }
             try await Self.run(publisher) { endpoint, server, log in
@@ -191,7 +191,7 @@ extension LoopbackTests {
             }
         }
 
-        @Test func `a document that speaks for another issuer sends nothing`() async throws {
+        @Test func `nothing is sent if the document names another issuer`() async throws {
             let publisher = Publisher()
             publisher.issuer.withLock { $0 = "http://127.0.0.1:1" }
             try await Self.run(publisher) { endpoint, server, log in
@@ -204,7 +204,7 @@ extension LoopbackTests {
             }
         }
 
-        @Test func `an issuer that names no revocation endpoint is told of once, with the key that names one`()
+        @Test func `a missing revocation endpoint is logged once, with the configuration key for one`()
             async throws
         {
             let publisher = Publisher()
@@ -249,14 +249,14 @@ extension LoopbackTests {
             }
         }
 
-        @Test func `an issuer out of reach sends nothing`() async throws {
+        @Test func `nothing is sent if the issuer is unreachable`() async throws {
             let issuer = try ProviderIssuer("http://127.0.0.1:\(ScriptedServer.refusingPort)")
             try await withEndpoint(.discovered(issuer)) { endpoint in
                 #expect(await endpoint.redeem() == .notSent(.discoveryFailed))
             }
         }
 
-        @Test func `an endpoint that has moved is found by asking again`() async throws {
+        @Test func `an endpoint that has moved is found by a new discovery`() async throws {
             let publisher = Publisher()
             try await Self.run(publisher) { endpoint, _, _ in
                 #expect(await endpoint.redeem().name == "success")
@@ -267,7 +267,7 @@ extension LoopbackTests {
             }
         }
 
-        @Test func `a caller that goes away takes no answer from the others`() async throws {
+        @Test func `a cancelled caller does not cancel the discovery for the others`() async throws {
             try await Self.run(Publisher()) { endpoint, server, _ in
                 let first = Task { await endpoint.redeem().name }
                 try await eventually("the issuer is asked") { server.acceptedConnections == 1 }

@@ -18,7 +18,7 @@ extension LoopbackTests {
             try await body(file.path)
         }
 
-        @Test func `an authority of its own is trusted when it is named`() async throws {
+        @Test func `a private authority is trusted if it is configured`() async throws {
             let server = try await ScriptedServer(certificate: TestCertificates.valid) { _ in .bytes(Self.success) }
             try await Self.withFile(TestCertificates.authority) { authority in
                 try await withEndpoint(at: server.origin, trusting: authority) { endpoint in
@@ -34,7 +34,7 @@ extension LoopbackTests {
             ("another host", TestCertificates.forAnotherHost, true),
             ("expired", TestCertificates.expired, true),
         ])
-        func `no byte goes to a server that can't prove who it is`(
+        func `no byte of a request goes to a server that can't prove its identity`(
             why: String,
             certificate: String,
             trusted: Bool
@@ -47,16 +47,16 @@ extension LoopbackTests {
                 }
             }
             #expect(server.requests.isEmpty)
-            // Once each: nobody tries again behind the verdict.
+            // One connection for each call: nothing is retried after a verdict.
             #expect(server.acceptedConnections == 2)
             await server.stop()
         }
 
-        @Test func `a server that speaks no TLS is not spoken to`() async throws {
-            // It waits for the end of a request that never comes; the handshake is given up after two seconds.
+        @Test func `a server without TLS gets no request`() async throws {
+            // The server waits for the end of a request that never comes. The handshake fails after two seconds.
             let server = try await ScriptedServer { _ in .bytes("HTTP/1.1 400 Bad Request\r\n\r\n") }
             try await withEndpoint(at: "https://127.0.0.1:\(server.port)") { endpoint in
-                // Connection and handshake share one limit; which of them is named when it ends is a matter of luck.
+                // Connecting and handshake share one time limit. Either of them may be named when the time is over.
                 let verdict = await endpoint.redeem()
                 #expect([.notSent(.tlsFailed), .notSent(.connectFailed)].contains(verdict))
             }
@@ -70,7 +70,7 @@ extension LoopbackTests {
             (ScriptedServer.Answer.bytes(unframed), true),
             (.torn(unframed), false),
         ])
-        func `a body that ends with the connection is whole only when TLS says so`(
+        func `a body that ends with the connection is complete only after a TLS close alert`(
             answer: ScriptedServer.Answer,
             isWhole: Bool
         ) async throws {
@@ -88,7 +88,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `roots that can't be read are told by the name of their file`() async throws {
+        @Test func `unreadable roots are reported with the name of their file`() async throws {
             func make(_ file: String) throws {
                 let metadata = ProviderMetadata(
                     tokenEndpoint: try ProviderURL("https://login.acme.example/token"),

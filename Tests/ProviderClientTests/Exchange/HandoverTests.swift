@@ -7,9 +7,9 @@ import Testing
 import TokenModel
 
 extension LoopbackTests {
-    /// Whether a refresh token may have been spent, at every place an exchange can end.
+    /// Whether a refresh token may have been used, for every point at which an exchange can end.
     @Suite struct HandoverTests {
-        @Test func `a port that refuses means not sent, and the right to send is not even asked`() async throws {
+        @Test func `a refusing port means not sent, and the right to send is not asked`() async throws {
             let asked = Mutex(0)
             try await withEndpoint(at: "http://127.0.0.1:\(ScriptedServer.refusingPort)") { endpoint in
                 let verdict = await endpoint.redeem(Secret("R1"), scopes: []) {
@@ -22,7 +22,7 @@ extension LoopbackTests {
         }
 
         @Test func `a host without an address means not sent`() async throws {
-            // A label of 64 letters can't be asked for: no question leaves this machine.
+            // DNS does not allow a label of 64 letters, so no query leaves this machine.
             let host = String(repeating: "a", count: 64) + ".invalid"
             try await withEndpoint(at: "https://\(host)") { endpoint in
                 #expect(await endpoint.redeem() == .notSent(.nameUnresolved))
@@ -30,7 +30,7 @@ extension LoopbackTests {
         }
 
         @Test func `a server too busy to accept means not sent, after two seconds`() async throws {
-            // Nobody accepts: the queue of one fills up, and later connections are not answered at all.
+            // The server never accepts. Its queue of one fills up, and later connections are not established.
             let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .serverChannelOption(.backlog, value: 1)
                 .serverChannelOption(.autoRead, value: false)
@@ -55,7 +55,7 @@ extension LoopbackTests {
             for connection in waiting { try? await connection.get().close() }
         }
 
-        @Test func `without the right to send the form stays here`() async throws {
+        @Test func `without the right to send, the form is not sent`() async throws {
             let server = try await ScriptedServer { _ in .close }
             try await withEndpoint(at: server.origin) { endpoint in
                 let verdict = await endpoint.redeem(Secret("canary"), scopes: [], mayStillSend: { false })
@@ -66,7 +66,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `the right to send is asked once, when the head is out`() async throws {
+        @Test func `the right to send is asked once`() async throws {
             let asked = Mutex(0)
             let server = try await ScriptedServer { _ in .bytes(http("200 OK", #"{"access_token":"A"}"#)) }
             try await withEndpoint(at: server.origin) { endpoint in
@@ -79,7 +79,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a server that hangs up at once leaves no doubt that is not there`() async throws {
+        @Test func `an early hang-up is ambiguous only if the right to send was asked`() async throws {
             let server = try await ScriptedServer(closesOnAccept: true) { _ in .close }
             try await withEndpoint(at: server.origin) { endpoint in
                 for _ in 0..<20 {
@@ -88,7 +88,7 @@ extension LoopbackTests {
                         asked.withLock { $0 = true }
                         return true
                     }
-                    // Which of the two depends on who is faster; that they agree does not.
+                    // Timing decides which verdict comes. The verdict must match whether the right to send was asked.
                     switch verdict {
                     case .notSent: #expect(asked.withLock { $0 } == false)
                     case .ambiguous: #expect(asked.withLock { $0 } == true)
@@ -99,7 +99,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a server that hangs up after the request leaves it open what it did`() async throws {
+        @Test func `a hang-up after the request is ambiguous`() async throws {
             let server = try await ScriptedServer { _ in .close }
             try await withEndpoint(at: server.origin) { endpoint in
                 #expect(await endpoint.redeem() == .ambiguous(.connectionLost))

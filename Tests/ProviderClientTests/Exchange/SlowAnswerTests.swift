@@ -6,7 +6,7 @@ import ProviderClient
 import Testing
 
 extension LoopbackTests {
-    /// Answers without an end, in time or in size.
+    /// Responses that are too slow or too large.
     @Suite struct SlowAnswerTests {
         private static let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         private static let body = #"{"access_token":"A2"}"# + String(repeating: " ", count: 10_000)
@@ -19,7 +19,7 @@ extension LoopbackTests {
             (.slow(head + "Content-Length: 9999\r\n\r\n", rest: body, every: .milliseconds(50)), .answerCutShort),
             (.endless("", piece: "HTTP/1.1 103 Early Hints\r\n\r\n"), .timedOut),
         ])
-        func `an answer slower than the deadline is cut, and the socket with it`(
+        func `a response slower than the deadline is cut, and its socket is closed`(
             answer: ScriptedServer.Answer,
             reason: VerdictReason
         ) async throws {
@@ -43,7 +43,7 @@ extension LoopbackTests {
             ),
             .endless(head + "\r\n", piece: String(repeating: "{", count: 1024)),
         ])
-        func `an answer over 64 KiB is cut at once`(answer: ScriptedServer.Answer) async throws {
+        func `a response over 64 KiB is cut at once`(answer: ScriptedServer.Answer) async throws {
             let server = try await ScriptedServer { _ in answer }
             try await withEndpoint(at: server.origin) { endpoint in
                 let start = ContinuousClock.now
@@ -55,7 +55,7 @@ extension LoopbackTests {
         }
 
         @Test(arguments: ["HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 "])
-        func `a head without an end is not collected`(start: String) async throws {
+        func `an endless head is cut`(start: String) async throws {
             let server = try await ScriptedServer { _ in .endless(start, piece: String(repeating: "y", count: 4096)) }
             try await withEndpoint(at: server.origin) { endpoint in
                 #expect(await endpoint.redeem() == .ambiguous(.answerNotHTTP))
@@ -64,11 +64,11 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `an answer that came in time is read by a process that was stopped past the deadline`() async throws
+        @Test func `a response that came in time counts, even if the process was stopped meanwhile`() async throws
         {
             let loops = MultiThreadedEventLoopGroup(numberOfThreads: 4)
             for _ in 0..<5 {
-                // Given loops that stand still from before the answer until the deadline has passed
+                // Given event loops that are blocked from before the response until the deadline has passed
                 let mayGoOn = DispatchSemaphore(value: 0)
                 let server = try await ScriptedServer { _ in
                     for loop in loops.makeIterator() { loop.execute { mayGoOn.wait() } }
@@ -79,9 +79,9 @@ extension LoopbackTests {
                     async let verdict = endpoint.redeem()
                     try await eventually("the answer to be sent") { server.requests.count == 1 }
                     try await Task.sleep(for: timeout)
-                    // When they go on
+                    // When the event loops continue
                     for _ in loops.makeIterator() { mayGoOn.signal() }
-                    // Then it counts
+                    // Then the response counts
                     guard case .success = await verdict else {
                         Issue.record("what came in time was thrown away")
                         return
@@ -92,7 +92,7 @@ extension LoopbackTests {
             try await loops.shutdownGracefully()
         }
 
-        @Test func `an answer counts that comes after the timeout and before the answer timeout`() async throws {
+        @Test func `a response counts if it comes after the timeout but before the answer timeout`() async throws {
             let server = try await ScriptedServer { _ in
                 .slow("", rest: http("200 OK", #"{"access_token":"A2"}"#), every: .milliseconds(4))
             }
@@ -108,7 +108,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `callers wait for 15 s at most, and answers are listened for as long as that and 5 min at most`()
+        @Test func `the timeout is at most 15 s, and the answer timeout is between that and 5 min`()
             async throws
         {
             let origin = "https://login.acme.example"

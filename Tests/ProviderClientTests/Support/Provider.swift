@@ -10,16 +10,16 @@ let noon = WallTime(millisecondsSince1970: 1_795_089_600_000)
 
 let client = ClientRegistration(clientID: "my-app", authentication: .clientSecretBasic(Secret("canary-client-secret")))
 
-/// A canned answer with its length.
+/// A canned response with its length.
 func http(_ status: String, _ body: String, _ fields: String...) -> String {
     let lines = ["HTTP/1.1 \(status)", "Content-Type: application/json", "Content-Length: \(body.utf8.count)"] + fields
     return lines.joined(separator: "\r\n") + "\r\n\r\n" + body
 }
 
-/// The reason that has this code.
+/// The reason with this code, or `noKnownReason` if there is none.
 func reason(_ code: String) -> VerdictReason { VerdictReason(code) ?? .noKnownReason }
 
-/// Runs `body` with an endpoint for the named addresses on `server`, and cleans up after it.
+/// Runs `body` with a token endpoint client for named endpoints at `origin`, and shuts it down afterwards.
 func withEndpoint(
     at origin: String,
     timeout: Duration = .seconds(5),
@@ -84,7 +84,7 @@ func withEndpoint(
 }
 
 extension HTTPTokenEndpoint {
-    /// Redeems a token nobody else has, with the right to send.
+    /// Redeems a fixed refresh token, always with the right to send.
     func redeem() async -> TokenVerdict {
         await self.redeem(Secret("canary-refresh-token"), scopes: [], mayStillSend: { true })
     }

@@ -5,19 +5,19 @@ import Synchronization
 import TestKit
 import Testing
 
-/// A server on loopback that answers each connection with the bytes it is told to, HTTP or not.
+/// A server on loopback that sends scripted bytes on each connection, HTTP or not.
 final class ScriptedServer: Sendable {
-    /// What came in over one connection.
+    /// The request that arrived on one connection.
     struct Request: Sendable {
         var head = ""
         var body = ""
-        /// Whether as much body came as was announced.
+        /// Whether the announced body arrived in full.
         var isWhole = false
 
         var path: String { self.head.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
     }
 
-    /// What a connection does once its request is whole.
+    /// What a connection does once its request is complete.
     enum Answer: Sendable, CustomTestStringConvertible {
         /// Writes and closes.
         case bytes(String)
@@ -27,10 +27,10 @@ final class ScriptedServer: Sendable {
         case endless(String, piece: String)
         /// Writes `start` at once and the rest byte by byte.
         case slow(String, rest: String, every: TimeAmount)
-        /// Writes after a time, and closes.
+        /// Writes after a delay, and closes.
         case late(String, after: TimeAmount)
         case close
-        /// Writes and closes the connection under TLS, which is not told.
+        /// Writes, and closes the TCP connection without a TLS close alert.
         case torn(String)
 
         var testDescription: String {
@@ -59,9 +59,9 @@ final class ScriptedServer: Sendable {
     private let channel = Mutex<(any Channel)?>(nil)
 
     /// - Parameters:
-    ///   - certificate: With one it speaks TLS.
-    ///   - clientAuthority: With one it speaks to none but those whom it vouches for.
-    ///   - closesOnAccept: It hangs up before it reads anything.
+    ///   - certificate: the certificate of the server, which then speaks TLS.
+    ///   - clientAuthority: the authority of client certificates, which every client must then show.
+    ///   - closesOnAccept: closes each connection before reading anything.
     init(
         certificate: String? = nil,
         clientAuthority: String? = nil,
@@ -111,13 +111,15 @@ final class ScriptedServer: Sendable {
 
     func stop() async { try? await self.channel.withLock { $0 }?.close() }
 
-    /// A port of loopback where nobody listens: one that no system gives to whoever asks for any, as the one that a test has
-    /// just given back may be another's by now.
+    /// A loopback port on which nobody listens.
+    ///
+    /// No system assigns this port to a process that asks for a free one. A port that a test has just released may
+    /// already be in use again.
     static let refusingPort = 1
 }
 
 extension ScriptedServer {
-    /// Stands between the socket and everything else; what closes here closes the socket.
+    /// The handler next to the socket. Closing the channel from here bypasses TLS and closes the socket.
     private final class Floor: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
     }
@@ -150,7 +152,7 @@ extension ScriptedServer {
             let request = self.request()
             self.server.observed.withLock { observed in
                 observed.closed += 1
-                // What was begun and never finished is looked at, too.
+                // An incomplete request is recorded too.
                 if !self.hasAnswered, !self.received.isEmpty { observed.requests.append(request) }
             }
         }
@@ -198,7 +200,7 @@ extension ScriptedServer {
 
         private static func writeForEver(_ piece: String, to channel: any Channel) {
             Self.write(piece, to: channel).whenSuccess {
-                // Other tests live on this loop, too.
+                // Other tests use this event loop too.
                 channel.eventLoop.scheduleTask(in: .milliseconds(1)) { Self.writeForEver(piece, to: channel) }
             }
         }

@@ -1,6 +1,6 @@
 import Testing
 
-/// Waits until something is so; records an issue when it isn't within five seconds.
+/// Waits until the condition is true. Records an issue if that takes longer than five seconds.
 func eventually(
     _ what: Comment,
     sourceLocation: SourceLocation = #_sourceLocation,

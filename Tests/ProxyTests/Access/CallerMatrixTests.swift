@@ -3,13 +3,13 @@ import Proxy
 import Testing
 import TokenModel
 
-/// Who may do what, through real sockets.
+/// Caller permissions by key, route, account and method, tested over real sockets.
 @Suite struct CallerMatrixTests {
     enum Key: String, CaseIterable, Sendable {
         case none, wrong, right
     }
 
-    /// What a caller is let use.
+    /// The routes, accounts and methods that a caller may use; `nil` means all.
     struct Grant: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var routes: [String]?
@@ -41,7 +41,7 @@ import TokenModel
     }
 
     @Test(arguments: Key.allCases, Grant.all)
-    func `I15_ only a right key opens, and only what its caller may use`(key: Key, grant: Grant) async throws {
+    func `I15_ only a valid key gets in, and only to what its caller may use`(key: Key, grant: Grant) async throws {
         var setup = Rig.Setup(routes: { port in
             [
                 .sample(port: port),
@@ -75,7 +75,7 @@ import TokenModel
                     #expect(answer.head.status == status)
                     #expect(answer.body.contains("\"urn:martlet:error:\(code)\""))
                     #expect(answer.head["WWW-Authenticate"] == (status == 401 ? "Bearer realm=\"martlet\"" : nil))
-                    // Not even which account it would have been.
+                    // The body names neither the account nor the route.
                     #expect(!answer.body.contains("alice") && !answer.body.contains("acme"))
                     caller.close()
                     continue
@@ -90,12 +90,12 @@ import TokenModel
             }
             let permitted = key == .right ? ["GET", "POST", "PURGE", "purge"].filter(grant.permits).count : 0
             #expect(rig.upstream.connections == permitted)
-            // Nobody was asked for a token on behalf of one who may not have it.
+            // The gateway asks for no token on behalf of a refused caller.
             #expect(rig.credentials.asked == 0)
         }
     }
 
-    @Test func `one who may not use an account does not cause its refresh`() async throws {
+    @Test func `a caller that may not use an account does not cause its refresh`() async throws {
         var setup = Rig.Setup(credential: nil)
         setup.callers = [CallerConfiguration(name: "b", keys: [try .of("right")], accounts: [AccountID("bob")])]
         try await withRig(setup) { rig in
@@ -108,7 +108,7 @@ import TokenModel
         }
     }
 
-    @Test func `each request of a connection is judged by its own key`() async throws {
+    @Test func `each request on a connection is authenticated by its own key`() async throws {
         var setup = Rig.Setup()
         setup.callers = [CallerConfiguration(name: "a", keys: [try .of("right")])]
         try await withRig(setup) { rig in
@@ -128,7 +128,9 @@ import TokenModel
     }
 
     @Test(arguments: [Injection(), Injection(header: "X-Api-Key", prefix: "")])
-    func `I8_ a caller's key goes nowhere, whatever field carries the token`(injection: Injection) async throws {
+    func `I8_ a caller's key never reaches the upstream, whatever header carries the token`(injection: Injection)
+        async throws
+    {
         var setup = Rig.Setup.route { $0.injection = injection }
         setup.callers = [CallerConfiguration(name: "a", keys: [try .of("canary")])]
         try await withRig(setup) { rig in
@@ -155,7 +157,7 @@ import TokenModel
         }
     }
 
-    @Test func `a refused caller that waits to send its body is told at once`() async throws {
+    @Test func `a refused caller that waits for 100 Continue gets its response at once`() async throws {
         var setup = Rig.Setup()
         setup.callers = [CallerConfiguration(name: "a", keys: [try .of("right")])]
         try await withRig(setup) { rig in

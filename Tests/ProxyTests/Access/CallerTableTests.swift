@@ -5,7 +5,7 @@ import Testing
 import TokenModel
 
 extension KeyDigest {
-    /// Of `key`, as `sha256sum` would say it.
+    /// The SHA-256 digest of `key`, as `sha256sum` prints it.
     static func of(_ key: String) throws -> KeyDigest {
         try #require(KeyDigest(Array(SHA256.hash(data: Array(key.utf8)))))
     }
@@ -27,7 +27,7 @@ extension KeyDigest {
         )
     }
 
-    /// - Parameter table: who is asked; `nil` is the table of all tests.
+    /// - Parameter table: the table to ask; `nil` means the table that all tests share.
     private func caller(
         _ fields: String,
         _ unverified: inout UnverifiedCaller,
@@ -52,10 +52,10 @@ extension KeyDigest {
             ("Authorization: bearer   \(key)", "reports"),
             ("Authorization: Basic \(basic("user:\(key)"))", "reports"),
             ("Authorization: BASIC \(basic(":\(key)"))", "reports"),
-            // The user's name ends at the first colon, the key may hold more.
+            // The user name ends at the first colon. The key may contain more colons.
             ("Authorization: Basic \(basic("user:\(other)"))", "batch"),
             ("Authorization: Basic \(basic("u:second").replacing("=", with: ""))", "reports"),
-            // The first present decides, whatever the other says.
+            // Martlet-Key decides whenever it is present, whatever Authorization says.
             ("Martlet-Key: \(key)\r\nAuthorization: Bearer wrong", "reports"),
             ("Authorization: Bearer \(other)\r\nMartlet-Key: \(key)", "reports"),
             ("Martlet-Key: wrong\r\nAuthorization: Bearer \(key)", nil),
@@ -79,12 +79,13 @@ extension KeyDigest {
             ("Authorization: Basic =", nil),
         ] as [(String, String?)]
     )
-    func `a key is taken where it stands, and nowhere else`(fields: String, name: String?) throws {
+    func `a key is read from Martlet-Key or Authorization, and from nowhere else`(fields: String, name: String?) throws
+    {
         var unverified = UnverifiedCaller(isOnUnixSocket: false)
         #expect(try self.caller(fields, &unverified) == name)
     }
 
-    @Test func `a connection that has proven itself is asked again with each request`() throws {
+    @Test func `a connection that has authenticated is authenticated again for each request`() throws {
         var unverified = UnverifiedCaller(isOnUnixSocket: false)
         #expect(try self.caller("Authorization: Bearer \(Self.key)", &unverified) == "reports")
         #expect(try self.caller("Authorization: Bearer \(Self.key)", &unverified) == "reports")
@@ -96,21 +97,21 @@ extension KeyDigest {
 
     @Test(arguments: ["Martlet-Key: ", "Authorization: Bearer "])
     func `I15_ a shorter or longer key than the one a connection remembers is unknown`(field: String) throws {
-        // Given a connection on which a key was good
+        // Given a connection that has authenticated with a key
         var unverified = UnverifiedCaller(isOnUnixSocket: false)
         #expect(try self.caller(field + Self.key, &unverified) == "reports")
-        // When keys with the same beginning come, or its beginning alone
+        // When prefixes and extensions of that key arrive
         let others = ["", "m", "\(Self.key.dropLast())", "\(Self.key)x", Self.key + Self.key]
         for other in others { #expect(try self.caller(field + other, &unverified) == nil, "\(other.count) bytes") }
-        // Then none of them is taken for it, and the key itself stays good
+        // Then all of them are unknown, and the key itself stays valid
         #expect(try self.caller(field + Self.key, &unverified) == "reports")
     }
 
-    @Test func `what was proven to one table is nothing to the next`() throws {
+    @Test func `a caller known to one table is authenticated anew by the next table`() throws {
         var unverified = UnverifiedCaller(isOnUnixSocket: false)
         let key = "Authorization: Bearer \(Self.key)"
         #expect(try self.caller(key, &unverified) == "reports")
-        // Given a configuration in which the key is gone, and one in which it is somebody else's
+        // Given a configuration without the key, and one in which the key belongs to another caller
         let routes = RouteTable([.sample(port: 1)])
         let later = CallerTable([CallerConfiguration(name: "batch", keys: [try .of(Self.other)])], routes: routes)
         let last = CallerTable([CallerConfiguration(name: "audit", keys: [try .of(Self.key)])], routes: routes)
@@ -120,13 +121,13 @@ extension KeyDigest {
         #expect(try self.caller(key, &unverified, of: last) == "audit")
     }
 
-    @Test func `what was remembered of one field is not taken from the other`() throws {
+    @Test func `a value remembered from one field is not accepted from the other`() throws {
         var unverified = UnverifiedCaller(isOnUnixSocket: false)
         #expect(try self.caller("Authorization: Bearer \(Self.key)", &unverified) == "reports")
         #expect(try self.caller("Martlet-Key: Bearer \(Self.key)", &unverified) == nil)
     }
 
-    @Test func `a key too long to be remembered is good all the same`() throws {
+    @Test func `a key too long to be remembered is valid all the same`() throws {
         let key = String(repeating: "k", count: 2_000)
         let routes = RouteTable([.sample(port: 1)])
         let table = CallerTable([CallerConfiguration(name: "long", keys: [try .of(key)])], routes: routes)
@@ -135,7 +136,7 @@ extension KeyDigest {
         for _ in 1...2 { #expect(try table.authenticate(request, &unverified).name == "long") }
     }
 
-    @Test func `a connection shows nothing of its key`() throws {
+    @Test func `a connection does not reveal its key when it is printed or dumped`() throws {
         var unverified = UnverifiedCaller(isOnUnixSocket: false)
         _ = try self.caller("Martlet-Key: \(Self.key)", &unverified)
         var dumped = ""
@@ -149,7 +150,7 @@ extension KeyDigest {
     }
 }
 
-/// `text` as `Basic` carries it, by an encoder that shares nothing with the gateway's decoder.
+/// Encodes `text` for the `Basic` scheme, with an encoder that shares nothing with the gateway's decoder.
 func basic(_ text: String) -> String {
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     let bits = text.utf8.map { byte in

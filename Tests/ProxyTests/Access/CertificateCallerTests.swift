@@ -4,7 +4,7 @@ import Proxy
 import TestKit
 import Testing
 
-/// What a certificate does not do for whoever shows it.
+/// Limits of what a client certificate proves about a caller.
 @Suite struct CertificateCallerTests {
     private static let identity = (TestCertificates.client, TestCertificates.clientKey)
 
@@ -12,7 +12,7 @@ import Testing
         CallerTable(plans, routes: RouteTable([.sample(port: 1)]))
     }
 
-    /// What is said to a request of a connection that has shown `certificate`; `nil` where its caller is let in.
+    /// The error code for a request on a connection that has shown `certificate`; `nil` when its caller is let in.
     private func refusal(
         _ fields: String,
         showing certificate: ClientCertificate,
@@ -30,11 +30,14 @@ import Testing
 
     @Test(
         arguments: [
-            // 2020-01-01T00:00:00Z, and 2021-01-01T00:00:00Z.
+            // The certificate is valid from 2020-01-01T00:00:00Z to 2021-01-01T00:00:00Z.
             (1_577_836_799, false), (1_577_836_800, true), (1_609_459_200, true), (1_609_459_201, false),
         ]
     )
-    func `a certificate has names from its first second to its last`(now: Int, isCurrent: Bool) throws {
+    func `a certificate has names only in its validity period, first and last second included`(
+        now: Int,
+        isCurrent: Bool
+    ) throws {
         let certificate = try #require(
             try NIOSSLCertificate.fromPEMBytes(Array(TestCertificates.expired.utf8)).first
         )
@@ -42,7 +45,7 @@ import Testing
         #expect(ClientCertificate(certificate, at: now).names == names)
     }
 
-    @Test func `one that has run out is nobody's, as in a handshake that resumes a session`() throws {
+    @Test func `an expired certificate authenticates nobody, even when a handshake resumes a session`() throws {
         let certificate = try #require(
             try NIOSSLCertificate.fromPEMBytes(Array(TestCertificates.expired.utf8)).first
         )
@@ -52,8 +55,8 @@ import Testing
         #expect(try self.refusal("", showing: ClientCertificate(certificate), of: table) == .callerUnknown)
     }
 
-    @Test func `names that look the same are not`() throws {
-        // Unicode calls U+212A, the sign of the kelvin, equivalent to the letter, and é to e with an accent behind it.
+    @Test func `names that look alike are different`() throws {
+        // Unicode treats U+212A, the kelvin sign, as equivalent to the letter K, and é to e with a combining accent.
         for (one, other) in [("CN=K", "CN=\u{212A}"), ("CN=\u{E9}", "CN=e\u{301}")] {
             let table = self.table([CallerConfiguration(name: "batch", certificate: .subject(one))])
             let itself = ClientCertificate(names: [.subject(one)])
@@ -69,22 +72,22 @@ import Testing
             ("Origin: https://evil.example\r\n", .callerForbidden), ("Origin: null\r\n", .callerForbidden),
             ("Sec-Fetch-Site: cross-site\r\n", .callerForbidden),
             ("Sec-Fetch-Site: same-origin\r\n", .callerForbidden),
-            // A browser sends a password that it knows by itself too.
+            // A browser also sends a stored Basic password of its own accord.
             ("Origin: https://evil.example\r\nAuthorization: Basic dTpyaWdodA==\r\n", .callerForbidden),
         ] as [(String, GatewayError.Code?)]
     )
-    func `a certificate lets no web page in`(fields: String, code: GatewayError.Code?) throws {
+    func `a certificate admits no request from a web page`(fields: String, code: GatewayError.Code?) throws {
         let table = self.table([
             CallerConfiguration(name: "batch", keys: [try .of("right")], certificate: .dns("batch.internal"))
         ])
         let certificate = ClientCertificate(names: [.dns("batch.internal")])
         #expect(try self.refusal(fields, showing: certificate, of: table) == code)
-        // Nor is a stranger told anything else than without one.
+        // An unknown certificate gets the same error whatever the fields say.
         let stranger = ClientCertificate(names: [.dns("other.internal")])
         #expect(try self.refusal(fields, showing: stranger, of: table) == .callerUnknown)
     }
 
-    @Test func `over TLS too`() async throws {
+    @Test func `over TLS a certificate admits no request from a web page either`() async throws {
         let files = try TLSFiles()
         var setup = Rig.Setup()
         setup.tls = try CallerTLS(files.pair("server"), clientAuthorities: files.path("client-ca.pem"))

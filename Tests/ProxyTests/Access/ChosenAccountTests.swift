@@ -2,7 +2,7 @@ import Proxy
 import Testing
 import TokenModel
 
-/// Requests that name their account, through real sockets.
+/// Requests that name their account, sent over real sockets.
 @Suite struct ChosenAccountTests {
     private static let bob = AccountID("bob")
     private static let done = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
@@ -24,7 +24,7 @@ import TokenModel
         "GET /acme/x HTTP/1.1\r\nHost: a\r\nMartlet-Key: \(key)\r\n\(fields)\r\n"
     }
 
-    /// Sends a request that must get through with `token`.
+    /// Sends a request and expects it to reach the upstream with `token`.
     private func expect(_ token: String, _ rig: Rig, _ caller: Peer, _ account: String, key: String = "all")
         async throws
     {
@@ -38,7 +38,7 @@ import TokenModel
         #expect(answer.status == 204)
     }
 
-    @Test func `each request gets the token of the account that it names, and the name stays here`() async throws {
+    @Test func `each request gets the token of the account it names, and the name is not forwarded`() async throws {
         try await withRig(self.setup()) { rig in
             rig.install(.sample(2, account: Self.bob))
             let caller = try await rig.caller()
@@ -48,7 +48,7 @@ import TokenModel
         }
     }
 
-    @Test func `a name that is missing, unknown or another's is refused, and no account is asked for`() async throws {
+    @Test func `a missing, unknown or forbidden account is refused, and no credential is requested`() async throws {
         try await withRig(self.setup()) { rig in
             let caller = try await rig.caller()
             var bodies: [String] = []
@@ -62,17 +62,17 @@ import TokenModel
                 #expect(body.contains("urn:martlet:error:caller_forbidden"))
                 bodies.append(body)
             }
-            // Whose name is another's can't be told from who is not there.
+            // A forbidden account gets the same response as an unknown one.
             #expect(Set(bodies.dropLast()).count == 1)
             #expect(bodies.last?.contains("the route needs Martlet-Account") == true)
             #expect(bodies.allSatisfy { !$0.contains("bob") && !$0.contains("nobody") && !$0.contains("alice") })
             #expect(rig.credentials.asked == 0)
-            // The upstream hears of the next one first.
+            // The next permitted request is the first that the upstream receives.
             try await self.expect("token-1", rig, caller, "alice", key: "alices")
         }
     }
 
-    @Test func `two names are no request`() async throws {
+    @Test func `a request with two account names gets 400`() async throws {
         try await withRig(self.setup()) { rig in
             let caller = try await rig.caller()
             try await caller.send(self.request("Martlet-Account: alice\r\nmartlet-account: alice\r\n"))
@@ -82,7 +82,7 @@ import TokenModel
         }
     }
 
-    @Test func `a request waits for the account that it names, and for no other`() async throws {
+    @Test func `a request waits only for the account it names`() async throws {
         try await withRig(self.setup()) { rig in
             let (one, other) = (try await rig.caller(), try await rig.caller())
             try await one.send(self.request("Martlet-Account: bob\r\n"))
@@ -101,7 +101,7 @@ import TokenModel
         }
     }
 
-    @Test func `a reload changes what may be chosen on an open connection`() async throws {
+    @Test func `a reload changes the choice of accounts on an open connection`() async throws {
         try await withRig(self.setup()) { rig in
             rig.install(.sample(2, account: Self.bob))
             let caller = try await rig.caller()

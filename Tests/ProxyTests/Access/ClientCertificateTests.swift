@@ -4,8 +4,8 @@ import TestKit
 import Testing
 
 @Suite struct ClientCertificateTests {
-    /// Its subject is `emailAddress=ops@acme.example,CN=batch+OU=two,OU=Straße,O=Acme\\, Inc. x,C=DE`, as
-    /// `openssl x509 -noout -subject -nameopt RFC2253,utf8,-esc_msb` says; its alternative names are critical.
+    /// A certificate whose subject is `emailAddress=ops@acme.example,CN=batch+OU=two,OU=Straße,O=Acme\\, Inc. x,C=DE`,
+    /// as `openssl x509 -noout -subject -nameopt RFC2253,utf8,-esc_msb` prints it. Its alternative names are critical.
     private static let rich = """
         -----BEGIN CERTIFICATE-----
         MIICcDCCAhagAwIBAgIUGUY53MGX0nudtyDaX7l5UoU/ezgwCgYIKoZIzj0EAwIw
@@ -25,7 +25,7 @@ import Testing
         -----END CERTIFICATE-----
         """
 
-    /// An attribute that has no name, and no alternative names.
+    /// A certificate without alternative names, and with a subject attribute that has no name.
     private static let bare = """
         -----BEGIN CERTIFICATE-----
         MIIBNjCB3QIUGmUNlvn98/jsozJ8lUWcDDMmE1swCgYIKoZIzj0EAwIwHTEMMAoG
@@ -53,7 +53,7 @@ import Testing
         #expect(try self.names(TestCertificates.client) == [.subject("CN=Test client"), .dns("batch.internal")])
     }
 
-    @Test func `a subject that can't be written without a doubt is nobody's`() throws {
+    @Test func `a certificate whose subject can't be written unambiguously has no names`() throws {
         #expect(try self.names(Self.bare).isEmpty)
     }
 }

@@ -9,7 +9,7 @@ import Testing
     import Glibc
 #endif
 
-/// Callers that are known by what their connection says: a certificate, or the process behind a Unix socket.
+/// Callers identified by their connection: by a certificate, or by the process behind a Unix socket.
 @Suite struct ConnectionCallerTests {
     private static func certificate(_ names: CertificateName...) -> ClientCertificate {
         ClientCertificate(names: names)
@@ -60,16 +60,16 @@ import Testing
             (certificate(.uri("spiffe://acme.example/mesh")), "", "mesh"),
             (certificate(.subject("CN=old,O=Acme")), "", "old"),
             (certificate(.email("a@b")), "", "both"),
-            // Where it has two names, the configuration's first.
+            // If a certificate matches two callers, the first one in the configuration counts.
             (certificate(.subject("CN=old,O=Acme"), .dns("batch.internal")), "", "batch"),
-            // The first that is there decides, good or not.
+            // A shown certificate decides, known or not. The key does not matter.
             (certificate(.dns("batch.internal")), key, "batch"),
             (certificate(.dns("batch.internal")), "Martlet-Key: wrong\r\n", "batch"),
             (certificate(.dns("stranger.internal")), key, nil),
             (certificate(), key, nil),
             (nil, key, "reports"),
             (nil, "", nil),
-            // One kind of name is not another.
+            // A name of one kind does not match a name of another kind.
             (certificate(.uri("batch.internal")), "", nil),
             (certificate(.subject("batch.internal")), "", nil),
             (certificate(.dns("CN=old,O=Acme")), "", nil),
@@ -77,7 +77,7 @@ import Testing
             (certificate(.subject("CN=old")), "", nil),
         ] as [(ClientCertificate?, String, String?)]
     )
-    func `a certificate that was shown decides, whatever key comes with a request`(
+    func `a shown certificate decides, whatever key the request carries`(
         certificate: ClientCertificate?,
         fields: String,
         name: String?
@@ -87,7 +87,8 @@ import Testing
         for _ in 1...2 { #expect(try self.caller(&unverified, fields, of: table) == name) }
     }
 
-    @Test func `where no caller is known by a certificate, one that is shown opens the door and no more`() throws {
+    @Test func `if no caller is configured by certificate, a shown certificate does not authenticate requests`() throws
+    {
         let table = self.table([CallerConfiguration(name: "reports", keys: [try .of("right")])])
         var unverified = UnverifiedCaller(isOnUnixSocket: false, certificate: Self.certificate(.dns("batch.internal")))
         #expect(try self.caller(&unverified, Self.key, of: table) == "reports")
@@ -104,19 +105,23 @@ import Testing
             (PeerIdentity(user: 50, group: 1_001), "", nil),
             (PeerIdentity(user: 0, group: 0), "", nil),
             (nil, "", nil),
-            // Its process is what a request without a key is told by, and no other.
+            // The process identifies only requests that carry no key.
             (PeerIdentity(user: 1_001, group: 1), key, "reports"),
             (PeerIdentity(user: 1_001, group: 1), "Martlet-Key: wrong\r\n", nil),
             (PeerIdentity(user: 1_001, group: 1), "Authorization: Negotiate x\r\n", nil),
         ] as [(PeerIdentity?, String, String?)]
     )
-    func `a request without a key is its process's`(peer: PeerIdentity?, fields: String, name: String?) throws {
+    func `a request without a key belongs to the process behind the connection`(
+        peer: PeerIdentity?,
+        fields: String,
+        name: String?
+    ) throws {
         let table = self.table(try self.plans())
         var unverified = UnverifiedCaller(isOnUnixSocket: true, peer: peer)
         for _ in 1...2 { #expect(try self.caller(&unverified, fields, of: table) == name) }
     }
 
-    @Test func `what a connection was to one table is nothing to the next`() throws {
+    @Test func `each caller table identifies a connection's caller anew`() throws {
         let first = self.table([CallerConfiguration(name: "cron", peer: PeerRule(user: 1))])
         let next = self.table([CallerConfiguration(name: "other", peer: PeerRule(user: 1))])
         let last = self.table([CallerConfiguration(name: "cron", peer: PeerRule(user: 2))])
@@ -159,7 +164,7 @@ import Testing
         try await test(directory.appending(path: "m.sock").path)
     }
 
-    @Test func `over a Unix socket the kernel says whose process it is`() async throws {
+    @Test func `over a Unix socket the kernel identifies the calling process`() async throws {
         try await self.withPath { path in
             var setup = Rig.Setup()
             setup.unixSocket = path
@@ -179,7 +184,9 @@ import Testing
         }
     }
 
-    @Test func `who a kept connection is changes with the configuration, whatever it was let in by`() async throws {
+    @Test func `a reload identifies the caller of a kept connection anew, whatever authenticated it before`()
+        async throws
+    {
         try await self.withPath { path in
             var setup = Rig.Setup()
             setup.unixSocket = path
@@ -209,7 +216,7 @@ import Testing
         }
     }
 
-    @Test func `the tunnel of a caller that is taken out, or whose key is, is cut, that of one who stays is not`()
+    @Test func `a reload cuts the tunnel of a removed caller or key, and keeps the tunnel of a remaining caller`()
         async throws
     {
         var setup = Rig.Setup()

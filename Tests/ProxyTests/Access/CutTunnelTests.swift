@@ -9,19 +9,20 @@ import TokenModel
     import Glibc
 #endif
 
-/// Which tunnels end when the configuration changes: those of whoever is not known any more by what let it in.
+/// Which tunnels a reload cuts: those whose caller is no longer known by what authenticated it, or may no longer use
+/// the route.
 @Suite struct CutTunnelTests {
     private func plan(_ callers: [CallerConfiguration], of rig: Rig) -> ProxyConfiguration {
         ProxyConfiguration(listeners: [], routes: [.sample(port: rig.upstream.port)], callers: callers, eventLoops: 1)
     }
 
-    /// A request that comes back with 404: it says who sends it, and goes nowhere.
+    /// Sends a request that authenticates its caller. It gets 404 and reaches no upstream.
     private func ask(_ caller: Peer, _ fields: String) async throws {
         try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
         #expect(try await caller.answer().head.status == 404)
     }
 
-    /// Opens a tunnel by a request with `fields`, and returns its other end.
+    /// Opens a tunnel by a request with `fields`, and returns the upstream's end.
     private func tunnel(_ caller: Peer, _ fields: String, on rig: Rig) async throws -> Peer {
         try await caller.send(Handshake.request("", fields))
         let upstream = try await rig.upstream.accept()
@@ -31,14 +32,12 @@ import TokenModel
         return upstream
     }
 
-    @Test func `a tunnel does not open for a caller that was taken out while the upstream thought about it`()
-        async throws
-    {
+    @Test func `a tunnel does not open for a caller that is removed before the upstream responds`() async throws {
         var setup = Rig.Setup()
         let staying = CallerConfiguration(name: "staying", keys: [try .of("stay")])
         setup.callers = [staying, CallerConfiguration(name: "leaving", keys: [try .of("leave")])]
         try await withRig(setup) { rig in
-            // Given two who have asked for a tunnel, and an upstream that has not answered
+            // Given two callers that have asked for a tunnel, and an upstream that has not responded
             var ends: [(caller: Peer, upstream: Peer)] = []
             for key in ["leave", "stay"] {
                 let caller = try await rig.caller()
@@ -48,11 +47,11 @@ import TokenModel
                 ends.append((caller, upstream))
             }
 
-            // When one of them is taken out, and then it does
+            // When one caller is removed, and the upstream accepts both afterwards
             _ = await rig.server.reload(self.plan([staying], of: rig))
             for end in ends { try await end.upstream.send(Handshake.accepted) }
 
-            // Then that one's connection is reset, with no answer, and the other has its tunnel
+            // Then the removed caller's connection is reset without a response, and the other caller has its tunnel
             let (bytes, ending) = try await ends[0].caller.rest()
             #expect(bytes.readableBytes == 0 && ending == .reset)
             _ = try await ends[0].upstream.rest()
@@ -62,11 +61,11 @@ import TokenModel
         }
     }
 
-    /// What is left of a caller and of its route when the configuration is read again, and whether a tunnel stays.
+    /// What a reload leaves of a caller and of its route, and whether a tunnel stays.
     struct Remains: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var changes: [@Sendable (inout RouteConfiguration) -> Void] = [{ _ in }]
-        /// `nil`: there are no callers, before and after.
+        /// `nil` means that no callers are configured, before and after the reload.
         var caller: (@Sendable (inout CallerConfiguration) -> Void)? = { _ in }
         var stays = false
     }
@@ -135,9 +134,7 @@ import TokenModel
         }
     }
 
-    @Test func `a tunnel does not open by a route that its caller lost while the upstream thought about it`()
-        async throws
-    {
+    @Test func `a tunnel does not open on a route that its caller loses before the upstream responds`() async throws {
         var setup = Rig.Setup()
         setup.callers = [CallerConfiguration(name: "me", keys: [try .of("k")])]
         try await withRig(setup) { rig in
@@ -160,7 +157,7 @@ import TokenModel
         }
     }
 
-    /// A caller that is known by its process and by a key, on one connection over a Unix socket.
+    /// Runs `test` with a caller that is known by its process and by keys, on one connection over a Unix socket.
     private func withCaller(
         _ test: (Rig, Peer, _ keyAlone: [CallerConfiguration], _ peerAlone: [CallerConfiguration]) async throws -> Void
     )
@@ -186,22 +183,22 @@ import TokenModel
         }
     }
 
-    /// More than a connection remembers.
+    /// A key longer than a connection remembers.
     private static let long = String(repeating: "k", count: 600)
 
     private static let keyFields = ["Martlet-Key: right\r\n", "Martlet-Key: \(long)\r\n"]
 
-    /// What is sent first, whether that key is what stays, and what opens the tunnel.
+    /// The fields of the first request, and those of the request that opens the tunnel.
     static let ways: [(first: String, opening: String)] =
         keyFields.flatMap { [("", $0), ($0, "")] } + [(keyFields[0], keyFields[1]), (keyFields[1], keyFields[0])]
 
     @Test(arguments: ways)
-    func `a tunnel is judged by what its own request was known by, not by an earlier one`(
+    func `a tunnel is judged by what authenticated its own request, not an earlier one`(
         first: String,
         opening: String
     ) async throws {
         let isByKey = !opening.isEmpty
-        // Cut where that goes
+        // The tunnel is cut when that credential is removed.
         try await self.withCaller { rig, caller, keyAlone, peerAlone in
             try await self.ask(caller, first)
             let upstream = try await self.tunnel(caller, opening, on: rig)
@@ -209,7 +206,7 @@ import TokenModel
             _ = try await upstream.rest()
             _ = try await caller.rest()
         }
-        // And kept where that stays
+        // The tunnel stays when that credential stays.
         try await self.withCaller { rig, caller, keyAlone, peerAlone in
             try await self.ask(caller, first)
             let upstream = try await self.tunnel(caller, opening, on: rig)

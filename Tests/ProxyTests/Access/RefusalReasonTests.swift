@@ -5,9 +5,9 @@ import TestKit
 import Testing
 import TokenModel
 
-/// What an operator finds in the log about requests that were let in or refused; the caller is told less.
+/// Log entries about admitted and refused requests. They tell the operator more than the response tells the caller.
 @Suite struct RefusalReasonTests {
-    /// The access log's lines about requests that are sent one after the other, each on a connection of its own.
+    /// The access log entries for requests that are sent one after another, each on its own connection.
     private func lines(
         callers: [CallerConfiguration]?,
         _ requests: [String],
@@ -37,7 +37,7 @@ import TokenModel
         return output.lines
     }
 
-    @Test func `a request's line names its caller, and why it was refused`() async throws {
+    @Test func `the log entry of a request names its caller and the reason for a refusal`() async throws {
         let lines = try await self.lines(
             callers: [
                 CallerConfiguration(name: "reports", keys: [try .of("one")]),
@@ -66,14 +66,14 @@ import TokenModel
         #expect(!lines[4].contains("caller.name") && !lines[4].contains("route.name"))
     }
 
-    @Test func `a caller that speaks TLS to a plain listener is told so, and the log says it`() async throws {
+    @Test func `a caller that speaks TLS to a plain listener gets 400, and the log entry says why`() async throws {
         let lines = try await self.lines(callers: nil, ["\u{16}\u{03}\u{01}\u{02}"], answered: [400])
         #expect(lines.count == 1)
         #expect(lines.allSatisfy { $0.contains("error.code=bad_request error.reason=\"TLS on a listener without tls") })
     }
 
     @Test(arguments: ["X-HTTP-Method-Override", "x-http-method", "X-Method-Override"])
-    func `a method that a field puts in the request's place is judged like the request's`(field: String) async throws {
+    func `a method in an override field is judged like the request's own method`(field: String) async throws {
         let writer = CallerConfiguration(name: "writer", keys: [try .of("one")], methods: ["POST", "PATCH"])
         let any = CallerConfiguration(name: "any", keys: [try .of("two")])
         let requests = [
@@ -95,7 +95,7 @@ import TokenModel
         )
     }
 
-    @Test func `a TRACE by way of a field, which would have the upstream show the token, is nobody's without callers`()
+    @Test func `without callers TRACE in an override field is refused, because the upstream would echo the token`()
         async throws
     {
         let lines = try await self.lines(
@@ -108,7 +108,8 @@ import TokenModel
         #expect(lines.map { $0.contains("error.code=caller_forbidden") } == [true, false])
     }
 
-    @Test func `a connection's earlier caller is not named for a later request that proves nothing`() async throws {
+    @Test func `a request that fails to authenticate is not logged under the connection's earlier caller`() async throws
+    {
         let output = try CapturedOutput()
         let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {
             LogClock(now: WallTime(millisecondsSince1970: 0), bootNow: .now)
@@ -127,7 +128,7 @@ import TokenModel
         #expect(output.lines.map { $0.contains("caller.name=reports") } == [true, false])
     }
 
-    @Test func `without callers the log tells a web page from a foreign host`() async throws {
+    @Test func `without callers the log distinguishes a web page from a foreign host`() async throws {
         let lines = try await self.lines(
             callers: nil,
             [
@@ -144,7 +145,7 @@ import TokenModel
         #expect(lines.allSatisfy { !$0.contains("canary") && !$0.contains("caller.name") })
     }
 
-    @Test func `a caller is told about a foreign host, which is no secret`() async throws {
+    @Test func `the response to a foreign host names the reason, which is no secret`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: canary.example\r\n\r\n")
@@ -157,9 +158,10 @@ import TokenModel
     @Test(arguments: [
         (true, "its tokens were killed or removed, and it waits for new ones"), (false, "nobody has imported"),
     ])
-    func `an account whose tokens were killed is not one that never had any`(wasEmptied: Bool, reason: String)
-        async throws
-    {
+    func `an account whose tokens were killed is distinguished from one that never had tokens`(
+        wasEmptied: Bool,
+        reason: String
+    ) async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -177,7 +179,7 @@ import TokenModel
             (.provider, "refresh_rate lets through"),
         ] as [(CredentialError.Restraint?, String)]
     )
-    func `a refresh that the gateway itself holds back is not called the provider's doing`(
+    func `a refresh held back by the gateway is not blamed on the provider`(
         restraint: CredentialError.Restraint?,
         reason: String
     ) async throws {

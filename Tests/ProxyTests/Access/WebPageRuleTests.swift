@@ -2,9 +2,9 @@ import NIOCore
 import Proxy
 import Testing
 
-/// A gateway without callers, and a browser on its machine.
+/// A gateway without callers, and a browser on the same machine.
 @Suite struct WebPageRuleTests {
-    /// The status of one request on a connection of its own.
+    /// The response status of one request on its own connection.
     private func status(_ fields: String, path: String, on rig: Rig) async throws -> Int {
         let caller = try await rig.caller()
         defer { caller.close() }
@@ -12,7 +12,7 @@ import Testing
         return try await caller.answer().head.status
     }
 
-    /// 404 is what one gets who is let in, and asks for what no route matches.
+    /// Status 404 means that the request was admitted, and that no route matches its path.
     static let rows: [(String, Int)] = [
         ("Host: localhost", 404), ("Host: LocalHost:8080", 404), ("Host: 127.0.0.1:8080", 404),
         ("Host: 127.9.8.7", 404),
@@ -45,7 +45,8 @@ import Testing
     }
 
     @Test(arguments: rows)
-    func `over TCP web pages are refused, and requests that name another host`(fields: String, status: Int) async throws
+    func `over TCP requests from web pages and requests for a foreign host are refused`(fields: String, status: Int)
+        async throws
     {
         try await withRig(Self.setup) { (rig: Rig) async throws in
             let path = status == 404 ? "/nowhere/" : "/acme/"
@@ -54,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `an absolute target names the host too`() async throws {
+    @Test func `the host of an absolute target is checked too`() async throws {
         try await withRig(Self.setup) { (rig: Rig) async throws in
             let evil = "http://evil.example/acme/"
             #expect(try await self.status("Host: evil.example", path: evil, on: rig) == 403)
@@ -64,7 +65,9 @@ import Testing
         }
     }
 
-    @Test func `what a page sends first does not open the connection for later`() async throws {
+    @Test func `a request from a web page does not change how later requests on the connection are judged`()
+        async throws
+    {
         try await withRig(Self.setup) { (rig: Rig) async throws in
             let caller = try await rig.caller()
             for (field, status) in [("X: y", 404), ("Origin: https://evil.example", 403), ("X: y", 404)] {
@@ -74,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `HTTP_1_0 without a host is no browser`() async throws {
+    @Test func `an HTTP_1_0 request without a host is admitted, as no browser sends one`() async throws {
         try await withRig(Self.setup) { (rig: Rig) async throws in
             let caller = try await rig.caller()
             try await caller.send("GET /nowhere HTTP/1.0\r\n\r\n")
@@ -82,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `with callers the key decides, and neither page nor host matters`() async throws {
+    @Test func `with callers only the key decides, whatever Origin and Host say`() async throws {
         var setup = Self.setup
         setup.callers = [CallerConfiguration(name: "a", keys: [try .of("right")])]
         try await withRig(setup) { (rig: Rig) async throws in

@@ -4,12 +4,12 @@ import Proxy
 import Testing
 import TokenModel
 
-/// A gateway that takes up another configuration.
+/// A gateway across reloads of its configuration.
 @Suite struct FollowingGatewayTests {
     private static let bob = AccountID("bob")
     private let old = RouteTable([.sample(port: 1)])
 
-    /// What may leave by the only route of that name, or `nil`.
+    /// The request head that may leave by the only route named `name`; `nil` when the gateway authorizes none.
     private func authorized(_ gateway: Gateway, _ table: RouteTable, _ name: String = "acme") throws -> String? {
         let route = try #require(table.routes.first { $0.plan.name == name })
         let bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
@@ -27,7 +27,7 @@ import TokenModel
         gateway.reload(table, callers: CallerTable(nil, routes: table), credentials: credentials)
     }
 
-    @Test func `a credential that was announced before its account had a route is there`() throws {
+    @Test func `a credential announced before its account had a route is available once the route exists`() throws {
         let gateway = Gateway(self.old)
         let credential = UpstreamCredential.sample(4, account: Self.bob)
         gateway.apply(.installed(credential))
@@ -36,7 +36,7 @@ import TokenModel
         #expect(try self.authorized(gateway, table)?.contains("Bearer token-4") == true)
     }
 
-    @Test func `a credential that is there gets the lines of new injections`() throws {
+    @Test func `a reload adds the lines of new injections to an installed credential`() throws {
         let gateway = Gateway(self.old)
         gateway.apply(.installed(.sample()))
         let table = RouteTable(
@@ -55,7 +55,7 @@ import TokenModel
         #expect(try self.authorized(gateway, table, "keyed")?.contains("\r\nX-Key: token-1\r\n") == true)
     }
 
-    @Test func `a slot that no route uses keeps its credential for those under way, and then loses it`() throws {
+    @Test func `a slot without a route keeps its credential for requests in progress, and then loses it`() throws {
         let gateway = Gateway(self.old)
         gateway.apply(.installed(.sample()))
         self.follow(gateway, RouteTable([], following: self.old), self.book(.sample()))
@@ -67,7 +67,7 @@ import TokenModel
         #expect(gateway.slots[0].credential == nil)
     }
 
-    @Test func `an account that was gone for a while does not find its old pass`() throws {
+    @Test func `an account that was removed and added again does not find its old credential`() throws {
         let gateway = Gateway(self.old)
         gateway.apply(.installed(.sample()))
         let without = RouteTable([], following: self.old)
@@ -77,7 +77,7 @@ import TokenModel
         #expect(try self.authorized(gateway, again) == nil)
     }
 
-    @Test func `who asks has their routes by the new table`() throws {
+    @Test func `a caller's permitted routes follow the new route table`() throws {
         let key = try KeyDigest.of("key")
         func callers(_ table: RouteTable, may route: String) -> CallerTable {
             CallerTable([CallerConfiguration(name: "c", keys: [key], routes: [route])], routes: table)
@@ -89,7 +89,7 @@ import TokenModel
             Issue.record("it may not use its route")
             return
         }
-        // When a route comes that is tried before the one that was its own
+        // When a reload adds a route that is tried before the caller's own
         let table = RouteTable(
             [
                 .sample(port: 1),
@@ -110,7 +110,7 @@ import TokenModel
 }
 
 @Suite struct CredentialTableTests {
-    @Test func `it holds the last pass of each account that is configured`() {
+    @Test func `the table holds the latest credential of each configured account`() {
         var book = CredentialTable()
         book.apply(.installed(.sample(1)))
         book.apply(.installed(.sample(2)))

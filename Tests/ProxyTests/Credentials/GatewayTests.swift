@@ -13,7 +13,7 @@ import TokenModel
         return gateway
     }
 
-    /// What it decides for one who needs no key.
+    /// The gateway's decision for a caller that needs no key.
     private func decide(_ gateway: Gateway, _ request: RequestHead) -> Gateway.Decision {
         var caller = UnverifiedCaller(isOnUnixSocket: true)
         return gateway.decide(request, from: &caller)
@@ -26,7 +26,7 @@ import TokenModel
         }
     }
 
-    /// The head that may leave, or `nil`.
+    /// The request head that may leave; `nil` when the gateway authorizes none.
     private func authorized(_ gateway: Gateway, _ path: String = "/acme/") throws -> String? {
         let route = try #require(try self.match(gateway, path)).route
         let bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
@@ -34,7 +34,7 @@ import TokenModel
         return String(buffer: head.open())
     }
 
-    @Test func `a request waits without a credential, goes with one, and waits again when it is dropped`() throws {
+    @Test func `a request waits without a credential, leaves with one, and waits again once it is dropped`() throws {
         let request = try RequestHead.parsed("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
         let gateway = self.gateway()
         guard case .wait = self.decide(gateway, request) else {
@@ -53,7 +53,7 @@ import TokenModel
         }
     }
 
-    @Test func `a request that no route matches is answered`() throws {
+    @Test func `a request that matches no route gets a local reply`() throws {
         let request = try RequestHead.parsed("GET /other/ HTTP/1.1\r\nHost: a\r\n\r\n")
         guard case .reply(let error) = self.decide(self.gateway(), request) else {
             Issue.record("it goes somewhere")
@@ -63,7 +63,11 @@ import TokenModel
     }
 
     @Test(arguments: [("/", "//evil/x", true), ("/", "/x//y", false), ("/v2/", "//evil/x", false), ("/", "/", false)])
-    func `what is left of a path is never taken for a host`(upstream: String, rest: String, isRefused: Bool) throws {
+    func `the rest of a path behind the route's prefix is never taken for a host`(
+        upstream: String,
+        rest: String,
+        isRefused: Bool
+    ) throws {
         let gateway = self.gateway([.sample(port: 1) { $0.upstream.path = upstream }])
         let request = try RequestHead.parsed("GET /acme\(rest) HTTP/1.1\r\nHost: a\r\n\r\n")
         if case .reply(let error) = self.decide(gateway, request) {
@@ -79,7 +83,7 @@ import TokenModel
         #expect(try self.authorized(gateway) == "GET / HTTP/1.1\r\nAuthorization: Bearer token-1\r\n\r\n")
     }
 
-    @Test func `the head tells which token it carries`() throws {
+    @Test func `the authorized head reports which token it carries`() throws {
         let gateway = self.gateway(credential: .sample(7))
         let route = try #require(try self.match(gateway)).route
         let bytes = ByteBuffer()
@@ -87,7 +91,7 @@ import TokenModel
         #expect(token == TokenVersion(.sample(7)))
     }
 
-    @Test func `an ended pass authorizes nothing`() throws {
+    @Test func `an expired credential authorizes nothing`() throws {
         let gateway = self.gateway(credential: .sample(usableFor: .nanoseconds(-1)))
         #expect(try self.authorized(gateway) == nil)
     }
@@ -98,7 +102,7 @@ import TokenModel
         #expect(try self.authorized(gateway) == nil)
     }
 
-    @Test func `a newer credential replaces the older`() throws {
+    @Test func `a newer credential replaces the older one`() throws {
         let gateway = self.gateway(credential: .sample(1))
         gateway.apply(.installed(.sample(2)))
         #expect(try self.authorized(gateway)?.contains("Bearer token-2\r\n") == true)
@@ -111,7 +115,7 @@ import TokenModel
         #expect(try self.authorized(gateway)?.contains("token-1") == true)
     }
 
-    @Test func `each route injects its own line of its own account`() throws {
+    @Test func `each route injects its own header line with the token of its own account`() throws {
         let gateway = self.gateway([
             .sample(port: 1),
             .sample(port: 1) { plan in
@@ -130,7 +134,7 @@ import TokenModel
         #expect(try self.authorized(gateway, "/bob/") == "GET / HTTP/1.1\r\nAuthorization: Bearer token-2\r\n\r\n")
     }
 
-    @Test func `that an upstream took a token is news once, and only of the current one`() {
+    @Test func `the first acceptance of a token by an upstream is reported once, and only for the current token`() {
         let gateway = self.gateway(credential: .sample(2))
         let old = gateway.prove(TokenVersion(.sample(1)), slot: 0)
         let first = gateway.prove(TokenVersion(.sample(2)), slot: 0)
@@ -140,7 +144,7 @@ import TokenModel
         #expect([old, first, second, next] == [false, true, false, true])
     }
 
-    @Test func `a doubled event keeps what is known of the credential`() {
+    @Test func `a repeated event keeps what is known of the credential`() {
         let credential = UpstreamCredential.sample()
         let gateway = self.gateway(credential: credential)
         let first = gateway.prove(TokenVersion(credential), slot: 0)

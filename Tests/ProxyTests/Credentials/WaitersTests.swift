@@ -5,7 +5,7 @@ import TokenModel
 @Suite struct WaitersTests {
     private static let key = WaiterKey(slot: 0, refused: nil)
 
-    @Test func `those who wait for the same share one question, and are let out in the order they came`() {
+    @Test func `waiters with the same key share one question, and leave in the order they came`() {
         var room = Waiters<Int>()
         let isNew = (1...3).map { room.enter($0, Self.key) }
         let isOtherNew = room.enter(4, WaiterKey(slot: 1, refused: nil))
@@ -17,7 +17,7 @@ import TokenModel
         #expect(isNewAgain)
     }
 
-    @Test func `a question that nobody waits for is asked once, and found by those who come`() {
+    @Test func `a question without waiters is asked once, and later waiters join it`() {
         var room = Waiters<Int>()
         let isNew = room.ask(Self.key)
         let isNewAgain = room.ask(Self.key)
@@ -27,14 +27,14 @@ import TokenModel
         #expect(out == [1])
     }
 
-    @Test func `however many come and leave, no more are held than twice those who stay`() {
+    @Test func `the queue holds about twice as many entries as there are waiters, however many come and leave`() {
         var room = Waiters<Int>()
         var present: Set<Int> = []
         var most = 0
         for number in 1...10_000 {
             _ = room.enter(number, Self.key)
             present.insert(number)
-            // Each hundredth stays.
+            // Every hundredth waiter stays.
             if !number.isMultiple(of: 100) {
                 present.remove(number)
                 room.left(Self.key) { present.contains($0) }
@@ -46,7 +46,7 @@ import TokenModel
         #expect(out == present.sorted())
     }
 
-    @Test func `leaving costs a few steps on the average`() {
+    @Test func `leaving takes a few steps on average`() {
         var room = Waiters<Int>()
         let count = 20_000
         for number in 0..<count { _ = room.enter(number, Self.key) }
@@ -60,7 +60,7 @@ import TokenModel
         #expect(looks < 4 * count)
     }
 
-    @Test func `who leaves after the answer changes nothing`() {
+    @Test func `a waiter that leaves after the queue was emptied changes nothing`() {
         var room = Waiters<Int>()
         _ = room.enter(1, Self.key)
         _ = room.empty(Self.key)

@@ -2,17 +2,19 @@ import NIOCore
 import Proxy
 import Testing
 
-/// What leaves, read by two readers that share nothing with the gateway's parser nor with each other.
+/// Requests that leave the gateway, read by two readers that share nothing with the gateway's parser or with each
+/// other.
 @Suite struct DifferentialTests {
     private static let pipelines = 40
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
-    func `I9_ one request in is one request out, as llhttp and h11 read it, replays too`(seed: UInt64) async throws {
+    func `I9_ one request in is one request out, as llhttp and h11 read it, replays included`(seed: UInt64) async throws
+    {
         var generator = RequestGenerator(seed: seed)
         let pipelines = (0..<Self.pipelines).map { _ in generator.pipeline() }
         let connections = try await self.record(pipelines)
 
-        // Each reader sees on each connection exactly the requests that were sent, by a serial each.
+        // Each reader finds on each connection exactly the requests that were sent, identified by their serials.
         let sent = Dictionary(uniqueKeysWithValues: pipelines.joined().map { ("\($0.serial)", $0) })
         let strict = try await H11Reader.read(connections.map { Array($0.requests.joined()) })
         try #require(strict.count == connections.count)
@@ -37,14 +39,14 @@ import Testing
         print("differential, seed \(seed): \(sent.count) requests, \(replayed) of them replayed")
     }
 
-    /// llhttp knows the registered methods only.
+    /// The request with PURGE in place of a method that llhttp does not know. llhttp knows only registered methods.
     private static func registered(_ request: [UInt8]) -> [UInt8] {
         let method = String(decoding: request.prefix { $0 != 0x20 }, as: UTF8.self)
         guard ["x-custom", "M-SEARCH"].contains(method) else { return request }
         return Array("PURGE".utf8) + request.dropFirst(method.utf8.count)
     }
 
-    /// Sends all that through a gateway, and returns what came at the upstream.
+    /// Sends all pipelines through a gateway, and returns what arrived at the upstream.
     private func record(_ pipelines: [[GeneratedRequest]]) async throws -> [RecordingUpstream.Connection] {
         try await withRig { rig in
             let recorder = RecordingUpstream()
@@ -61,7 +63,7 @@ import Testing
         }
     }
 
-    /// Each token that is refused is followed by the next.
+    /// Installs the next generation whenever an upstream refuses a token.
     private func renewPasses(_ rig: Rig) async throws {
         for generation in 2... as PartialRangeFrom<UInt64> {
             let question = try await self.nextQuestion(rig)
@@ -76,7 +78,7 @@ import Testing
         }
     }
 
-    /// One caller's requests, all at once, and their answers.
+    /// Sends one caller's requests all at once, and reads their responses.
     private func send(_ pipeline: [GeneratedRequest], to rig: Rig) async throws {
         let caller = try await rig.caller()
         defer { caller.close() }

@@ -1,16 +1,16 @@
 import NIOCore
 
-/// A request that is taken, made of a seed, and what must be read of it at the upstream.
+/// A valid request generated from a seed, and what a reader must find in it at the upstream.
 struct GeneratedRequest: Sendable {
     let serial: Int
     let method: String
-    /// As it must arrive.
+    /// The target as it must arrive at the upstream.
     let target: String
     let body: [UInt8]
     let framing: ReadRequest.Framing
-    /// The upstream refuses its token the first time, so it comes twice.
+    /// The upstream refuses the request's token the first time, so the request arrives twice.
     let isReplayed: Bool
-    /// What the caller sends.
+    /// The bytes that the caller sends.
     let bytes: [UInt8]
 
     var read: ReadRequest {
@@ -24,7 +24,7 @@ struct GeneratedRequest: Sendable {
     }
 }
 
-/// Makes requests of a seed.
+/// Generates requests from a seed.
 struct RequestGenerator {
     private var numbers: SeededGenerator
     private var serial = 0
@@ -47,13 +47,13 @@ struct RequestGenerator {
         "X-Content-Length: 7", "Transfer-Encodings: chunked", "Trailer: X", "Content-Type: message/http",
         "HTTP2-Settings: AAMA", "Forwarded: for=b", "client_id: 7", "X-Original-URL: /b",
     ]
-    /// What a body may be taken for.
+    /// Pieces of a body that a faulty parser may take for protocol elements.
     private static let words = [
         "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n", "0\r\n\r\n", "\r\n", "5\r\nhello\r\n", "\0", "\u{FF}", "\n\n",
         "Content-Length: 3\r\n", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
     ]
 
-    /// What one caller sends at once, on one connection.
+    /// The requests that one caller sends at once, on one connection.
     mutating func pipeline() -> [GeneratedRequest] {
         let count = Int.random(in: 1...8, using: &self.numbers)
         return (1...count).map { self.next(isLast: $0 == count) }
@@ -66,7 +66,7 @@ struct RequestGenerator {
             Self.segments.randomElement(using: &self.numbers) ?? ""
         }.joined(separator: "/")
         let target = path + (Self.queries.randomElement(using: &self.numbers) ?? "")
-        // A token that is refused is replaced only where the body was kept.
+        // The gateway replays a request after a refused token only if it has kept the body.
         let isReplayed = Int.random(in: 0..<5, using: &self.numbers) == 0
         let body = self.body(isLarge: !isReplayed && Int.random(in: 0..<12, using: &self.numbers) == 0)
         let kind = Int.random(in: 0...2, using: &self.numbers)
@@ -91,7 +91,7 @@ struct RequestGenerator {
             wire = Self.bytes(text + "transfer-encoding: Chunked\r\n\r\n") + self.chunks(of: body)
             framing = .chunked
         }
-        // One empty line before a request is forgiven.
+        // One empty line before a request is tolerated.
         if Int.random(in: 0..<8, using: &self.numbers) == 0 { wire = [0x0D, 0x0A] + wire }
         return GeneratedRequest(
             serial: self.serial,
@@ -104,7 +104,7 @@ struct RequestGenerator {
         )
     }
 
-    /// The same target in one of the ways to write it.
+    /// The same target in one of its equivalent spellings.
     private mutating func form(of target: String) -> String {
         switch Int.random(in: 0..<6, using: &self.numbers) {
         case 0: "http://a/acme/" + target

@@ -2,8 +2,8 @@ import TestKit
 
 /// Reads requests with h11, a strict reader in Python that shares nothing with llhttp or the gateway.
 enum H11Reader {
-    /// Reads streams in hexadecimal, one a line, as a server does that answers each request at once; prints a line for
-    /// each request and an empty one behind each stream.
+    /// Reads streams in hexadecimal, one per line, like a server that responds to each request at once. Prints a line
+    /// for each request and an empty line after each stream.
     private static let program = """
         import sys, h11
         for line in sys.stdin:
@@ -38,14 +38,14 @@ enum H11Reader {
             print()
         """
 
-    /// The requests of each stream, one line of text for each.
+    /// The requests of each stream, one line of text for each request.
     ///
-    /// - Throws: where h11 refuses, with its reason.
+    /// - Throws: an error with h11's reason when h11 refuses a stream.
     static func read(_ streams: [[UInt8]]) async throws -> [[String]] {
         let directory = try TemporaryDirectory()
         let input = streams.map { Hexadecimal.text($0[...]) + "\n" }.joined()
         try directory.write(Array(input.utf8), to: "streams")
-        // Debian's Python, whose packages scripts/setup installs: there may be others on the path.
+        // Debian's Python, for which scripts/setup installs the packages. Other Pythons may come first on the path.
         let python = try ChildProcess(
             "/usr/bin/python3",
             ["-c", Self.program],

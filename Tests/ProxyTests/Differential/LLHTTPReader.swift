@@ -4,9 +4,9 @@ import NIOHTTP1
 
 /// Reads requests with llhttp.
 enum LLHTTPReader {
-    /// All requests in `stream`, which must be whole.
+    /// The requests in `stream`, which must contain whole requests only.
     ///
-    /// - Throws: where llhttp refuses.
+    /// - Throws: an error when llhttp refuses the stream.
     static func read(_ stream: [UInt8]) throws -> [ReadRequest] {
         let channel = EmbeddedChannel()
         try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))

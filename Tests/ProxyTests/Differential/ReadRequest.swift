@@ -1,19 +1,19 @@
-/// A request as a reader that is not the gateway's has read it.
+/// A request as a reader other than the gateway has read it.
 struct ReadRequest: Equatable, Sendable, CustomStringConvertible {
     enum Framing: Equatable, Sendable {
         case none, length(Int), chunked
-        /// By more than one field, or by one that is no framing of ours.
+        /// More than one framing field, or one that the gateway never writes.
         case odd
     }
 
     var method: String
     var target: String
-    /// What `X-Serial` says: which of the requests that were sent it is.
+    /// The value of `X-Serial`, which identifies the request among those that were sent.
     var serial: String
     var framing: Framing
     var body: [UInt8] = []
 
-    /// One line of text, in which readers in other languages tell what they read.
+    /// One line of text, in the format that the readers in other languages print.
     var description: String {
         let framing =
             switch self.framing {

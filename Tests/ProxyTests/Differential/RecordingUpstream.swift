@@ -1,13 +1,13 @@
 import NIOCore
 import Synchronization
 
-/// An upstream that answers whatever comes, and keeps all bytes of each connection.
+/// An upstream that responds to every request, and keeps all bytes of each connection.
 final class RecordingUpstream: Sendable {
     struct Connection: Sendable {
         let peer: Peer
-        /// The requests that came, each as its bytes.
+        /// The requests that arrived, each as its bytes.
         var requests: [[UInt8]] = []
-        /// Bytes behind the last of them.
+        /// The number of bytes after the last request.
         var rest = 0
     }
 
@@ -19,16 +19,16 @@ final class RecordingUpstream: Sendable {
 
     private let state = Mutex(State())
 
-    /// What has come.
+    /// The connections accepted so far.
     var connections: [Connection] { self.state.withLock(\.connections) }
 
-    /// Answers on each connection that comes, until it is cancelled.
+    /// Responds on each connection that arrives, until the task is cancelled.
     func run(_ upstream: Upstream) async {
         await withDiscardingTaskGroup { group in
             defer { for connection in self.connections { connection.peer.close() } }
             while !Task.isCancelled {
                 let peer: Peer
-                // Nothing else may come for long.
+                // No further connection may arrive for a long time, and `accept()` times out then.
                 do { peer = try await upstream.accept() } catch { continue }
                 let index = self.state.withLock { state in
                     state.connections.append(Connection(peer: peer))

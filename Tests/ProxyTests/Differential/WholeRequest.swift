@@ -1,9 +1,9 @@
 import NIOCore
 
-/// Cuts a stream into requests, for an upstream that must answer each: it knows only the framings that the gateway
-/// writes, as it writes them.
+/// Cuts a stream into requests, for an upstream that must respond to each. It knows only the framings that the gateway
+/// writes, in the form in which the gateway writes them.
 enum WholeRequest {
-    /// How many bytes the first request has, or `nil` while it is not whole.
+    /// The length of the first request in bytes, or `nil` while the request is incomplete.
     static func length(_ stream: ByteBufferView) -> Int? {
         guard let end = Self.end(of: [13, 10, 13, 10], in: stream, from: stream.startIndex) else { return nil }
         let head = String(decoding: stream[..<end], as: UTF8.self)
@@ -18,7 +18,7 @@ enum WholeRequest {
         return end - stream.startIndex
     }
 
-    /// Where the chunks that begin at `start` end.
+    /// The end of the chunked body that begins at `start`, or `nil` while the body is incomplete.
     private static func chunks(_ stream: ByteBufferView, from start: Int) -> Int? {
         var position = start
         while let end = Self.end(of: [13, 10], in: stream, from: position) {

@@ -6,7 +6,7 @@ import Testing
     private static let expecting =
         "PUT /acme/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
 
-    @Test func `a caller that waits for 100 is told to go on once the request can go, and the expectation stays here`()
+    @Test func `a caller that waits for 100 gets it once the request can leave, and Expect is not forwarded`()
         async throws
     {
         try await withRig(Rig.Setup(credential: nil)) { rig in
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `a refused request is never told to go on`() async throws {
+    @Test func `a refused request never gets 100`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.expecting.replacing("/acme/", with: "/nowhere/"))
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `a caller that does not wait is not told either`() async throws {
+    @Test func `a caller that does not wait for 100 does not get it`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.expecting + "hello")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `a caller is told once, though the request is sent twice`() async throws {
+    @Test func `a caller gets 100 once, even if the request is sent twice`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.expecting)
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `HTTP_1_0 knows no 100`() async throws {
+    @Test func `an HTTP_1_0 caller never gets 100`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.expecting.replacing("HTTP/1.1", with: "HTTP/1.0") + "hello")

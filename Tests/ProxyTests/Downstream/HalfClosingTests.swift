@@ -4,13 +4,13 @@ import Telemetry
 import TestKit
 import Testing
 
-/// Callers that end their side of the connection behind their requests.
+/// Callers that close their side of the connection after their requests.
 @Suite struct HalfClosingTests {
     private static let get = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     @Test(arguments: [false, true])
-    func `a caller that has ended its side still gets its response, then the connection ends`(isSecured: Bool)
+    func `a caller that has half-closed still gets its response, and then the connection ends`(isSecured: Bool)
         async throws
     {
         let files = try TLSFiles()
@@ -29,7 +29,9 @@ import Testing
         }
     }
 
-    @Test func `it gets a response that waits for a token, and all of several`() async throws {
+    @Test func `a half-closed caller gets a response that waits for a token, and all responses of a pipeline`()
+        async throws
+    {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.get + Self.get)
@@ -50,7 +52,7 @@ import Testing
     @Test(arguments: [
         "GET /acme/ HTTP/1.1\r\nHo", "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello", "",
     ])
-    func `one that ends in the middle of its request, or without one, is gone`(request: String) async throws {
+    func `a caller that half-closes before its request is complete is disconnected`(request: String) async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(request)
@@ -58,7 +60,7 @@ import Testing
                 let upstream = try await rig.upstream.accept()
                 _ = try await upstream.head()
                 try await caller.finish()
-                // Not one byte more: above all no end of the body.
+                // Not one byte more arrives, above all no end of the body.
                 #expect(String(buffer: try await upstream.rest().bytes) == "hello")
             } else {
                 try await caller.finish()
@@ -70,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `one whose upload was stopped gets the rest of its response`() async throws {
+    @Test func `a half-closed caller whose upload was stopped gets the rest of its response`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
@@ -86,9 +88,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `one that has its whole response, and breaks off its upload, loses nothing of that`(isMalformed: Bool)
-        async throws
-    {
+    func `a caller that breaks off its upload loses nothing of a complete response`(isMalformed: Bool) async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
@@ -98,23 +98,23 @@ import Testing
             let body = String(repeating: "a", count: 20_000)
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n\(body)")
             for _ in 1...3 { try await rig.settle() }
-            // Before it has read anything
+            // Before the caller has read anything
             if isMalformed { try await caller.send("nonsense\r\n") } else { try await caller.finish() }
             let answer = try await caller.answer()
             #expect(answer.body == body)
             #expect(try await caller.ending() == .clean)
-            // Not one byte more: above all no last chunk.
+            // Not one byte more arrives, above all no last chunk.
             #expect(try await upstream.rest().bytes.readableBytes == 0)
         }
     }
 
-    @Test func `one that has left altogether is found out by what is written to it`() async throws {
+    @Test func `the gateway notices that a caller has disconnected when it writes to the caller`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             #expect(try await caller.head().status == 200)
             caller.close()
-            // Events that nobody reads
+            // The upstream sends events that nobody reads.
             let sending = Task {
                 while (try? await upstream.send("5\r\nevent\r\n")) != nil {
                     try await Task.sleep(for: .milliseconds(20))

@@ -8,7 +8,7 @@ import Testing
         return coarseNow
     }
 
-    @Test func `a caller that goes on sending is heard for 30 s`() {
+    @Test func `a caller that keeps sending is read for 30 s after its response`() {
         var ending = LingeringClose(lingers: true, since: .start)
         ending.answerIsOut(at: self.tick(.seconds(30)))
         for second in 31...60 {
@@ -18,7 +18,7 @@ import Testing
         #expect(ending.isOver(at: self.tick(.milliseconds(60_250)), unread: .seconds(60)))
     }
 
-    @Test func `one that sends nothing any more is heard for 5 s`() {
+    @Test func `a caller that stops sending is read for 5 s more`() {
         var ending = LingeringClose(lingers: true, since: .start)
         ending.answerIsOut(at: self.tick(.seconds(1)))
         ending.heard(at: self.tick(.seconds(4)))
@@ -26,7 +26,7 @@ import Testing
         #expect(ending.isOver(at: self.tick(.milliseconds(9_250)), unread: .seconds(60)))
     }
 
-    @Test func `less may be wanted`() {
+    @Test func `a lingering close can be given a shorter limit`() {
         var ending = LingeringClose(lingers: true, for: .seconds(2), since: .start)
         ending.answerIsOut(at: .start)
         ending.heard(at: self.tick(.seconds(2)))
@@ -34,7 +34,7 @@ import Testing
         #expect(ending.isOver(at: self.tick(.milliseconds(2_250)), unread: .seconds(60)))
     }
 
-    @Test func `an answer that is left unread may stay so for the time given`() {
+    @Test func `a response may stay unread for the given time`() {
         let ending = LingeringClose(lingers: false, since: .start)
         #expect(!ending.isOver(at: self.tick(.seconds(60)), unread: .seconds(60)))
         #expect(ending.isOver(at: self.tick(.milliseconds(60_250)), unread: .seconds(60)))

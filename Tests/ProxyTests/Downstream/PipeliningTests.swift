@@ -3,7 +3,7 @@ import Proxy
 import Testing
 
 @Suite struct PipeliningTests {
-    @Test func `pipelined requests are answered in order, whoever answers them`() async throws {
+    @Test func `pipelined requests get their responses in order, from the upstream or from the gateway`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(
@@ -43,14 +43,14 @@ import Testing
             #expect(last.body == "four")
             #expect(last.head["Connection"] == "close")
             #expect(try await caller.rest().bytes.readableBytes == 0)
-            // What came behind Connection: close went nowhere.
+            // The request after Connection: close did not reach the upstream.
             let next = try await rig.caller()
             try await next.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await upstream.head().request == "GET /v2/next")
         }
     }
 
-    @Test func `many pipelined requests are all answered`() async throws {
+    @Test func `many pipelined requests all get their responses`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             let count = 3_000
@@ -62,8 +62,8 @@ import Testing
         }
     }
 
-    @Test func `a request may come a byte at a time`() async throws {
-        // A loaded machine takes its time for sixty writes.
+    @Test func `a request may arrive one byte at a time`() async throws {
+        // Sixty writes take a while on a loaded machine.
         try await withRig(Rig.Setup(callerTimeouts: CallerTimeouts(head: .seconds(600)))) { rig in
             let caller = try await rig.caller()
             for byte in "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab" {
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `a head may be as long as it is allowed to be, in whatever pieces it comes`() async throws {
+    @Test func `a head may be as long as the limit, in whatever pieces it arrives`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             let line = "X-Long: \(String(repeating: "a", count: 8_000))\r\n"
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `a second request goes when the first one's pass comes late`() async throws {
+    @Test func `a second request leaves after the first one has waited for its credential`() async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/1 HTTP/1.1\r\nHost: a\r\n\r\nGET /acme/2 HTTP/1.1\r\nHost: a\r\n\r\n")

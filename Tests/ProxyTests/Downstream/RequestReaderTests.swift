@@ -4,7 +4,7 @@ import Proxy
 import Testing
 
 @Suite struct RequestReaderTests {
-    /// What the reader says of `text`, which comes in pieces of `size` bytes.
+    /// The steps that the reader reports for `text`, received in pieces of `size` bytes.
     private func read(_ text: String, piece size: Int) throws -> [String] {
         var reader = RequestReader(limits: .request)
         var steps: [String] = []
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 7, 1_000])
-    func `requests come out one by one, however they were cut`(piece: Int) throws {
+    func `requests are read one by one, however the input is cut`(piece: Int) throws {
         let text =
             "GET / HTTP/1.1\r\nHost: a\r\n\r\n" + "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
             + "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
@@ -41,7 +41,7 @@ import Testing
         )
     }
 
-    @Test func `it tells whether a request has begun`() throws {
+    @Test func `the reader tells whether a request has begun`() throws {
         var reader = RequestReader(limits: .request)
         #expect(!reader.hasBegun)
         reader.receive(ByteBuffer(string: "POST / HTTP/1.1\r\n"))
@@ -59,7 +59,7 @@ import Testing
         #expect(!reader.hasBegun)
     }
 
-    @Test func `what is cleared does not come out`() throws {
+    @Test func `a cleared reader returns nothing`() throws {
         var reader = RequestReader(limits: .request)
         reader.receive(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
         reader.clear()

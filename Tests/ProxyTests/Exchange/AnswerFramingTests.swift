@@ -3,8 +3,8 @@ import Proxy
 import Testing
 
 @Suite struct AnswerFramingTests {
-    /// What a caller gets for its request when the upstream says `answer`, up to the end of the caller's connection or a
-    /// body framed by the head.
+    /// Sends `request`, has the upstream send `answer`, and runs `check` with the rig, the caller and the upstream's
+    /// connection.
     private func passed(
         _ answer: String,
         to request: String,
@@ -24,7 +24,7 @@ import Testing
 
     private static let get = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    @Test func `an answer that ends with its connection becomes chunked, and the caller's connection goes on`()
+    @Test func `a response that ends with its connection becomes chunked, and the caller's connection stays open`()
         async throws
     {
         try await self.passed("HTTP/1.1 200 OK\r\n\r\nsome bytes", to: Self.get, upstreamEnds: true) { rig, caller, _ in
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `such a response cut off by a reset never gets its last chunk`() async throws {
+    @Test func `a response without framing that a reset cuts off never gets its last chunk`() async throws {
         try await self.passed("HTTP/1.1 200 OK\r\n\r\nsome bytes", to: Self.get) { _, caller, upstream in
             _ = try await caller.head()
             #expect(try await caller.line() == "a")
@@ -52,7 +52,7 @@ import Testing
     @Test(arguments: [
         "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3\r\n wo\r\n0\r\n\r\n", "\r\nhello wo",
     ])
-    func `to HTTP_1_0 a body of unknown length ends with the connection`(rest: String) async throws {
+    func `to an HTTP_1_0 caller a body of unknown length ends with the connection`(rest: String) async throws {
         try await self.passed(
             "HTTP/1.1 200 OK\r\n\(rest)",
             to: "GET /acme/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `an HTTP_1_0 caller that asks for it keeps its connection where the length is known`() async throws {
+    @Test func `an HTTP_1_0 caller that asks for it keeps its connection if the length is known`() async throws {
         let request = "GET /acme/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
         try await self.passed("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", to: request) { _, caller, upstream in
             let (head, body) = try await caller.answer()
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: ["GET /acme/ HTTP/1.0\r\n\r\n", "GET /acme/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"])
-    func `a caller that does not keep its connection gets its answer and the end`(request: String) async throws {
+    func `a caller that does not keep its connection gets its response and then the end`(request: String) async throws {
         try await self.passed("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", to: request) { _, caller, _ in
             let (head, body) = try await caller.answer()
             #expect(head["Connection"] == "close")
@@ -99,7 +99,7 @@ import Testing
             ("DELETE", "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", nil),
         ] as [(String, String, String?)]
     )
-    func `an answer without a body has none, whatever its head describes, and both connections go on`(
+    func `a response without a body stays without one, whatever its head says, and both connections stay open`(
         method: String,
         answer: String,
         length: String?
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `interim answers pass to HTTP_1_1, but for 100, which is the gateway's to say`() async throws {
+    @Test func `interim responses pass to HTTP_1_1, except 100, which the gateway sends itself`() async throws {
         let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </v2/a>; rel=preload\r\n\r\n"
         let last = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
         try await self.passed(interim + "HTTP/1.1 102 Processing\r\n\r\n" + last, to: Self.get) { _, caller, _ in
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `interim answers do not pass to HTTP_1_0`() async throws {
+    @Test func `interim responses do not pass to HTTP_1_0`() async throws {
         try await self.passed(
             "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             to: "GET /acme/ HTTP/1.0\r\n\r\n"
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `twenty interim answers are enough`() async throws {
+    @Test func `twenty interim responses are passed on`() async throws {
         let interim = String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 20)
         let last = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
         try await self.passed(interim + last, to: Self.get) { _, caller, _ in
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `one more is too many`() async throws {
+    @Test func `after a twenty-first interim response the caller gets 502`() async throws {
         let interim = String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 21)
         let last = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
         try await self.passed(interim + last, to: Self.get) { _, caller, upstream in
@@ -163,14 +163,15 @@ import Testing
     @Test(arguments: [
         "Connection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\n"
     ])
-    func `fields of the upstream's connection stay there`(fields: String) async throws {
+    func `connection-specific fields of the upstream are not passed on`(fields: String) async throws {
         try await self.passed("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n", to: Self.get) { _, caller, _ in
             let head = try await caller.head()
             for name in ["Connection", "X-Hop", "Keep-Alive", "Proxy-Authenticate"] { #expect(head.all(name).isEmpty) }
         }
     }
 
-    @Test func `targets in the upstream come back under the route's prefix, in interim answers too`() async throws {
+    @Test func `URLs of the upstream are mapped back under the route's prefix, in interim responses too`() async throws
+    {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.get)
@@ -192,7 +193,7 @@ import Testing
         }
     }
 
-    @Test func `a path with encoded characters is written into targets as it is configured`() async throws {
+    @Test func `a path with encoded characters appears in rewritten URLs as it is configured`() async throws {
         try await withRig(.route { $0.path = "/a%2Fb/" }) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /a%2fb/x HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -1,6 +1,6 @@
 import Proxy
 
-/// Something that happens to an ``Attempt``, as a value.
+/// An event of an ``Attempt``, as a value.
 enum AttemptEvent: Sendable, Hashable, CaseIterable {
     case begin(hasCredential: Bool)
     case credential(isNewer: Bool)
@@ -23,9 +23,9 @@ enum AttemptEvent: Sendable, Hashable, CaseIterable {
         .lost(mayRepeat: false), .reset,
     ]
 
-    /// Makes it happen.
+    /// Applies the event to `attempt`.
     ///
-    /// - Returns: the name of the action that came out.
+    /// - Returns: the name of the resulting action.
     func happen(to attempt: inout Attempt) -> String {
         switch self {
         case .begin(let hasCredential): "\(attempt.begin(hasCredential: hasCredential))"
@@ -43,7 +43,7 @@ enum AttemptEvent: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whether a shell that keeps its books can cause it in that phase; otherwise it would poison the machine.
+    /// Whether a correct shell can cause the event in that phase. Any other event poisons the state machine.
     func isPossible(in phase: Attempt.Phase) -> Bool {
         switch self {
         case .begin: phase == .idle

@@ -2,7 +2,7 @@ import Proxy
 import Testing
 
 @Suite struct AttemptTests {
-    /// A way to where an attempt can stand, and what an event does there.
+    /// A sequence of events that leads to a phase, and what one more event does there.
     struct Row: Sendable, CustomTestStringConvertible {
         let way: [AttemptEvent]
         let event: AttemptEvent
@@ -48,7 +48,7 @@ import Testing
 
         Row(connecting, .lapsed, "wait", .waiting),
         Row(replaying, .lapsed, "wait", .waiting),
-        // The rejected token was given up before: any that comes now is another.
+        // The attempt has given up the rejected token already, so any credential that comes now is a different one.
         Row(replaying + [.lapsed], .credential(isNewer: false), "connect", .connecting),
 
         Row(connecting, .sent(onReused: true, asks: false), "()", .sent),
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: rows + resets)
-    func `each event has its one action and leads to one phase`(row: Row) {
+    func `each event has exactly one action and leads to one phase`(row: Row) {
         // Given
         var attempt = Attempt()
         for event in row.way { _ = event.happen(to: &attempt) }
@@ -107,7 +107,7 @@ import Testing
         #expect(phase == row.phase)
     }
 
-    @Test func `the table leaves out no event that can happen in a phase`() {
+    @Test func `the table covers every event that can happen in each phase`() {
         var told: Set<String> = []
         for row in Self.rows + Self.resets {
             var attempt = Attempt()
@@ -125,7 +125,7 @@ import Testing
         String(reflecting: event).prefix { $0 != "(" }
     }
 
-    @Test func `a credential may lapse three times, over a replay too, then the caller is told`() {
+    @Test func `a credential may lapse three times, also across a replay, before the request fails`() {
         for isReplayed in [false, true] {
             var attempt = Attempt()
             _ = attempt.begin(hasCredential: true)
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    /// What brings a request in `phase` nearer to being sent again.
+    /// The events that bring a request in `phase` nearer to being sent again.
     private static func reasons(in phase: Attempt.Phase) -> [AttemptEvent] {
         switch phase {
         case .waiting: [.credential(isNewer: true)]
@@ -161,20 +161,20 @@ import Testing
         }
     }
 
-    /// How often each may happen to one request.
+    /// How often each action may happen to one request.
     private static let most = ["replay": 1, "retry": 1, "sendAgain": 1, "wait": 3]
 
-    @Test func `I10_I11_ each second chance is had once, whichever others come before and behind it`() {
+    @Test func `I10_I11_ each second chance is granted once, whatever others come before and after it`() {
         var tooOften: [String] = []
         var mostAtOnce = 0
-        // Given every way of so many events
+        // Given every sequence of that many events
         var ways: [[AttemptEvent]] = [[.begin(hasCredential: true)]]
         for _ in 1...11 {
             ways = ways.flatMap { way in
                 var attempt = Attempt()
-                // When it is gone
+                // When the sequence is applied
                 let actions = way.map { $0.happen(to: &attempt) }
-                // Then no chance was had twice
+                // Then no second chance is granted more often than its limit
                 for (chance, limit) in Self.most where actions.count(where: { $0 == chance }) > limit {
                     tooOften.append("\(chance): \(way)")
                 }
@@ -183,12 +183,12 @@ import Testing
             }
         }
         #expect(tooOften.isEmpty)
-        // All of them were had on one way.
+        // One sequence uses all of them.
         #expect(mostAtOnce == Self.most.count)
     }
 
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
-    func `what one request has spent the next one has again, on any way`(seed: UInt64) {
+    func `each request gets all its second chances anew, after any sequence of events`(seed: UInt64) {
         var random = SeededGenerator(seed)
         var attempt = Attempt()
         var begun = 0

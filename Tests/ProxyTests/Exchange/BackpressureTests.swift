@@ -5,7 +5,7 @@ import Testing
 @Suite struct BackpressureTests {
     private static let size = 128 << 20
     private static let piece = ByteBuffer(repeating: 0x61, count: 128 << 10)
-    /// What the kernel's buffers on the way may take; no more than that is ever on the way.
+    /// An upper bound for the bytes in transit: the size of the kernel's buffers along the way.
     private static let slack = 24 << 20
 
     @Test(arguments: ["Content-Length: \(size)\r\n\r\n", "\r\n"])
@@ -21,7 +21,7 @@ import Testing
 
             #expect(try await caller.head().status == 200)
             #expect(try await caller.bytes(taken).readableBytes == taken)
-            // It goes on.
+            // The transfer goes on.
             _ = try await caller.bytes(Self.piece.readableBytes)
         }
     }
@@ -39,20 +39,20 @@ import Testing
         }
     }
 
-    @Test func `I18_ a caller that reads no answers has no more requests taken`() async throws {
+    @Test func `I18_ a caller that does not read its responses has no more requests taken`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller(receiveBuffer: 16 << 10, sendBuffer: 64 << 10)
             let request = "GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n"
             let piece = ByteBuffer(string: String(repeating: request, count: 100))
-            // Ten times their size is answered, and the kernel takes some megabytes of that.
+            // The responses have ten times the size of the requests, and the kernel holds some megabytes of them.
             let taken = try await caller.sendUntilStalled(piece, limit: 12 << 20)
             #expect(taken < 8 << 20)
-            // They are answered when it reads.
+            // The caller gets the responses once it reads.
             for _ in 1...1_000 { #expect(try await caller.answer().head.status == 404) }
         }
     }
 
-    @Test func `I18_ the same with requests that an upstream answers`() async throws {
+    @Test func `I18_ a caller that does not read the upstream's responses has no more requests taken`() async throws {
         try await withRig(Rig.Setup(sendBuffer: 64 << 10)) { rig in
             let caller = try await rig.caller(receiveBuffer: 16 << 10)
             let requests = String(repeating: "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n", count: 100_000)
@@ -61,7 +61,7 @@ import Testing
             let answer = ByteBuffer(
                 string: "HTTP/1.1 200 OK\r\nContent-Length: 8000\r\n\r\n\(String(repeating: "a", count: 8_000))"
             )
-            // An upstream that answers each at once: it stops getting requests.
+            // The upstream responds to each request at once. It stops getting requests.
             var answered = 0
             let got = Mailbox<Void>()
             let serving = Task {

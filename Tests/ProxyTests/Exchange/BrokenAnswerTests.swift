@@ -11,13 +11,13 @@ import Testing
             ("Content-Length: 10\r\n\r\n", ""),
         ]
     )
-    func `of a response that was cut all goes on that came, and then the end, by which its framing shows the cut`(
+    func `a truncated response is passed on as far as it came, and its framing reveals the truncation`(
         rest: String,
         arrives: String
     ) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
-            // In one piece with the end, before anything has been passed on.
+            // The response and the end arrive together, before the gateway has passed anything on.
             try await upstream.send("HTTP/1.1 200 OK\r\n\(rest)")
             upstream.close()
             #expect(try await caller.head().status == 200)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `a reset of the upstream's keeps what had come before it, too`() async throws {
+    @Test func `a reset by the upstream does not discard what came before it`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
@@ -39,7 +39,9 @@ import Testing
         }
     }
 
-    @Test func `where only the end tells that a response is whole, a reset tells that one was cut`() async throws {
+    @Test func `where only the connection's end marks a complete response, a truncated one ends with a reset`()
+        async throws
+    {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.0\r\nHost: a\r\n\r\n")
@@ -52,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `a malformed chunk costs both connections, and nothing before it`() async throws {
+    @Test func `a malformed chunk ends both connections, and what came before it is passed on`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nxyz\r\n")
@@ -64,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `a caller that leaves while it downloads takes the upstream's connection with it`() async throws {
+    @Test func `a caller that disconnects during a download ends the upstream connection too`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nhello")
@@ -78,7 +80,8 @@ import Testing
         arguments: ["Content-Length: 10\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"],
         [true, false]
     )
-    func `a caller that leaves while it uploads leaves no whole request behind`(rest: String, resets: Bool) async throws
+    func `a caller that disconnects during an upload leaves no complete request behind`(rest: String, resets: Bool)
+        async throws
     {
         try await withRig { rig in
             let caller = try await rig.caller()
@@ -88,12 +91,12 @@ import Testing
             let size = rest.hasPrefix("T") ? 10 : 5
             #expect(try await upstream.bytes(size).readableBytes == size)
             if resets { try await caller.reset() } else { caller.close() }
-            // Not one byte more: above all no last chunk.
+            // Not one byte more arrives, above all no last chunk.
             _ = try await upstream.ending()
         }
     }
 
-    @Test func `a caller that leaves before its answer is nobody's failure, and the gateway goes on`() async throws {
+    @Test func `a caller that disconnects before its response does not disturb the gateway`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await caller.reset()

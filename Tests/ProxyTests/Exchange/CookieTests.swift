@@ -4,11 +4,12 @@ import TestKit
 import Testing
 import TokenModel
 
-/// Sessions of an upstream's, which are a credential that outlives a kill.
+/// Cookies of an upstream's sessions, which are credentials that outlive a kill.
 @Suite struct CookieTests {
     private static let request = "GET /acme/x HTTP/1.1\r\nHost: a\r\nCookie: session=canary\r\nA: b\r\n\r\n"
 
-    /// One request with a cookie, whose answer and interim answer set one: what arrived, and what came back.
+    /// Sends one request with a cookie, whose response and interim response set one. Returns what arrived at the
+    /// upstream and what came back.
     private func exchange(_ rig: Rig) async throws -> (request: Message, interim: Message, answer: Message) {
         let caller = try await rig.caller()
         defer { caller.close() }
@@ -32,7 +33,7 @@ import TokenModel
         }
     }
 
-    @Test func `neither side's cookies pass, which is told once a route, whichever loops see it and across reloads`()
+    @Test func `cookies pass in neither direction, which is logged once per route, across event loops and reloads`()
         async throws
     {
         let log = HeardLog()
@@ -55,7 +56,7 @@ import TokenModel
         }
     }
 
-    @Test func `a route that says so lets them pass, and is silent about it`() async throws {
+    @Test func `a route that allows cookies passes them on and logs nothing`() async throws {
         let log = HeardLog()
         var setup = Rig.Setup.route { $0.passesCookies = true }
         setup.log = log
@@ -68,7 +69,7 @@ import TokenModel
         #expect(!log.text.contains("cookies"))
     }
 
-    @Test func `a route without cookies has nothing to tell`() async throws {
+    @Test func `a route that sees no cookies logs nothing about them`() async throws {
         let log = HeardLog()
         var setup = Rig.Setup()
         setup.log = log
@@ -84,7 +85,9 @@ import TokenModel
     }
 
     @Test(arguments: [false, true])
-    func `a handshake's cookies are no others, and trailers never set any`(passesCookies: Bool) async throws {
+    func `the cookies of a handshake follow the same rule, and trailers never set cookies`(passesCookies: Bool)
+        async throws
+    {
         try await withRig(.route { $0.passesCookies = passesCookies }) { rig in
             let tunnel = try await rig.caller()
             try await tunnel.send(Handshake.request("chat", "Cookie: session=canary\r\n"))
@@ -107,7 +110,9 @@ import TokenModel
         }
     }
 
-    @Test func `what an upstream says of its own host does not pass, and its targets come back`() async throws {
+    @Test func `fields about the upstream's own host are dropped, and URLs of the upstream are mapped back`()
+        async throws
+    {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")

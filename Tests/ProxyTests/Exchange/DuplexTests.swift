@@ -3,9 +3,9 @@ import Proxy
 import TestKit
 import Testing
 
-/// A response that begins before its request has ended: both streams run at once.
+/// Responses that begin before their request has ended. Both streams run at once.
 @Suite struct DuplexTests {
-    /// Where a conversation is encrypted, and how its sides are framed.
+    /// How both sides of a conversation are framed, and whether it is encrypted.
     struct Conversation: Sendable, CustomTestStringConvertible {
         let isRequestChunked: Bool
         let isResponseChunked: Bool
@@ -44,12 +44,12 @@ import Testing
     }
 
     @Test(arguments: Conversation.all)
-    func `an upstream that answers each piece while the next is written is talked with to the end`(
+    func `a conversation in which each piece waits for the response to the one before it runs to its end`(
         conversation: Conversation
     ) async throws {
         let (setup, files) = try self.setup(conversation.isSecured)
         try await withRig(setup) { rig in
-            // Given a request that has begun, and its response too
+            // Given a request that has begun, and a response that has begun too
             let caller = conversation.isSecured ? try await rig.secureCaller(.caller()) : try await rig.caller()
             try await caller.send(
                 "POST /acme/ HTTP/1.1\r\nHost: a\r\n\(Self.framing(conversation.isRequestChunked))\r\n"
@@ -58,7 +58,7 @@ import Testing
             _ = try await upstream.head()
             try await upstream.send("HTTP/1.1 200 OK\r\n\(Self.framing(conversation.isResponseChunked))\r\n")
             #expect(try await caller.head().status == 200)
-            // When each word waits for the answer to the one before it
+            // When each word waits for the response to the one before it
             let request = Self.framed(conversation.isRequestChunked)
             let response = Self.framed(conversation.isResponseChunked)
             for round in 1...Self.rounds {
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a response that is whole before its request waits for that, and both connections go on`(
+    func `a response that is complete before its request waits for the request, and both connections stay open`(
         isChunked: Bool
     ) async throws {
         try await withRig { rig in
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(arguments: ["Connection: close\r\nContent-Length: 2\r\n", "Connection: close\r\n"])
-    func `an upload stops where an error says that the connection ends`(framing: String) async throws {
+    func `an upload stops when an error response says that the connection ends`(framing: String) async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
@@ -120,7 +120,7 @@ import Testing
             #expect(String(buffer: try await upstream.bytes(10)) == "5\r\nhello\r\n")
             try await upstream.send("HTTP/1.1 413 Too Large\r\n\(framing)\r\n")
             #expect(try await caller.head()["Connection"] == "close")
-            // While the response comes, and behind it
+            // The caller sends during the response and after it.
             for _ in 1...8 { try await caller.send("5\r\nworld\r\n") }
             try await upstream.send("no")
             if !framing.contains("Length") { try await upstream.finish() }
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `an upload stops when the upstream ends the connection behind its response`() async throws {
+    @Test func `an upload stops when the upstream ends the connection after its response`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\nhello")
@@ -140,13 +140,13 @@ import Testing
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try await caller.answer().body == "ok")
             try await upstream.reset()
-            // It is heard out, and its connection ends cleanly.
+            // The gateway reads on, and the caller's connection ends cleanly.
             #expect(try await caller.ending() == .clean)
             for _ in 1...8 { try await caller.send(ByteBuffer(repeating: 0x61, count: 60_000)) }
         }
     }
 
-    @Test func `what an upstream sends behind a whole response ends the upload, and reaches nobody`() async throws {
+    @Test func `bytes after a complete response end the upload, and are not passed on`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func `a conversation may be as slow as its idle timeout, and no slower`() async throws {
+    @Test func `a conversation may be as slow as the idle timeout, and no slower`() async throws {
         var setup = Rig.Setup.route { $0.timeouts.idle = .milliseconds(1_500) }
         setup.callerTimeouts = CallerTimeouts(bodyGrace: .milliseconds(300))
         try await withRig(setup) { rig in

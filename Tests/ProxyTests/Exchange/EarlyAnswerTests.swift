@@ -4,7 +4,7 @@ import Telemetry
 import Testing
 
 @Suite struct EarlyAnswerTests {
-    @Test func `an answer during an upload is passed, then the caller is heard out and the connection ends`()
+    @Test func `a response during an upload is passed on, the rest of the upload is read, and the connection ends`()
         async throws
     {
         try await withRig { rig in
@@ -18,13 +18,14 @@ import Testing
             #expect(head["Connection"] == "close")
             #expect(body == "much")
             #expect(try await caller.ending() == .clean)
-            // What it still sends costs it nothing: a connection that had ended would be reset by the first of it.
+            // The caller can still send. A connection closed in both directions would be reset by the first of these
+            // bytes.
             for _ in 1...8 { try await caller.send(ByteBuffer(repeating: 0x61, count: 60_000)) }
             _ = try await upstream.rest()
         }
     }
 
-    @Test func `a caller that sends on, however much, gets its response`() async throws {
+    @Test func `a caller that keeps sending, however much, gets its response`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n")
@@ -41,7 +42,7 @@ import Testing
             try await caller.send("POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
             #expect(try await caller.answer().head.status == 404)
             #expect(try await caller.ending() == .clean)
-            // The end above is the gateway's side; its own hearing ends later.
+            // The end above is the gateway's sending side. The gateway stops reading later.
             try await eventually("the connection's end") { await rig.server.traffic().downstreamConnections == 0 }
         }
     }

@@ -3,20 +3,22 @@ import Synchronization
 import TestKit
 import Testing
 
-/// When what was written leaves: with all else of its tick, or at once.
+/// When written bytes leave: with everything else of their event loop tick, or at once.
 @Suite struct FlushingTests {
-    /// What the upstream has had of a body before: reads are as large by then as those of a body that comes fast.
+    /// The bytes of a body that the upstream has received before. By then reads are as large as for a body that comes
+    /// fast.
     private static let before = 512 << 10
-    /// As much as leaves at once.
+    /// The number of written bytes that leave at once.
     private static let large = 16 << 10
 
     @Test(arguments: [(1 << 10, false), (64 << 10, true)])
-    func `a piece that is small waits for the end of its tick, and one that is large does not`(
+    func `a small piece waits for the end of its tick, and a large piece does not`(
         size: Int,
         isLarge: Bool
     ) async throws {
         try await withRig { rig in
-            // Given a body under way, two idle connections, and a loop that stands still behind a request on one of them
+            // Given a body in progress, two idle connections, and an event loop that is stalled by a request on one of
+            // them
             let (caller, upstream) = try await rig.begun(
                 "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: \(Self.before + size)\r\n\r\n"
             )
@@ -33,7 +35,7 @@ import Testing
             }
             defer { first.goOn() }
 
-            // When its next tick has a piece of the body, and behind that a request where it stands still again
+            // When its next tick has a piece of the body, and after it a request that stalls the loop again
             let second = StalledLoop()
             rig.credentials.whileUsing.withLock { $0 = { second.stand() } }
             defer {
@@ -46,7 +48,7 @@ import Testing
             first.goOn()
             try await eventually("a loop that stands still again") { second.stands }
 
-            // Then what is large has left, and what is small leaves when the tick is over
+            // Then a large piece has left, and a small piece leaves when the tick is over
             if isLarge {
                 _ = try await upstream.bytes(Self.large)
             } else {

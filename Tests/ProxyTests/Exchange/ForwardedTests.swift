@@ -9,7 +9,7 @@ import Testing
         "X-Forwarded-For: 192.0.2.1\r\nForwarded: for=192.0.2.1;proto=https\r\nX-Forwarded-Proto: https\r\n"
         + "X-Forwarded-Host: b\r\nX-Real-IP: 192.0.2.1\r\nX-Forwarded-Port: 81\r\n"
 
-    /// The request's fields that tell of the caller, as they arrive.
+    /// The request's fields about the caller, as they arrive at the upstream.
     private func arriving(_ rig: Rig, from caller: Peer, _ fields: String) async throws -> [String] {
         try await caller.send("GET /acme/x HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
         let upstream = try await rig.upstream.accept()
@@ -21,14 +21,15 @@ import Testing
             .map { "\($0.name): \($0.value)" }
     }
 
-    @Test func `they are dropped where the route does not say otherwise`() async throws {
+    @Test func `forwarding fields are dropped unless the route says otherwise`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             #expect(try await self.arriving(rig, from: caller, Self.fields) == [])
         }
     }
 
-    @Test func `a route that appends sends the caller's own on, and the caller's address behind it`() async throws {
+    @Test func `a route that appends forwards the caller's own fields, followed by the caller's address`() async throws
+    {
         try await withRig(.route { $0.appendsForwarded = true }) { rig in
             let caller = try await rig.caller()
             #expect(
@@ -37,7 +38,7 @@ import Testing
                     "Forwarded: for=192.0.2.1;proto=https, for=127.0.0.1;host=\"a\";proto=http",
                 ]
             )
-            // The connection's next request tells the same.
+            // The next request on the connection reports the same.
             #expect(
                 try await self.arriving(rig, from: caller, "") == [
                     "X-Forwarded-For: 127.0.0.1", "X-Forwarded-Proto: http", "X-Forwarded-Host: a",
@@ -47,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a caller over TLS is said to be one`() async throws {
+    @Test func `a caller over TLS is reported as one`() async throws {
         var setup = Rig.Setup.route { $0.appendsForwarded = true }
         let files = try TLSFiles()
         setup.tls = try CallerTLS(files.pair("server"), clientAuthorities: nil)
@@ -58,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `a caller over a Unix socket has no address`() async throws {
+    @Test func `a caller over a Unix socket is reported without an address`() async throws {
         let directory = try TemporaryDirectory()
         var setup = Rig.Setup.route { $0.appendsForwarded = true }
         setup.unixSocket = directory.path(of: "m.sock")
@@ -71,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `a request that is sent again tells it once`() async throws {
+    @Test func `a replayed request reports the caller once`() async throws {
         try await withRig(.route { $0.appendsForwarded = true }) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/x HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: b\r\n\r\n")

@@ -9,7 +9,7 @@ import Testing
         return body
     }
 
-    @Test func `pieces come out in one, in order`() {
+    @Test func `pieces come out as one buffer, in order`() {
         let body = self.body(10, ["abc", "de", "f"], isSent: true)
         let (bytes, isDropped) = (body.bytes, body.isDropped)
         #expect(bytes.map { String(buffer: $0) } == "abcdef")
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: [(["abcde"], false), (["abc", "de"], false), (["abcdef"], true), (["abc", "def"], true)])
-    func `sent pieces are kept up to the limit, past it none is`(pieces: [String], isDropped: Bool) {
+    func `sent pieces are kept up to the limit, and none is kept beyond it`(pieces: [String], isDropped: Bool) {
         let body = self.body(5, pieces, isSent: true)
         let outcome = (bytes: body.bytes, isDropped: body.isDropped)
         #expect(outcome.isDropped == isDropped)
@@ -41,7 +41,7 @@ import Testing
         #expect(!isEmpty)
     }
 
-    @Test func `a piece that was not sent is never dropped, and leaves no room for another`() {
+    @Test func `an unsent piece is never dropped, and leaves no room for another`() {
         let body = self.body(5, ["abcdefgh"], isSent: false)
         let (bytes, hasRoom) = (body.bytes, body.hasRoom)
         #expect(bytes.map { String(buffer: $0) } == "abcdefgh")
@@ -49,12 +49,12 @@ import Testing
     }
 
     @Test(arguments: [(5, "abcd", true), (5, "abcde", false), (0, "", false)])
-    func `there is room below the limit`(limit: Int, piece: String, hasRoom: Bool) {
+    func `there is room only below the limit`(limit: Int, piece: String, hasRoom: Bool) {
         let found = self.body(limit, piece.isEmpty ? [] : [piece], isSent: false).hasRoom
         #expect(found == hasRoom)
     }
 
-    @Test func `after it was sent, more than the limit is not kept on`() {
+    @Test func `a body above the limit is dropped once it was sent`() {
         var body = self.body(5, ["abcdef"], isSent: false)
         body.trim()
         var small = self.body(5, ["abcde"], isSent: false)
@@ -63,14 +63,14 @@ import Testing
         #expect(areDropped == [true, false])
     }
 
-    @Test func `nothing is empty, something is not`() {
+    @Test func `a new body is empty, and one with a piece is not`() {
         let areEmpty = [KeptBody(limit: 5).isEmpty, self.body(5, ["a"], isSent: false).isEmpty]
         #expect(areEmpty == [true, false])
     }
 
     // MARK: - The memory that all bodies share
 
-    @Test func `a sent body that finds no memory is not kept, and gives back what it had`() {
+    @Test func `a sent body that finds no shared memory is dropped, and gives back its share`() {
         let memory = SharedLimit(8)
         let other = self.body(10, ["abcd"], isSent: true, memory: memory)
         let body = self.body(10, ["ef", "ghi"], isSent: true, memory: memory)
@@ -83,7 +83,7 @@ import Testing
         #expect(memory.taken == 0)
     }
 
-    @Test func `a piece that was not sent is kept whatever the others take, but there is no room for more`() {
+    @Test func `an unsent piece is kept whatever the others take, but leaves no room for more`() {
         let memory = SharedLimit(4)
         let body = self.body(10, ["abc", "def"], isSent: false, memory: memory)
         let (count, hasRoom, isOver) = (body.count, body.hasRoom, body.isMemoryOver)
@@ -94,7 +94,7 @@ import Testing
         _ = consume body
     }
 
-    @Test func `what is kept is given back when another body takes its place`() {
+    @Test func `replacing a body gives back its memory`() {
         let memory = SharedLimit(100)
         var body = self.body(10, ["abc"], isSent: true, memory: memory)
         body = KeptBody(limit: 0)
@@ -103,7 +103,7 @@ import Testing
         #expect(memory.taken == 0)
     }
 
-    @Test func `what is trimmed is given back once`() {
+    @Test func `trimming a body gives back its memory once`() {
         let memory = SharedLimit(100)
         var body = self.body(2, ["abc"], isSent: false, memory: memory)
         #expect(memory.taken == 3)

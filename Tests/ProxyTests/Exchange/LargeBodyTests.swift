@@ -3,7 +3,7 @@ import Proxy
 import Testing
 import TokenModel
 
-/// Bodies above the replay limit: the upstream is asked before one is sent (RFC 9110 §10.1.1).
+/// Bodies above the replay limit. The gateway asks the upstream before it sends one (RFC 9110 §10.1.1).
 @Suite struct LargeBodyTests {
     private static let dead =
         "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 4\r\n\r\ndead"
@@ -29,7 +29,7 @@ import TokenModel
         question.answer(.success(.sample(2)))
     }
 
-    @Test func `a dead token costs no upload, and the request is replayed whatever its size`() async throws {
+    @Test func `nothing is uploaded with a dead token, and the request is replayed whatever its size`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send(Self.upload(false))
             let first = try await rig.upstream.accept()
@@ -43,13 +43,13 @@ import TokenModel
             try await second.send(Self.go)
             #expect(String(buffer: try await second.body(of: head)) == Self.body)
             try await second.send(Self.ok)
-            // The 100 was for the gateway.
+            // The 100 was for the gateway, and the caller does not get it.
             #expect(try await caller.answer().body == "ok")
             #expect(try await first.ending() == .clean)
         }
     }
 
-    @Test func `F22 a gibibyte is offered, refused, offered again, and begun`() async throws {
+    @Test func `F22 an upload of a gibibyte is offered, refused, offered again, and started`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: \(1 << 30)\r\n\r\n")
@@ -87,9 +87,9 @@ import TokenModel
         }
     }
 
-    @Test func `an upstream that wants the body and answers in one breath gets the body all the same`() async throws {
+    @Test func `an upstream that sends 100 and its response at once still gets the body`() async throws {
         try await self.withLimit { rig, caller in
-            // A connection that is idle, and a token that it has not taken yet.
+            // Given an idle connection, and a token that the upstream has not accepted yet.
             try await caller.send("GET /acme/x HTTP/1.1\r\nHost: a\r\n\r\n")
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
@@ -114,7 +114,7 @@ import TokenModel
         }
     }
 
-    @Test func `an upstream that does not say that it wants the body gets it, and is not asked again`() async throws {
+    @Test func `an upstream that does not send 100 gets the body after a wait, and is not asked again`() async throws {
         try await self.withLimit { rig, caller in
             let start = ContinuousClock.now
             try await caller.send(Self.upload(false))
@@ -123,11 +123,11 @@ import TokenModel
             #expect(head["Expect"] == "100-continue")
             #expect(String(buffer: try await upstream.body(of: head)) == Self.body)
             #expect(ContinuousClock.now - start > .milliseconds(500))
-            // Too late, and nobody minds.
+            // The gateway ignores a late 100.
             try await upstream.send(Self.go + Self.ok)
             #expect(try await caller.answer().body == "ok")
 
-            // A token that it has not taken yet.
+            // A token that the upstream has not accepted yet.
             rig.install(.sample(2))
             try await rig.settle()
             try await caller.send(Self.upload(false))
@@ -137,7 +137,8 @@ import TokenModel
         }
     }
 
-    @Test func `one that says so gets the body at once, and is asked again with the next token`() async throws {
+    @Test func `an upstream that sends 100 gets the body at once, and is asked again with the next token`() async throws
+    {
         try await self.withLimit { rig, caller in
             var upstream: Peer?
             for generation: UInt64 in 1...2 {
@@ -156,7 +157,7 @@ import TokenModel
         }
     }
 
-    @Test func `an upstream that has just taken the token is not asked, until there is another`() async throws {
+    @Test func `an upstream that has just accepted the token is not asked until there is another token`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let upstream = try await rig.upstream.accept()
@@ -179,7 +180,7 @@ import TokenModel
         }
     }
 
-    @Test func `an upstream of HTTP_1_0 is never asked`() async throws {
+    @Test func `an HTTP_1_0 upstream is never asked`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let first = try await rig.upstream.accept()
@@ -194,7 +195,7 @@ import TokenModel
     }
 
     @Test(arguments: [0, 5, limit], [false, true])
-    func `a body within the limit goes unasked, and at once`(count: Int, isChunked: Bool) async throws {
+    func `a body within the limit is sent at once, without asking`(count: Int, isChunked: Bool) async throws {
         try await self.withLimit { rig, caller in
             let body = String(repeating: "b", count: count)
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\(body.framed(isChunked))")
@@ -205,7 +206,7 @@ import TokenModel
     }
 
     @Test(arguments: ["", "Expect: 100-continue\r\n"])
-    func `a body of unknown length is streamed at once, whatever comes of it`(expectation: String) async throws {
+    func `a body of unknown length is streamed at once, without asking`(expectation: String) async throws {
         try await self.withLimit { rig, caller in
             let upload = Self.upload(true, expectation)
             let end = try #require(upload.firstRange(of: "\r\n\r\n")).upperBound
@@ -216,14 +217,14 @@ import TokenModel
             if !expectation.isEmpty { #expect(try await caller.head().status == 100) }
             try await caller.send(String(upload[end...]))
             #expect(String(buffer: try await upstream.body(of: head)) == Self.body)
-            // It is longer than what can be sent again.
+            // The body is longer than what the gateway can replay.
             try await upstream.send(Self.dead)
             #expect(try await caller.answer().head.status == 401)
             #expect(try await rig.credentials.questions.next("question").refused == TokenVersion(.sample(1)))
         }
     }
 
-    @Test func `a chunked body that comes in drops is not waited for`() async throws {
+    @Test func `a chunked body that arrives in pieces is sent on without waiting for its end`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
             let upstream = try await rig.upstream.accept()
@@ -235,7 +236,7 @@ import TokenModel
         }
     }
 
-    @Test func `another answer than 100 is the answer, and nothing is uploaded`() async throws {
+    @Test func `a final response instead of 100 is passed on, and nothing is uploaded`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send(Self.upload(false))
             let upstream = try await rig.upstream.accept()
@@ -250,7 +251,7 @@ import TokenModel
         }
     }
 
-    @Test func `a caller that waits itself is told to go on when the upstream wants the body`() async throws {
+    @Test func `a caller that waits for 100 gets it when the upstream wants the body`() async throws {
         try await self.withLimit { rig, caller in
             let upload = Self.upload(false, "Expect: 100-continue\r\n")
             let end = try #require(upload.firstRange(of: "\r\n\r\n")).upperBound
@@ -267,7 +268,7 @@ import TokenModel
         }
     }
 
-    @Test func `such a caller sends nothing when the upstream does not want it`() async throws {
+    @Test func `a caller that waits for 100 sends nothing when the upstream does not want the body`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send(
                 "PUT /acme/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5000\r\n\r\n"
@@ -280,7 +281,9 @@ import TokenModel
         }
     }
 
-    @Test func `a connection lost while the body waits is retried with all of it, and unasked`() async throws {
+    @Test func `a request whose connection is lost while its body waits is retried in full, without asking`()
+        async throws
+    {
         try await self.withLimit { rig, caller in
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let stale = try await rig.upstream.accept()
@@ -292,7 +295,7 @@ import TokenModel
             try await caller.send(Self.upload(false))
             #expect(try await stale.head()["Expect"] == "100-continue")
             stale.close()
-            // It may have been the question that ended it.
+            // The question itself may have caused the upstream to close the connection.
             let fresh = try await rig.upstream.accept()
             let request = try await fresh.request()
             #expect(request.head.all("Expect").isEmpty)
@@ -302,9 +305,7 @@ import TokenModel
         }
     }
 
-    @Test func `F22 a 401 in the middle of a large upload is passed on, and the next request finds a fresh token`()
-        async throws
-    {
+    @Test func `F22 a 401 during a large upload is passed on, and the next request gets a fresh token`() async throws {
         try await self.withLimit { rig, caller in
             let half = String(repeating: "b", count: 2_500)
             try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n\(half)")
@@ -318,7 +319,7 @@ import TokenModel
             #expect(answer.head.all("Connection").isEmpty)
             #expect(answer.head.all("Martlet-Replayed").isEmpty)
             try await self.refresh(rig)
-            // The upstream has not said that it reads no more.
+            // The upstream has not said that it stops reading.
             try await caller.send(half)
             #expect(String(buffer: try await upstream.bytes(2_500)) == half)
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -326,7 +327,7 @@ import TokenModel
         }
     }
 
-    @Test func `F24 a caller that leaves before its account is refreshed leaves the refresh to the next`() async throws
+    @Test func `F24 a caller that disconnects during a refresh leaves the fresh token to the next caller`() async throws
     {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
@@ -344,7 +345,7 @@ import TokenModel
         }
     }
 
-    @Test func `F24 a caller that leaves while its body waits takes the upstream's connection with it`() async throws {
+    @Test func `F24 a caller that disconnects while its body waits ends the upstream connection too`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\nhello")
             let upstream = try await rig.upstream.accept()

@@ -5,7 +5,7 @@ import TokenModel
 
 /// Uploads to an upstream that speaks HTTP/1.0, which knows no chunks (RFC 9112 §6.1).
 @Suite struct OldUpstreamTests {
-    /// A gateway whose upstream has just said that it speaks HTTP/1.0, and a caller.
+    /// Runs `test` with a caller and a gateway whose upstream has just responded in HTTP/1.0.
     private func withOldUpstream(
         limit: Int = 64 << 10,
         _ test: (Rig, Peer) async throws -> Void
@@ -20,7 +20,7 @@ import TokenModel
     }
 
     @Test(arguments: [0, 1, 7_001, 20_000])
-    func `a chunked body within the replay limit is sent by its length`(count: Int) async throws {
+    func `a chunked body within the replay limit is sent with its length`(count: Int) async throws {
         try await self.withOldUpstream(limit: 20_000) { rig, caller in
             let body = String(repeating: "b", count: count)
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\(body.framed(true))")
@@ -36,7 +36,7 @@ import TokenModel
     }
 
     @Test(arguments: [0, 1_000])
-    func `one that is longer is 411, and nothing of it goes upstream`(limit: Int) async throws {
+    func `a longer chunked body gets 411, and nothing of it goes upstream`(limit: Int) async throws {
         try await self.withOldUpstream(limit: limit) { rig, caller in
             let body = String(repeating: "b", count: limit + 1)
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\(body.framed(true))")
@@ -86,7 +86,7 @@ import TokenModel
         }
     }
 
-    @Test func `a bad chunk while collecting is 400`() async throws {
+    @Test func `a malformed chunk gets 400 while the body is collected`() async throws {
         try await self.withOldUpstream { rig, caller in
             try await caller.send(
                 "POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx\r\n"
@@ -96,7 +96,7 @@ import TokenModel
         }
     }
 
-    @Test func `an answer of HTTP_1_1 lets chunks through again`() async throws {
+    @Test func `after an HTTP_1_1 response chunked bodies pass again`() async throws {
         try await self.withOldUpstream { rig, caller in
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let upstream = try await rig.upstream.accept()

@@ -5,7 +5,7 @@ import TokenModel
 
 @Suite struct ParkingTests {
     @Test(arguments: [1, 2])
-    func `I14_ callers of one account share one question on each loop, and one above the limit is told so at once`(
+    func `I14_ callers of one account share one question on each loop, and one above the limit gets 503 at once`(
         eventLoops: Int
     ) async throws {
         let setup = Rig.Setup(eventLoops: eventLoops, waiters: 99, credential: nil)
@@ -14,7 +14,7 @@ import TokenModel
             for _ in 1...100 { callers.append(try await rig.caller()) }
             for caller in callers { try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") }
 
-            // One is answered while the others wait: then all the others do.
+            // One caller gets 503 while the others wait. All the others get 200 afterwards.
             let statuses = Mailbox<Int>()
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for caller in callers {
@@ -45,7 +45,7 @@ import TokenModel
         }
     }
 
-    @Test func `I14_ a waiter's place is free again when it has its answer`() async throws {
+    @Test func `I14_ a waiter's place is free again when it has its response`() async throws {
         try await withRig(Rig.Setup(waiters: 1, credential: nil)) { rig in
             let caller = try await rig.caller()
             for _ in 1...3 {
@@ -57,7 +57,7 @@ import TokenModel
         }
     }
 
-    @Test func `a waiter that leaves costs nobody anything`() async throws {
+    @Test func `a waiter that disconnects affects no other waiter`() async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let leaving = try await rig.caller()
             try await leaving.send("GET /acme/gone HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -77,7 +77,7 @@ import TokenModel
     }
 
     @Test(arguments: ["leaves", "is answered"])
-    func `I14_ the place of one who waits no more is another's at once, not when the answer comes`(end: String)
+    func `I14_ the place of a caller that stops waiting is free at once, not when the credential comes`(end: String)
         async throws
     {
         var setup = Rig.Setup(waiters: 1, credential: nil)
@@ -96,7 +96,7 @@ import TokenModel
                 }
                 try await eventually("its place to be free") { rig.server.waiterCount == 0 }
             }
-            // All shared one question, and its answer finds nobody.
+            // All callers shared one question. Nobody is left to get its result.
             #expect(rig.credentials.questions.total == 1)
             rig.install(.sample())
             for question in questions { question.answer(.success(.sample())) }
@@ -107,7 +107,8 @@ import TokenModel
         }
     }
 
-    @Test func `a connection that waits, gives up and waits again takes one place, and gets one answer`() async throws {
+    @Test func `a connection that waits, gives up and waits again takes one place and gets one response`() async throws
+    {
         try await withRig(Rig.Setup(waiters: 1, credentialTimeout: .milliseconds(600), credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/first HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -123,7 +124,7 @@ import TokenModel
         }
     }
 
-    @Test func `a parked request takes no more of its body than the replay limit and a read`() async throws {
+    @Test func `a parked request takes no more of its body than the replay limit and one read`() async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 67108864\r\n\r\n")
@@ -141,7 +142,7 @@ import TokenModel
         }
     }
 
-    @Test func `a body that comes while its request is parked follows the head`() async throws {
+    @Test func `a body that arrives while its request is parked follows the head`() async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
@@ -153,7 +154,7 @@ import TokenModel
         }
     }
 
-    @Test func `a credential that ended before the connection was ready is asked for anew`() async throws {
+    @Test func `a credential that expires before the connection is ready is asked for anew`() async throws {
         try await withRig(Rig.Setup(credential: .sample(1, usableFor: .zero))) { rig in
             rig.credentials.hold(nil, for: Rig.account)
             let caller = try await rig.caller()

@@ -21,7 +21,7 @@ import TokenModel
         }
     }
 
-    @Test func `417 brings the request again at once, without what was refused`() async throws {
+    @Test func `after a 417 the request is sent again at once, without Expect`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send(Self.upload(false))
             let first = try await rig.upstream.accept()
@@ -43,7 +43,7 @@ import TokenModel
         }
     }
 
-    @Test func `417 behind a 103 brings the request again too`() async throws {
+    @Test func `after a 103 and a 417 the request is sent again too`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send(Self.upload(false))
             let first = try await rig.upstream.accept()
@@ -60,9 +60,9 @@ import TokenModel
         }
     }
 
-    @Test func `417 to a request that is here whole brings it again on a connection that is there`() async throws {
+    @Test func `after a 417 a complete request is sent again on an existing connection`() async throws {
         try await self.withLimit { rig, caller in
-            // Given two connections that are idle
+            // Given two idle connections
             let other = try await rig.caller()
             for one in [caller, other] { try await one.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") }
             let spare = try await rig.upstream.accept()
@@ -76,19 +76,19 @@ import TokenModel
             rig.install(.sample(2))
             try await rig.settle()
 
-            // When a body comes with its head, and its expectation is refused
+            // When a body arrives with its head, and the upstream refuses the expectation
             try await caller.send(Self.upload(false))
             #expect(try await latest.head()["Expect"] == "100-continue")
             try await latest.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")
 
-            // Then the other connection has it
+            // Then the request goes out on the other connection
             #expect(try await spare.request().body == Self.body)
             try await spare.send(Self.ok)
             #expect(try await caller.answer().head.status == 200)
         }
     }
 
-    @Test func `a 417 that nothing of the gateway's has caused is the caller's`() async throws {
+    @Test func `a 417 that the gateway has not caused is passed on`() async throws {
         try await self.withLimit { rig, caller in
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\("hello".framed(false))")
             let upstream = try await rig.upstream.accept()
@@ -99,9 +99,9 @@ import TokenModel
     }
 
     @Test(arguments: [true, false])
-    func `an upstream that closes on an expectation is not asked again`(resets: Bool) async throws {
+    func `an upstream that closes the connection on Expect is not asked again`(resets: Bool) async throws {
         try await self.withLimit { rig, caller in
-            // Given an upstream that ends the connection when it is asked
+            // Given an upstream that ends the connection when the gateway asks it
             try await caller.send(Self.upload(false))
             let first = try await rig.upstream.accept()
             #expect(try await first.head()["Expect"] == "100-continue")
@@ -113,7 +113,7 @@ import TokenModel
             rig.install(.sample(2))
             let next = try await rig.caller()
             try await next.send(Self.upload(false))
-            // Then it goes without being asked for
+            // Then the gateway sends the body without asking
             let second = try await rig.upstream.accept()
             let request = try await second.request()
             #expect(request.head.all("Expect").isEmpty)
@@ -122,7 +122,7 @@ import TokenModel
         }
     }
 
-    @Test func `the log says that an upstream closed on the question, and which option has it asked no more`()
+    @Test func `the log entry says that the upstream closed on Expect, and names the option that prevents it`()
         async throws
     {
         let output = try CapturedOutput()
@@ -144,7 +144,7 @@ import TokenModel
         #expect(line.contains("Expect: 100-continue; expect: never of the route has it asked no more"), "\(line)")
     }
 
-    /// Two routes to one upstream whose connections are made on other terms.
+    /// Two routes to one upstream. `change` adapts the second route.
     private static func twoRoutes(_ change: @escaping (inout RouteConfiguration) -> Void) -> Rig.Setup {
         Rig.Setup(routes: { port in
             [
@@ -159,7 +159,7 @@ import TokenModel
         })
     }
 
-    @Test func `what one route has learnt of an upstream, its other routes know`() async throws {
+    @Test func `what one route has learnt about an upstream applies to the upstream's other routes`() async throws {
         try await withRig(Self.twoRoutes { $0.maxConnections = 3 }) { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.upload(false))
@@ -176,7 +176,7 @@ import TokenModel
         }
     }
 
-    @Test func `a route may say that its upstream is never asked, for itself alone`() async throws {
+    @Test func `a route may turn off asking, for itself alone`() async throws {
         try await withRig(Self.twoRoutes { $0.asksBeforeBodies = false }) { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.upload(false).replacing("/acme/", with: "/other/"))

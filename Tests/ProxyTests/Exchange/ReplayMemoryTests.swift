@@ -12,7 +12,7 @@ import TokenModel
         return setup
     }
 
-    /// A caller whose body of so many bytes has reached the upstream.
+    /// A caller whose body of `count` bytes has reached the upstream, and the upstream's connection.
     private func uploaded(_ count: Int, _ rig: Rig) async throws -> (caller: Peer, upstream: Peer) {
         let caller = try await rig.caller()
         let body = String(repeating: "b", count: count)
@@ -22,12 +22,13 @@ import TokenModel
         return (caller, upstream)
     }
 
-    @Test func `a body that finds no memory is not sent again, until another has given back what it had`() async throws
+    @Test func `a body that finds no memory is not replayed, until another body has given back its memory`()
+        async throws
     {
         try await withRig(self.setup(15_000)) { rig in
             let (first, firstUpstream) = try await self.uploaded(10_000, rig)
             let (second, secondUpstream) = try await self.uploaded(10_000, rig)
-            // The second one's 401 goes on, since its body is gone.
+            // The second caller's 401 is passed on, because its body was dropped.
             try await secondUpstream.send(Self.dead)
             #expect(try await second.answer().head.status == 401)
             try await firstUpstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -47,7 +48,7 @@ import TokenModel
         }
     }
 
-    @Test func `I18_ parked requests take no more of their bodies than there is memory, and lose none of it`()
+    @Test func `I18_ parked requests keep no more of their bodies than there is memory, and lose none of it`()
         async throws
     {
         try await withRig(self.setup(20_000, credential: nil)) { rig in
@@ -60,7 +61,7 @@ import TokenModel
             }
             let question = try await rig.credentials.questions.next("question")
             try await rig.settle()
-            // Each may have taken one read beyond.
+            // Each request may have taken one read beyond the limit.
             #expect(rig.server.keptBytes <= 20_000 + 4 * 16_384)
             #expect(rig.server.keptBytes >= 20_000)
             rig.install(.sample())
@@ -69,7 +70,7 @@ import TokenModel
         }
     }
 
-    @Test func `a body that must be whole before it is sent is refused where there is no memory`() async throws {
+    @Test func `a body that must be complete before it is sent gets 503 if there is no memory`() async throws {
         try await withRig(self.setup(1_000)) { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -86,7 +87,7 @@ import TokenModel
     }
 
     @Test(arguments: ["answered", "gone", "refused"])
-    func `however a request ends, nothing of it stays counted`(end: String) async throws {
+    func `however a request ends, it gives back its memory`(end: String) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await self.uploaded(10_000, rig)
             #expect(rig.server.keptBytes == 10_000)

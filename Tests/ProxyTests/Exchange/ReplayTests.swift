@@ -8,7 +8,7 @@ import TokenModel
         "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 4\r\n\r\ndead"
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    /// A caller's request that an upstream has just refused; the gateway asks for another credential.
+    /// Sends a request that the upstream refuses with `answer`. The gateway then asks for another credential.
     private func refused(
         _ rig: Rig,
         _ request: String,
@@ -29,7 +29,7 @@ import TokenModel
         question.answer(.success(credential))
     }
 
-    @Test func `given a HEAD that its upstream may take for a GET, a replay takes another connection`() async throws {
+    @Test func `a HEAD that its upstream may take for a GET is replayed on another connection`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("HEAD /acme/ HTTP/1.1\r\nHost: a\r\nX-HTTP-Method-Override: GET\r\n\r\n")
@@ -46,7 +46,7 @@ import TokenModel
         }
     }
 
-    @Test func `given an upload in chunks that goes on, an HTTP/1.0 upstream is not sent it again`() async throws {
+    @Test func `an unfinished chunked upload is not sent again to an HTTP/1.0 upstream`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -62,7 +62,7 @@ import TokenModel
     }
 
     @Test(arguments: [0, 5, 65_536], [false, true])
-    func `I10_ a dead token is replaced and the request sent once more, whole, without the caller noticing`(
+    func `I10_ a dead token is replaced and the complete request sent once more, without the caller noticing`(
         count: Int,
         isChunked: Bool
     ) async throws {
@@ -88,7 +88,7 @@ import TokenModel
         }
     }
 
-    @Test func `I11_ a second 401 is passed on with a mark, and asks nothing`() async throws {
+    @Test func `I11_ a second 401 is passed on with a mark, and no further token is asked for`() async throws {
         try await withRig { rig in
             let (caller, upstream, question) = try await self.refused(rig, "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             self.answer(question, rig, .sample(2))
@@ -105,7 +105,7 @@ import TokenModel
     }
 
     @Test(arguments: [false, true])
-    func `I10_ a body above the limit is not sent again: the 401 goes on, and the next request finds a fresh token`(
+    func `I10_ the 401 to a body above the limit is passed on, and the next request gets a fresh token`(
         isChunked: Bool
     ) async throws {
         try await withRig { rig in
@@ -117,7 +117,7 @@ import TokenModel
             #expect(answer.head.all("Martlet-Replayed").isEmpty)
             #expect(answer.body == "dead")
 
-            // While it is refreshed, requests go on with the old token; one that is refused too joins.
+            // During the refresh, requests leave with the old token. A request that is refused too joins the refresh.
             try await caller.send("GET /acme/2 HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await upstream.head()["Authorization"] == "Bearer token-1")
             try await upstream.send(Self.dead)
@@ -135,7 +135,7 @@ import TokenModel
         "HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: 4\r\n\r\ndead",
         "HTTP/1.1 401 No\r\n\r\ndead",
     ])
-    func `the held 401 goes to the caller whole when there is no newer credential`(held: String) async throws {
+    func `the held 401 is passed on whole if there is no newer credential`(held: String) async throws {
         try await withRig { rig in
             let (caller, upstream, question) = try await self.refused(
                 rig,
@@ -160,7 +160,7 @@ import TokenModel
                 "HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: 4\r\n\r\ndead"
             )
             try await upstream.finish()
-            // The gateway has seen the end when it has closed its side too.
+            // The gateway closes its side once it has seen the end of the connection.
             #expect(try await upstream.ending() == .clean)
             question.answer(.success(.sample(1)))
             let answer = try await caller.answer()
@@ -169,7 +169,7 @@ import TokenModel
         }
     }
 
-    @Test func `a held 401 that can't become whole any more is a reset`() async throws {
+    @Test func `a held 401 that can't be completed any more becomes a 502`() async throws {
         try await withRig { rig in
             let (caller, upstream, question) = try await self.refused(
                 rig,
@@ -185,7 +185,7 @@ import TokenModel
         }
     }
 
-    @Test func `a held 401 whose rest comes late goes on when it comes`() async throws {
+    @Test func `a held 401 whose rest comes late is passed on as it comes`() async throws {
         try await withRig { rig in
             let (caller, upstream, question) = try await self.refused(
                 rig,
@@ -199,7 +199,7 @@ import TokenModel
         }
     }
 
-    @Test func `a failed refresh is told by its own error, not by the 401`() async throws {
+    @Test func `a failed refresh is reported by its own error, not by the 401`() async throws {
         try await withRig { rig in
             let (caller, _, question) = try await self.refused(rig, "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             question.answer(.failure(CredentialError(.reauthorizationRequired, "sign in again")))
@@ -210,7 +210,7 @@ import TokenModel
         }
     }
 
-    @Test func `a 401 to an older token is replayed with the newer one that is there, without asking`() async throws {
+    @Test func `a 401 to an older token is replayed with the newer token at hand, without asking`() async throws {
         try await withRig { rig in
             let slow = try await rig.caller()
             try await slow.send("GET /acme/slow HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -226,7 +226,7 @@ import TokenModel
 
             try await slowUpstream.send(Self.dead)
 
-            // The connection that was free last is taken: the one of the 401 itself.
+            // The gateway takes the connection that was free last, which is the connection of the 401 itself.
             #expect(try await slowUpstream.head()["Authorization"] == "Bearer token-2")
             try await slowUpstream.send(Self.ok)
             #expect(try await slow.answer().head.status == 200)
@@ -234,7 +234,7 @@ import TokenModel
         }
     }
 
-    @Test func `a 401 in the middle of an upload is replayed on a connection that knows nothing of it`() async throws {
+    @Test func `a 401 during an upload is replayed on a fresh connection`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
@@ -245,7 +245,7 @@ import TokenModel
             let question = try await rig.credentials.questions.next("question")
             self.answer(question, rig, .sample(2))
 
-            // The first one still waits for five bytes: anything sent there would be taken for them.
+            // The first connection still waits for five bytes, and would take anything sent on it for these bytes.
             #expect(try await first.ending() == .clean)
             let second = try await rig.upstream.accept()
             let head = try await second.head()
@@ -258,7 +258,7 @@ import TokenModel
         }
     }
 
-    @Test func `a newer credential that has ended already is no answer to a 401`() async throws {
+    @Test func `a newer credential that has already expired is not used after a 401`() async throws {
         try await withRig { rig in
             let (caller, upstream, question) = try await self.refused(rig, "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let ended = UpstreamCredential.sample(2, usableFor: .zero)
@@ -274,7 +274,7 @@ import TokenModel
         }
     }
 
-    @Test func `an upload that waited for the verdict on its 401 goes on when that is passed`() async throws {
+    @Test func `an upload that waited while its 401 was held goes on when the 401 is passed on`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
@@ -295,14 +295,14 @@ import TokenModel
         }
     }
 
-    @Test func `I10_ once an interim answer has gone to the caller nothing is sent again`() async throws {
+    @Test func `I10_ once an interim response has been passed on, the request is not sent again`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
             #expect(try await caller.head().status == 103)
             try await upstream.send(Self.dead)
             #expect(try await caller.answer().head.status == 401)
-            // The next request shall find a fresh token all the same.
+            // The gateway refreshes the token all the same, for the next request.
             #expect(try await rig.credentials.questions.next("question").refused == TokenVersion(.sample(1)))
         }
     }
@@ -311,7 +311,9 @@ import TokenModel
         "HTTP/1.1 401 No\r\nWWW-Authenticate: Bearer error=\"insufficient_user_authentication\"\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n",
     ])
-    func `what no fresh token mends is passed on without a question`(answer: String) async throws {
+    func `a response that no fresh token can change is passed on without asking for a token`(answer: String)
+        async throws
+    {
         try await withRig { rig in
             let caller = try await rig.caller()
             for _ in 1...2 {
@@ -327,7 +329,7 @@ import TokenModel
 }
 
 extension String {
-    /// The answer, with the connection ending behind it.
+    /// The response with `Connection: close`.
     fileprivate func replacingClose() -> String {
         self.replacing("Content-Length", with: "Connection: close\r\nContent-Length")
     }

@@ -14,7 +14,7 @@ import Testing
         return stream
     }
 
-    @Test func `a request without a body is whole, and over once its head is out`() {
+    @Test func `a request without a body is complete, and over once its head has left`() {
         var stream = RequestStream()
         stream.begin(hasBody: false, awaitsWhole: true)
         let before = (stream.isWhole, stream.awaitsWhole, stream.isOver)
@@ -25,7 +25,7 @@ import Testing
         #expect(isOver)
     }
 
-    @Test func `what comes before the head is out is held, and the rest goes at once`() {
+    @Test func `what comes before the head has left is held, and the rest is sent at once`() {
         var stream = self.held()
         let first = stream.received()
         stream.start()
@@ -42,7 +42,7 @@ import Testing
         #expect(third == .discard)
     }
 
-    @Test func `a body that is whole before its head is out ends with it`() {
+    @Test func `a body that is complete before its head leaves ends with the head`() {
         var stream = self.held()
         let end = stream.finished()
         stream.start()
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a request that was stopped is read to its end, and nothing of it goes anywhere`(isStarted: Bool) {
+    func `a stopped request is read to its end, and nothing of it is sent`(isStarted: Bool) {
         var stream = isStarted ? self.started() : self.held()
         stream.stop()
         let (phase, isOver) = (stream.phase, stream.isOver)
@@ -83,7 +83,7 @@ import Testing
         #expect(!stillWants)
     }
 
-    @Test func `one that has gone whole can't be stopped any more`() {
+    @Test func `a request that has left completely can't be stopped any more`() {
         var stream = self.started()
         _ = stream.finished()
         stream.stop()
@@ -91,7 +91,7 @@ import Testing
         #expect(phase == .ended)
     }
 
-    @Test func `a body that must be whole is waited for`() {
+    @Test func `a body that must be complete is waited for`() {
         var stream = self.held(awaitsWhole: true)
         let first = stream.received()
         let end = stream.finished()
@@ -101,7 +101,7 @@ import Testing
         #expect(!awaits)
     }
 
-    @Test func `more is read while there is room, and while the upstream takes it`() {
+    @Test func `a held request reads while there is room, and a started one while the upstream takes it`() {
         var stream = self.held()
         let atFirst = stream.wantsMore(isWritable: false, hasRoom: true)
         let whenFull = stream.wantsMore(isWritable: true, hasRoom: false)
@@ -117,7 +117,7 @@ import Testing
         #expect(!ended)
     }
 
-    @Test func `what is no request is never whole, and nothing of it goes on`() {
+    @Test func `a failed request is never complete, and nothing of it is sent`() {
         var stream = RequestStream()
         stream.fail()
         let (phase, isWhole) = (stream.phase, stream.isWhole)

@@ -2,7 +2,7 @@ import Proxy
 import Testing
 
 @Suite struct ResponseStreamTests {
-    /// What can have happened to a response.
+    /// The steps of a response.
     enum Step: Sendable { case inspect, hold, loseHeld, discard, credential, end }
 
     private func stream(_ way: [Step]) -> ResponseStream {
@@ -29,7 +29,7 @@ import Testing
             ([.hold, .discard, .credential, .end], .ended),
         ] as [([Step], ResponseStream.Phase)]
     )
-    func `each way leads to one phase`(way: [Step], phase: ResponseStream.Phase) {
+    func `each sequence of steps leads to one phase`(way: [Step], phase: ResponseStream.Phase) {
         let outcome = self.stream(way).phase
         #expect(outcome == phase)
     }
@@ -40,7 +40,7 @@ import Testing
             ([.credential], .cut), ([.hold, .credential], .cut), ([.credential, .end], .stopRequest),
         ] as [([Step], ResponseStream.Lost)]
     )
-    func `what the end of the connection means depends on how far the response is`(
+    func `the meaning of a lost connection depends on how far the response is`(
         way: [Step],
         meaning: ResponseStream.Lost
     ) {
@@ -49,7 +49,7 @@ import Testing
         #expect(outcome == meaning)
     }
 
-    @Test func `what was held and lost is known to be lost, and the next one is not`() {
+    @Test func `a held response that was lost is known to be lost, and the next one is not`() {
         var stream = self.stream([.hold])
         _ = stream.lost()
         let isLost = stream.isHeldLost
@@ -60,7 +60,7 @@ import Testing
         #expect(!isNextLost)
     }
 
-    @Test func `twenty interim responses are let through, and no more`() {
+    @Test func `twenty interim responses are accepted, and no more`() {
         var stream = ResponseStream()
         for _ in 1...20 {
             let isTaken = stream.countInterim()
@@ -73,7 +73,7 @@ import Testing
         #expect(isTakenOfNext)
     }
 
-    @Test func `it has begun for the caller once its head passes`() {
+    @Test func `a response has begun for the caller once its head is passed on`() {
         for (way, hasBegun) in [([], false), ([.hold], false), ([.credential], true), ([.credential, .end], true)]
             as [([Step], Bool)]
         {

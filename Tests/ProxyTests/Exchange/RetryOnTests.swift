@@ -4,7 +4,7 @@ import Proxy
 import Testing
 import TokenModel
 
-/// Routes whose upstreams call a token dead in words of their own.
+/// Routes whose upstreams report a dead token in ways of their own.
 @Suite struct RetryOnTests {
     private static let dead = #"{"ok":false,"error":"token_expired"}"#
     private static let fine = #"{"ok":true,"user":"U1","error":"none"}"#
@@ -20,7 +20,7 @@ import TokenModel
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
-    /// A caller whose request an upstream has.
+    /// A caller whose request has reached the upstream.
     private func asked(_ rig: Rig, _ request: String = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") async throws -> (
         caller: Peer, upstream: Peer, head: Message
     ) {
@@ -30,7 +30,7 @@ import TokenModel
         return (caller, upstream, try await upstream.request().head)
     }
 
-    @Test func `a 417 that was looked into leaves nothing of itself in the response that follows`() async throws {
+    @Test func `a 417 whose body was inspected leaves nothing of itself in the response that follows`() async throws {
         let setup = Rig.Setup.route {
             $0.replayBodyLimit = 1_000
             $0.retryOn = [TokenRejectionSign(status: 417, body: .object(["ok": .flag(false)]))]
@@ -54,7 +54,7 @@ import TokenModel
     }
 
     @Test(arguments: [json(dead), "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"])
-    func `I10_ such an answer brings a refresh and one replay`(answer: String) async throws {
+    func `I10_ a response that shows a rejected token causes a refresh and one replay`(answer: String) async throws {
         try await withRig(Self.setup) { rig in
             let body = "hello".framed(true)
             let (caller, upstream, _) = try await self.asked(rig, "POST /acme/ HTTP/1.1\r\nHost: a\r\n\(body)")
@@ -69,13 +69,13 @@ import TokenModel
             try await upstream.send(Self.json(Self.fine))
             #expect(try await caller.answer().body == Self.fine)
             #expect(rig.upstream.connections == 1)
-            // The first token was not taken by that upstream, the second was.
+            // The upstream rejected the first token and accepted the second.
             #expect(try await rig.credentials.accepted.next("accepted token") == TokenVersion(.sample(2)))
         }
     }
 
     @Test(arguments: [json(dead), "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"])
-    func `I11_ again after that it is passed on with a mark`(answer: String) async throws {
+    func `I11_ a second rejection is passed on with a mark`(answer: String) async throws {
         try await withRig(Self.setup) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send(answer)
@@ -88,13 +88,13 @@ import TokenModel
             #expect(passed.head["Martlet-Replayed"] == "1")
             #expect(answer.hasSuffix(passed.body))
             #expect(rig.credentials.questions.total == 1)
-            // Both connections go on.
+            // Both connections stay open.
             try await caller.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await upstream.head().request == "GET /v2/next")
         }
     }
 
-    @Test func `it is passed whole when there is no newer token`() async throws {
+    @Test func `a rejection is passed on whole if there is no newer token`() async throws {
         try await withRig(Self.setup) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send(Self.json(Self.dead, "X-Own: 1\r\n"))
@@ -108,7 +108,7 @@ import TokenModel
         }
     }
 
-    @Test func `a failed refresh is told by its own error`() async throws {
+    @Test func `a failed refresh is reported by its own error`() async throws {
         try await withRig(Self.setup) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send(Self.json(Self.dead))
@@ -118,7 +118,7 @@ import TokenModel
         }
     }
 
-    @Test func `a body that can't be sent again leaves the answer as it is, and the next request a fresh token`()
+    @Test func `if the body can't be replayed, the rejection is passed on, and the next request gets a fresh token`()
         async throws
     {
         try await withRig(
@@ -146,7 +146,8 @@ import TokenModel
         json(dead + String(repeating: " ", count: 65501)),
         json(fine + String(repeating: " ", count: 65498)),
     ])
-    func `everything else is passed, byte for byte, and both connections go on`(answer: String) async throws {
+    func `every other response is passed on byte for byte, and both connections stay open`(answer: String) async throws
+    {
         try await withRig(Self.setup) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send(answer)
@@ -158,7 +159,7 @@ import TokenModel
         }
     }
 
-    @Test func `what can't be told from the body is not held for it`() async throws {
+    @Test func `a response whose body is too large to inspect is not held`() async throws {
         try await withRig(Self.setup) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send(
@@ -169,7 +170,7 @@ import TokenModel
         }
     }
 
-    @Test func `what is looked at comes uncompressed, whatever the caller would take`() async throws {
+    @Test func `a route that inspects bodies asks for them uncompressed, whatever the caller accepts`() async throws {
         try await withRig(Self.setup) { rig in
             let (_, _, head) = try await self.asked(
                 rig,
@@ -179,7 +180,7 @@ import TokenModel
         }
     }
 
-    @Test func `other routes' callers get what they ask for`() async throws {
+    @Test func `other routes forward the caller's Accept-Encoding`() async throws {
         try await withRig { rig in
             let (_, _, head) = try await self.asked(
                 rig,
@@ -190,9 +191,7 @@ import TokenModel
     }
 
     @Test(arguments: [true, false])
-    func `an answer cut while it is looked at is a reset, of which the caller can still be told`(resets: Bool)
-        async throws
-    {
+    func `a response that is cut off during the inspection becomes a 502`(resets: Bool) async throws {
         try await withRig(Self.setup) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n{")
@@ -205,7 +204,7 @@ import TokenModel
         }
     }
 
-    @Test func `one that does not end is given up in time`() async throws {
+    @Test func `a response that never ends during the inspection becomes a 504`() async throws {
         let setup = Rig.Setup.route { plan in
             plan.retryOn = Self.signs
             plan.timeouts.idle = .milliseconds(300)
@@ -218,7 +217,7 @@ import TokenModel
         }
     }
 
-    @Test func `an upload goes on behind the head of such an answer, and is replayed whole`() async throws {
+    @Test func `an upload goes on while the response is inspected, and is replayed whole`() async throws {
         try await withRig(Self.setup) { rig in
             let caller = try await rig.caller()
             try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")

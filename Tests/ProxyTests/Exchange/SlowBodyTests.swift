@@ -3,10 +3,10 @@ import Proxy
 import Testing
 
 @Suite struct SlowBodyTests {
-    /// Bodies must come at 10,000 bytes a second after half a second.
+    /// Bodies must arrive at 10,000 bytes a second after half a second.
     private static let timeouts = CallerTimeouts(bodyRate: 10_000, bodyGrace: .milliseconds(500))
 
-    /// Sends bytes of a body ten times a second, until the connection is gone or it is cancelled.
+    /// Sends `piece` ten times a second, until the connection is gone or the task is cancelled.
     private func drip(_ caller: Peer, _ piece: String) -> Task<Void, Never> {
         Task {
             while !Task.isCancelled, (try? await caller.send(piece)) != nil {
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: [("Content-Length: 1000000", "a"), ("Transfer-Encoding: chunked", "1\r\na\r\n")])
-    func `a body that drips is answered with 408, and its upstream connection ends`(
+    func `a body that drips gets 408, and its upstream connection ends`(
         framing: String,
         piece: String
     ) async throws {
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `a body that nobody takes on may stand still`() async throws {
+    @Test func `a body that the upstream does not take may stand still`() async throws {
         try await withRig(Rig.Setup(callerTimeouts: Self.timeouts)) { rig in
             let caller = try await rig.caller()
             let size = 64 << 20
@@ -45,14 +45,14 @@ import Testing
             _ = try await upstream.head()
             let piece = ByteBuffer(repeating: 0x61, count: 128 << 10)
             let taken = try await caller.sendUntilStalled(piece, limit: size)
-            // For far longer than a body that drips is borne with.
+            // This is far longer than the gateway tolerates a body that drips.
             for _ in 1...12 { try await Task.sleep(for: CoarseTime.period) }
             #expect(try await upstream.bytes(taken).readableBytes == taken)
             _ = try await upstream.bytes(piece.readableBytes)
         }
     }
 
-    @Test func `a request that waits for a credential is not hurried`() async throws {
+    @Test func `a request that waits for a credential is not subject to the body rate`() async throws {
         try await withRig(Rig.Setup(callerTimeouts: Self.timeouts, credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")

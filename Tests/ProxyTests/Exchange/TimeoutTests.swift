@@ -10,7 +10,7 @@ import TokenModel
 @Suite struct TimeoutTests {
     private static let short = Duration.milliseconds(300)
 
-    @Test func `an upstream that does not answer in time is given up`() async throws {
+    @Test func `a caller gets 504 if the upstream does not respond in time`() async throws {
         try await withRig(.route { $0.timeouts.response = Self.short }) { rig in
             let (caller, upstream) = try await rig.begun()
             let answer = try await caller.answer()
@@ -23,7 +23,7 @@ import TokenModel
         }
     }
 
-    @Test func `an upstream that takes no connections is unreachable in time`() async throws {
+    @Test func `a caller gets 502 if the upstream does not accept the connection in time`() async throws {
         let reserved = try ReservedPort()
         let fillers = try reserved.stall()
         defer { for filler in fillers { close(filler) } }
@@ -37,20 +37,20 @@ import TokenModel
         }
     }
 
-    @Test func `an answer that stops is cut off, not ended`() async throws {
+    @Test func `a response that stops is cut off, not ended`() async throws {
         try await withRig(.route { $0.timeouts.idle = Self.short }) { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
             #expect(try await caller.head().status == 200)
             let (bytes, ending) = try await caller.rest()
-            // Five bytes of ten.
+            // Five of ten bytes arrive.
             #expect(String(buffer: bytes) == "hello")
             #expect(ending == .clean)
             _ = try await upstream.ending()
         }
     }
 
-    @Test func `a body that stops coming is the caller's fault`() async throws {
+    @Test func `a caller whose body stops coming gets 408`() async throws {
         try await withRig(.route { $0.timeouts.idle = Self.short }) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
@@ -63,7 +63,7 @@ import TokenModel
         }
     }
 
-    @Test func `a body that the upstream stops taking is the upstream's`() async throws {
+    @Test func `a caller whose body the upstream stops taking gets 504`() async throws {
         try await withRig(.route { $0.timeouts.idle = .milliseconds(1_500) }) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n")
@@ -81,7 +81,7 @@ import TokenModel
         }
     }
 
-    @Test func `I14_ a request whose pass does not come in time is answered, and what comes late harms nobody`()
+    @Test func `I14_ a request whose credential does not come in time gets 503, and a late credential harms nothing`()
         async throws
     {
         try await withRig(Rig.Setup(credentialTimeout: Self.short, credential: nil)) { rig in
@@ -98,7 +98,7 @@ import TokenModel
         }
     }
 
-    @Test func `I14_ a 401 is not held for longer than a credential may take`() async throws {
+    @Test func `I14_ a 401 is held no longer than the credential timeout`() async throws {
         try await withRig(Rig.Setup(credentialTimeout: Self.short)) { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\ndead")
@@ -110,7 +110,7 @@ import TokenModel
         }
     }
 
-    @Test func `time spent waiting for a credential is not counted against the connection`() async throws {
+    @Test func `time spent waiting for a credential does not count against the connect timeout`() async throws {
         let limit = Duration.milliseconds(1_500)
         // Two accounts at one upstream share its pool of one connection.
         let setup = Rig.Setup(credential: nil) { port in
@@ -136,7 +136,7 @@ import TokenModel
 
             rig.install(.sample(1))
             question.answer(.success(.sample(1)))
-            // Time for a sweep to see it wait.
+            // Enough time for a sweep to see that the request waits.
             try await Task.sleep(for: CoarseTime.period * 2)
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             #expect(try await upstream.head().request == "GET /v2/parked")
@@ -166,7 +166,7 @@ import TokenModel
         }
     }
 
-    @Test func `a head that comes a byte now and then is not waited for longer than another`() async throws {
+    @Test func `a head that drips is not waited for longer than any other`() async throws {
         let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: .milliseconds(1_000)))
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
@@ -182,18 +182,18 @@ import TokenModel
         }
     }
 
-    @Test func `a request under way is no idle connection`() async throws {
+    @Test func `a connection with a request in progress is not idle`() async throws {
         let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: Self.short, idle: .milliseconds(1_500)))
         try await withRig(setup) { rig in
             let (caller, upstream) = try await rig.begun()
-            // Two connections that come after it are closed before it is answered.
+            // Two connections that are opened later are closed before the upstream responds.
             for _ in 1...2 { #expect(try await rig.caller().ending() == .clean) }
             try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")
             #expect(try await caller.head().status == 204)
         }
     }
 
-    @Test func `a caller that leaves its answers unread is closed in time`() async throws {
+    @Test func `a caller that leaves its responses unread is disconnected in time`() async throws {
         let setup = Rig.Setup(callerTimeouts: CallerTimeouts(idle: .milliseconds(600)))
         try await withRig(setup) { rig in
             let caller = try await rig.caller(receiveBuffer: 16 << 10)

@@ -23,7 +23,7 @@ import Testing
         ("200 OK", "Content-Type: text/plain\r\nContent-Length: 12\r\n", .accepted),
         ("200 OK", "Content-Encoding: br\r\n" + json, .accepted),
     ])
-    func `an answer is held only where its body can tell`(
+    func `a response is held only if its body can show a rejection`(
         status: String,
         fields: String,
         sight: TokenRejection.Evidence
@@ -34,7 +34,7 @@ import Testing
         #expect(TokenRejection.evidence(of: answer, signs: [Self.slack, TokenRejectionSign(status: 403)]) == sight)
     }
 
-    @Test func `an answer to HEAD has nothing to look at`() throws {
+    @Test func `a response to HEAD has no body to inspect`() throws {
         let answer = try ResponseHead.parsed("HTTP/1.1 200 OK\r\n\(Self.json)\r\n", answering: .head)
         #expect(TokenRejection.evidence(of: answer, signs: [Self.slack]) == .accepted)
     }
@@ -42,7 +42,7 @@ import Testing
     @Test(arguments: [
         (200, #"{"ok":false}"#, true), (200, #"{"ok": true}"#, false), (400, #"{"ok":false}"#, false), (200, "", false),
     ])
-    func `the status and the body must both be the sign's`(status: Int, body: String, isShown: Bool) throws {
+    func `both the status and the body must match the sign`(status: Int, body: String, isShown: Bool) throws {
         let answer = try ResponseHead.parsed("HTTP/1.1 \(status) X\r\n\(Self.json)\r\n")
         #expect(Self.slack.isShown(by: answer, ByteBuffer(string: body)) == isShown)
     }

@@ -20,7 +20,7 @@ import Testing
             (400, ["Bearer error=\"invalid_token\""], false),
         ] as [(Int, [String], Bool)]
     )
-    func `only a 401 that a fresh token may mend shows a dead one`(
+    func `only a 401 that a fresh token may mend shows a dead token`(
         status: Int,
         challenges: [String],
         isDead: Bool

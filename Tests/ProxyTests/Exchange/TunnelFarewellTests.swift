@@ -3,19 +3,20 @@ import Proxy
 import TestKit
 import Testing
 
-/// Over TLS the ends of a tunnel are words of their own: behind both of them TLS ends the connection, whatever still waits
-/// for the kernel to take it.
+/// Over TLS the end of each side of a tunnel is a message of its own (close_notify). After both messages TLS ends the
+/// connection, even if bytes still wait for the kernel.
 @Suite struct TunnelFarewellTests {
-    /// Some lie between what the kernel takes from the gateway at once and where the gateway reads no more, 16 KiB on: then
-    /// the other side's end is read while bytes wait. How much the kernel takes differs between connections and systems:
-    /// with Linux 6.18 about one in ten to twenty of these meets the moment.
+    /// The numbers of bytes to send. Some lie between what the kernel takes from the gateway at once and the point 16
+    /// KiB further on where the gateway stops reading. With these the gateway reads the other side's end while bytes
+    /// wait. How much the kernel takes differs between connections and systems. With Linux 6.18 about one number in ten
+    /// to twenty meets that moment.
     private static let sizes = [
         (true, stride(from: 184 << 10, to: 400 << 10, by: 4 << 10)),
         (false, stride(from: 168 << 10, to: 200 << 10, by: 512)),
     ]
 
     @Test(arguments: sizes)
-    func `who reads only after its own end gets all that was sent before the other's`(
+    func `a side that reads only after its own end gets everything that was sent before the other side's end`(
         fromCaller: Bool,
         sizes: StrideTo<Int>
     ) async throws {
@@ -41,15 +42,16 @@ import Testing
                 try await upstream.send(Handshake.accepted)
                 #expect(try await caller.head().status == 101)
                 let (from, to) = fromCaller ? (caller, upstream) : (upstream, caller)
-                // Given bytes that nobody takes, and an end behind them
+                // Given bytes that nobody reads, and an end after them
                 let sent = ByteBuffer(repeating: 0x61, count: size)
                 try await from.send(sent)
                 try await from.finish()
                 for _ in 1...3 { try await rig.settle() }
-                // When the other side has ended its own
+                // When the other side has ended too
                 try await to.finish()
                 for _ in 1...3 { try await rig.settle() }
-                // Then it finds them all; the farewell itself may be missing, since TLS waits for nobody to take that
+                // Then that side finds all bytes. The close_notify may be missing, because TLS waits for nobody to take
+                // it
                 let found = try await to.rest().bytes.readableBytes
                 #expect(found == size)
                 #expect(try await from.ending() == .clean)

@@ -7,8 +7,8 @@ import TokenModel
 
 @Suite struct TunnelFlowTests {
     private static let piece = ByteBuffer(repeating: 0x61, count: 128 << 10)
-    /// What the kernel's buffers on the way may take: a socket's receive buffer alone grows to the host's `tcp_rmem`, of 6 MiB
-    /// by default and of 32 MiB on some.
+    /// An upper bound for the bytes in the kernel's buffers along the way. A socket's receive buffer alone grows to the
+    /// host's `tcp_rmem`, which is 6 MiB by default and 32 MiB on some hosts.
     private static let slack = 64 << 20
 
     private func tunnel(_ rig: Rig, receiveBuffer: Int? = nil) async throws -> (caller: Peer, upstream: Peer) {
@@ -22,13 +22,13 @@ import TokenModel
     }
 
     @Test(arguments: [true, false])
-    func `I18_ a side that takes nothing stops the other, and loses nothing`(fromCaller: Bool) async throws {
+    func `I18_ a side that does not read stops the other side, and loses nothing`(fromCaller: Bool) async throws {
         try await withRig(Rig.Setup(sendBuffer: 64 << 10)) { rig in
             let (caller, upstream) = try await self.tunnel(rig, receiveBuffer: 64 << 10)
             let (from, to) = fromCaller ? (caller, upstream) : (upstream, caller)
             let taken = try await from.sendUntilStalled(Self.piece, limit: 128 << 20)
             #expect(taken < Self.slack)
-            // The other direction is none the worse.
+            // The other direction still works.
             try await to.send("hello")
             #expect(String(buffer: try await from.bytes(5)) == "hello")
             #expect(try await to.bytes(taken).readableBytes == taken)
@@ -37,7 +37,7 @@ import TokenModel
     }
 
     @Test(arguments: [true, false])
-    func `over TLS both ends are passed on too`(callerFirst: Bool) async throws {
+    func `over TLS the ends of both sides are passed on too`(callerFirst: Bool) async throws {
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
         let tls = try UpstreamTLS(UpstreamTLS.Files(certificateAuthorities: directory.path(of: "ca.pem")))
@@ -60,7 +60,7 @@ import TokenModel
         }
     }
 
-    @Test func `it is counted and logged when it ends, with the bytes of both ways`() async throws {
+    @Test func `a tunnel is counted and logged when it ends, with the bytes of both directions`() async throws {
         let output = try CapturedOutput()
         let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {
             LogClock(now: WallTime(millisecondsSince1970: 0), bootNow: .now)

@@ -5,7 +5,7 @@ import Testing
 import TokenModel
 
 @Suite struct TunnelTests {
-    /// Opens a tunnel: the caller has its 101.
+    /// Opens a tunnel, up to the 101 that the caller gets.
     private func tunnel(_ rig: Rig, receiveBuffer: Int? = nil) async throws -> (caller: Peer, upstream: Peer) {
         let caller = try await rig.caller(receiveBuffer: receiveBuffer)
         try await caller.send(Handshake.request())
@@ -16,7 +16,7 @@ import TokenModel
         return (caller, upstream)
     }
 
-    @Test func `I8_ a handshake goes upstream with the token, and bytes go both ways behind its 101`() async throws {
+    @Test func `I8_ a handshake goes upstream with the token, and bytes go both ways after its 101`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Handshake.request("chat?a", "Authorization: Bearer mine\r\n"))
@@ -43,7 +43,7 @@ import TokenModel
         }
     }
 
-    @Test func `what either side sends early is not lost`() async throws {
+    @Test func `bytes that either side sends early are not lost`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Handshake.request() + "early from the caller")
@@ -56,7 +56,7 @@ import TokenModel
         }
     }
 
-    @Test func `more than the gateway keeps may be on its way before the 101`() async throws {
+    @Test func `more bytes than the gateway keeps may be in transit before the 101`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             let early = String(repeating: "early ", count: 100_000)
@@ -76,7 +76,7 @@ import TokenModel
         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n",
         "HTTP/1.1 200 OK\r\n",
     ])
-    func `a refused upgrade is an answer like any other, and what was sent early goes nowhere`(
+    func `a refused upgrade is a response like any other, and early bytes are not forwarded`(
         answer: String
     ) async throws {
         try await withRig { rig in
@@ -89,7 +89,7 @@ import TokenModel
             #expect([426, 200].contains(head.status))
             #expect(head.all("Upgrade").isEmpty)
             #expect(body == "no")
-            // As a request it makes no sense.
+            // The early bytes are no valid request.
             #expect(try await caller.answer().head.status == 400)
             try await upstream.finish()
             #expect(try await upstream.ending() == .clean)
@@ -102,7 +102,7 @@ import TokenModel
         ("Connection: Upgrade\r\nUpgrade: h2c\r\n", "Upgrade: h2c\r\nConnection: Upgrade\r\n"),
         ("", "Upgrade: websocket\r\nConnection: Upgrade\r\n"),
     ])
-    func `a 101 that was not asked for is no answer`(asked: String, answered: String) async throws {
+    func `a 101 that does not match the request becomes a 502`(asked: String, answered: String) async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\(asked)\r\n")
@@ -116,7 +116,7 @@ import TokenModel
         }
     }
 
-    @Test func `I11_ a handshake with a dead token is made again with a fresh one`() async throws {
+    @Test func `I11_ a handshake with a dead token is repeated with a fresh token`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Handshake.request() + "early")
@@ -142,7 +142,7 @@ import TokenModel
         }
     }
 
-    @Test func `each side's end is passed on, and the other may go on`() async throws {
+    @Test func `the caller's end is passed on, and the upstream may go on`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await self.tunnel(rig)
             try await caller.send("last words")
@@ -157,7 +157,7 @@ import TokenModel
         }
     }
 
-    @Test func `the same the other way round`() async throws {
+    @Test func `the upstream's end is passed on, and the caller may go on`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await self.tunnel(rig)
             try await upstream.send("last words")
@@ -173,7 +173,7 @@ import TokenModel
     }
 
     @Test(arguments: [true, false])
-    func `what is on its way when both have ended still arrives`(callerFirst: Bool) async throws {
+    func `bytes in transit when both sides have ended still arrive`(callerFirst: Bool) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await self.tunnel(rig, receiveBuffer: 64 << 10)
             let (first, second) = callerFirst ? (caller, upstream) : (upstream, caller)
@@ -190,7 +190,7 @@ import TokenModel
         }
     }
 
-    @Test func `a side that breaks off cuts the other, which can't take what it has for whole`() async throws {
+    @Test func `a reset by one side resets the other, so that its data does not look complete`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await self.tunnel(rig)
             try await upstream.reset()
@@ -201,7 +201,7 @@ import TokenModel
         }
     }
 
-    @Test func `bytes in either direction keep it, and silence ends it`() async throws {
+    @Test func `bytes in either direction keep a tunnel open, and silence ends it`() async throws {
         try await withRig(.route { $0.timeouts.idle = .seconds(4) }) { rig in
             let (caller, upstream) = try await self.tunnel(rig)
             for (from, to) in [(caller, upstream), (upstream, caller)] {
@@ -216,7 +216,7 @@ import TokenModel
         }
     }
 
-    @Test func `a tunnel leaves its place in the pool to others, and is still counted as a connection`() async throws {
+    @Test func `a tunnel gives up its place in the pool, and still counts as a connection`() async throws {
         try await withRig(.route { $0.maxConnections = 1 }) { rig in
             let (caller, upstream) = try await self.tunnel(rig)
             let (another, other) = try await self.tunnel(rig)
@@ -232,7 +232,7 @@ import TokenModel
         }
     }
 
-    @Test func `draining gives tunnels their time, then cuts them`() async throws {
+    @Test func `draining gives tunnels their grace period, then cuts them`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await self.tunnel(rig)
             let idle = try await rig.caller()
@@ -247,7 +247,7 @@ import TokenModel
         }
     }
 
-    @Test func `draining is over with the last tunnel's end`() async throws {
+    @Test func `draining is over when the last tunnel ends`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await self.tunnel(rig)
             async let drained = rig.server.shutDown(grace: patience)

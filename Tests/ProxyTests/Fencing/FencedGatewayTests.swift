@@ -4,7 +4,7 @@ import Proxy
 import Testing
 import TokenModel
 
-/// A gateway's tables behind a kill.
+/// The gateway's tables after a kill.
 @Suite struct FencedGatewayTests {
     private static let acme = ProviderID("acme")
     private static let bob = AccountID("bob")
@@ -31,7 +31,7 @@ import TokenModel
     }
 
     @Test(arguments: [.all, .provider(FencedGatewayTests.acme), .account(Rig.account)] as [KillScope], [true, false])
-    func `I3_ a kill takes the passes of its scope, and none from before it comes back`(
+    func `I3_ a kill removes the credentials of its scope, and no older one comes back`(
         scope: KillScope,
         holds: Bool
     ) throws {
@@ -48,16 +48,14 @@ import TokenModel
     @Test(
         arguments: [.provider(ProviderID("other")), .account(AccountID("carol")), .account(Rig.account)] as [KillScope]
     )
-    func `a kill leaves the passes of others`(scope: KillScope) {
+    func `a kill leaves the credentials outside its scope`(scope: KillScope) {
         let gateway = self.gateway(.sample(), .sample(2, account: Self.bob))
         gateway.fence(.kill(scope))
         #expect(self.mayLeave(gateway, "bob"))
         #expect(self.mayLeave(gateway) == (scope != .account(Rig.account)))
     }
 
-    @Test func `I3_ a kill of a provider takes the passes of tokens that were bound to it before`()
-        throws
-    {
+    @Test func `I3_ a kill of a provider removes the credentials of tokens that were bound to it before`() throws {
         let before = ProviderID("before")
         let gateway = self.gateway(.sample(formerProviders: [before]), .sample(2, account: Self.bob))
         let route = try #require(self.table.routes.first { $0.plan.name == "acme" })
@@ -75,7 +73,7 @@ import TokenModel
         #expect(!self.mayLeave(gateway))
     }
 
-    @Test func `an older log takes nothing back`() {
+    @Test func `an older kill log does not undo a newer one`() {
         let gateway = self.gateway()
         gateway.fence(.kill(at: 2, holds: false))
         gateway.fence(.kill(at: 1, holds: true))
@@ -85,7 +83,7 @@ import TokenModel
         #expect(self.mayLeave(gateway))
     }
 
-    @Test func `a dead credential that comes late leaves the live one in its place`() {
+    @Test func `a dead credential that arrives late does not replace the live one`() {
         let gateway = self.gateway()
         gateway.fence(.kill(holds: false))
         gateway.apply(.installed(.sample(3, observedEpoch: Epoch(1))))
@@ -94,12 +92,12 @@ import TokenModel
         #expect(gateway.slots[0].credential?.generation == Generation(3))
     }
 
-    @Test func `what a head carries is judged by the provider that it came from`() throws {
+    @Test func `the token of a head is judged by the provider that it came from`() throws {
         let gateway = self.gateway(.sample())
         let route = try #require(self.table.routes.first { $0.plan.name == "acme" })
         let bytes = ByteBuffer()
         let first = gateway.authorize(bytes, route)?.origin
-        // When the account is another provider's
+        // When the account moves to another provider
         gateway.apply(.installed(.sample(2, provider: ProviderID("other"))))
         let later = ByteBuffer()
         let second = gateway.authorize(later, route)?.origin
@@ -110,7 +108,7 @@ import TokenModel
         #expect(self.mayLeave(gateway))
     }
 
-    @Test func `a new table brings no dead credential back`() {
+    @Test func `a reload does not bring back a dead credential`() {
         let gateway = self.gateway()
         gateway.fence(.kill(holds: false))
         var book = CredentialTable()
@@ -129,7 +127,7 @@ import TokenModel
             (.provider(FencedGatewayTests.acme), ProviderID("other"), false),
         ] as [(KillScope, ProviderID?, Bool)]
     )
-    func `whether an account without a credential is killed can be told by its provider, if that is known`(
+    func `whether a kill applies to an account without a credential is told by its provider, if that is known`(
         scope: KillScope,
         provider: ProviderID?,
         isKilled: Bool
@@ -139,14 +137,14 @@ import TokenModel
         #expect(gateway.isKilled(slot: 0, at: provider) == isKilled)
     }
 
-    @Test func `an account that had a credential is known by that one's provider`() {
+    @Test func `an account that had a credential is judged by the provider of that credential`() {
         let gateway = self.gateway(.sample())
         gateway.fence(.kill(.provider(Self.acme)))
         #expect(gateway.isKilled(slot: 0, at: nil))
         #expect(!gateway.isKilled(slot: 1, at: nil))
     }
 
-    @Test func `I6_ no token leaves from the lease's end on`() {
+    @Test func `I6_ no token leaves after the end of the lease`() {
         let gateway = self.gateway(.sample())
         gateway.leaseEnd = .now
         #expect(!self.mayLeave(gateway))
@@ -160,7 +158,7 @@ import TokenModel
 }
 
 @Suite struct FencedPassBookTests {
-    @Test func `dead passes are neither kept nor taken`() {
+    @Test func `dead credentials are neither kept nor accepted`() {
         var book = CredentialTable()
         book.apply(.installed(.sample()))
         book.fence(.kill(holds: false))

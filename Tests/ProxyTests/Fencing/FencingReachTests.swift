@@ -2,7 +2,8 @@ import Proxy
 import Testing
 
 @Suite struct FencingReachTests {
-    /// How an exchange stands, and what comes of: nothing, killed account, dead token, both, dead token that may end, both.
+    /// The state of an exchange, and the consequences of these reaches in their order: nothing; a killed account; a
+    /// dead token; both; a dead token whose exchange may end; both.
     struct Row: Sendable, CustomTestStringConvertible {
         let attempt: Attempt.Phase
         let response: ResponseStream.Phase
@@ -31,7 +32,7 @@ import Testing
     ]
 
     static let rows: [Row] = [
-        // Its body is still to be whole.
+        // The request's body is still being collected.
         Row(.idle, .none, [.ignore, .reply, .ignore, .reply, .ignore, .reply]),
         Row(.waiting, .none, [.ignore, .reply, .ignore, .reply, .ignore, .reply]),
         Row(.connecting, .none, [.ignore, .reply, .ignore, .reply, .ignore, .reply]),
@@ -45,7 +46,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `a kill ends what carries its token, and what waits for one in vain`(row: Row) {
+    func `a kill ends what carries a killed token, and what waits for a killed account`(row: Row) {
         let consequences = Self.reaches.map { $0.consequence(row.attempt, row.response) }
         #expect(consequences == row.consequences)
     }

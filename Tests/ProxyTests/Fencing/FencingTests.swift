@@ -4,7 +4,7 @@ import Proxy
 import Testing
 import TokenModel
 
-/// A kill while requests are under way, through real sockets.
+/// A kill while requests are in progress, over real sockets.
 @Suite struct FencingTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private static let refused =
@@ -24,7 +24,7 @@ import TokenModel
         ("1.1", "\r\nuntil the end"),
         ("1.0", "\r\nuntil the end"),
     ])
-    func `I3_ an answer under way is cut on both sides, and does not look whole`(
+    func `I3_ a response in progress is cut on both sides, and does not look complete`(
         version: String,
         answer: String
     ) async throws {
@@ -42,7 +42,7 @@ import TokenModel
     }
 
     @Test(arguments: KillStreams.allCases)
-    func `I3_ an upload is cut and its caller told, or goes on`(streams: KillStreams) async throws {
+    func `I3_ an upload is cut and its caller gets 503, or the upload drains`(streams: KillStreams) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun(
                 "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello"
@@ -67,7 +67,7 @@ import TokenModel
     }
 
     @Test(arguments: KillStreams.allCases)
-    func `I3_ a tunnel is cut on both sides, or goes on`(streams: KillStreams) async throws {
+    func `I3_ a tunnel is cut on both sides, or drains`(streams: KillStreams) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun(Handshake.request())
             try await upstream.send(Handshake.accepted)
@@ -88,14 +88,14 @@ import TokenModel
         }
     }
 
-    @Test func `a caller that has nothing of an answer is told, and keeps its connection`() async throws {
+    @Test func `a caller that has nothing of a response yet gets 503, and keeps its connection`() async throws {
         try await withRig { rig in
             rig.credentials.hold(nil, for: Rig.account)
             let (caller, upstream) = try await rig.begun()
             #expect(await rig.server.fence(.kill()) == Self.closed)
             try await self.expectKilled(caller)
             #expect(try await upstream.ending() == .reset)
-            // When it asks again nothing is left of the token
+            // When the caller sends a request again, no token is left
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             try await rig.credentials.questions.next("question").answer(.failure(CredentialError(.killed, "killed")))
             try await self.expectKilled(caller)
@@ -103,7 +103,7 @@ import TokenModel
         }
     }
 
-    @Test func `an answer that must be read whole is not, and the caller is told`() async throws {
+    @Test func `a response that is being inspected is discarded, and the caller gets 503`() async throws {
         let setup = Rig.Setup.route {
             $0.retryOn = [TokenRejectionSign(status: 200, body: .object(["error": .text("expired")]))]
         }
@@ -127,7 +127,7 @@ import TokenModel
             (.account(AccountID("bob")), [:], false),
         ] as [(KillScope, [AccountID: ProviderID], Bool)]
     )
-    func `who waits for an account is told when it is killed`(
+    func `a caller that waits for an account gets 503 when the account is killed`(
         scope: KillScope,
         providers: [AccountID: ProviderID],
         isTold: Bool
@@ -147,7 +147,7 @@ import TokenModel
             #expect(rig.server.waiterCount == (isTold ? 0 : 3))
             guard isTold else { return }
             for caller in callers { try await self.expectKilled(caller) }
-            // Whoever comes now asks anew, and the old answer is nobody's.
+            // A later request asks anew, and the late answer to the first question reaches nobody.
             try await callers[0].send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let next = try await rig.credentials.questions.next("another question")
             next.answer(.failure(CredentialError(.killed, "killed")))
@@ -158,18 +158,18 @@ import TokenModel
         }
     }
 
-    @Test func `who waits gets no token from before the kill`() async throws {
+    @Test func `a waiting caller gets no token from before the kill`() async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let question = try await rig.credentials.questions.next("question")
-            // Given a kill that left room for new tokens
+            // Given a kill that permits new tokens
             _ = await rig.server.fence(.kill(holds: false))
             #expect(rig.server.waiterCount == 1)
             rig.install(.sample(1))
             rig.credentials.hold(nil, for: Rig.account)
             question.answer(.success(.sample(1)))
-            // Then it asks again
+            // Then the request asks again
             let next = try await rig.credentials.questions.next("another question")
             let credential = UpstreamCredential.sample(2, observedEpoch: Epoch(1))
             rig.install(credential)
@@ -178,9 +178,9 @@ import TokenModel
         }
     }
 
-    @Test func `a body that waits to be whole does not, when the account is killed`() async throws {
+    @Test func `a request whose body is being collected gets 503 when the account is killed`() async throws {
         try await withRig(Rig.Setup.route { $0.replayBodyLimit = 1 << 20 }) { rig in
-            // Given an upstream of HTTP/1.0
+            // Given an HTTP/1.0 upstream
             let (first, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try await first.answer().body == "ok")
@@ -195,7 +195,7 @@ import TokenModel
     }
 
     @Test(arguments: [true, false])
-    func `an answer held back for a new token is not passed on`(holds: Bool) async throws {
+    func `a response held for a new token is not passed on after a kill`(holds: Bool) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send(Self.refused.replacing("Content-Length: 4", with: "Content-Length: 5"))
@@ -207,7 +207,7 @@ import TokenModel
             if holds {
                 try await self.expectKilled(caller)
             } else {
-                // The next token may come.
+                // The kill permits the next token.
                 let credential = UpstreamCredential.sample(2, observedEpoch: Epoch(1))
                 rig.install(credential)
                 question.answer(.success(credential))
@@ -219,7 +219,7 @@ import TokenModel
         }
     }
 
-    @Test func `an idle connection stays, and carries the next token`() async throws {
+    @Test func `an idle connection stays open, and carries the next token`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send(Self.ok)
@@ -234,7 +234,7 @@ import TokenModel
         }
     }
 
-    @Test func `another account's requests go on`() async throws {
+    @Test func `the requests of another account go on`() async throws {
         let bob = AccountID("bob")
         let setup = Rig.Setup(routes: { port in
             [
@@ -263,7 +263,7 @@ import TokenModel
         }
     }
 
-    @Test func `a credential with an old stamp that is announced late is no credential`() async throws {
+    @Test func `a credential with an old epoch that is announced late is not used`() async throws {
         try await withRig { rig in
             _ = await rig.server.fence(.kill(holds: false))
             rig.server.apply(.installed(.sample(2)))
@@ -280,7 +280,7 @@ import TokenModel
     }
 
     @Test(arguments: [true, false])
-    func `a route that comes with a new configuration finds no dead credential`(isLate: Bool) async throws {
+    func `a route of a new configuration finds no dead credential`(isLate: Bool) async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let bob = AccountID("bob")
             if !isLate { rig.server.apply(.installed(.sample(7, account: bob))) }
@@ -299,7 +299,7 @@ import TokenModel
         }
     }
 
-    @Test func `what was left to drain can be cut later`() async throws {
+    @Test func `an exchange that was left to drain can be cut later`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na")
@@ -313,7 +313,7 @@ import TokenModel
         }
     }
 
-    @Test func `what was left to drain goes on when others are cut`() async throws {
+    @Test func `an exchange that was left to drain goes on when others are cut`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na")
@@ -327,7 +327,7 @@ import TokenModel
         }
     }
 
-    @Test func `an upload that the upstream does not take is left to drain when its head has gone`() async throws {
+    @Test func `an upload that the upstream does not read is left to drain once its head has left`() async throws {
         try await withRig(Rig.Setup(isNarrow: true)) { rig in
             let (caller, upstream) = try await rig.begun(
                 "POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 67108864\r\n\r\n"
@@ -339,7 +339,7 @@ import TokenModel
         }
     }
 
-    @Test func `with no loop left there is nothing to close`() async throws {
+    @Test func `after a shutdown there is nothing to close`() async throws {
         try await withRig { rig in
             _ = await rig.server.shutDown(grace: .zero)
             #expect(await rig.server.fence(.kill()) == FencedExchanges())

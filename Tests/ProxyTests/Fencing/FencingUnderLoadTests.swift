@@ -9,7 +9,7 @@ import TokenModel
     private static let rounds: UInt64 = 25
 
     @Test(arguments: [1, 2], KillStreams.allCases)
-    func `I3_ once a kill has come into force no head with a killed token arrives, however many are on their way`(
+    func `I3_ once a kill is in force no head with a killed token arrives, however many are in transit`(
         eventLoops: Int,
         streams: KillStreams
     ) async throws {
@@ -31,7 +31,7 @@ import TokenModel
                     _ = await rig.server.fence(.kill(at: round, holds: false, streams: streams))
 
                     try await recorder.forbid(round)
-                    // When somebody still announces it
+                    // When the killed credential is announced once more
                     rig.server.apply(.installed(.sample(round, observedEpoch: Epoch(round - 1))))
                     try await Task.sleep(for: .milliseconds(5))
                     #expect(recorder.violations == [])
@@ -45,8 +45,8 @@ import TokenModel
         try await recorder.stop()
     }
 
-    /// Requests on one connection, until that is cut. The answers without a token come at once: whoever is asked for one
-    /// names the dead one.
+    /// Sends requests on one connection until the connection is cut. A 503 comes at once: the source of credentials
+    /// still returns the dead one.
     private static func call(_ rig: Rig, _ isOver: SentFlag) async throws {
         let caller = try await rig.caller()
         defer { caller.close() }
@@ -59,7 +59,7 @@ import TokenModel
         } catch is TimedOut {
             Issue.record("a caller that nobody answers")
         } catch {
-            // It was cut: not a whole answer, which would have been taken.
+            // The connection was cut before the response was complete. The loop accepts complete responses.
         }
     }
 }

@@ -2,13 +2,13 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// An upstream with an event loop of its own that answers each request, some of them late, and keeps count of the tokens
-/// that came.
+/// An upstream with an event loop of its own. It responds to each request, to some of them late, and counts the tokens
+/// that arrive.
 final class HeadRecorder: Sendable {
     private struct State {
-        /// Heads, by the number of their token.
+        /// The number of heads by the number of their token.
         var seen: [UInt64: Int] = [:]
-        /// Tokens up to this one must not come any more.
+        /// Tokens up to this number must not arrive any more.
         var dead: UInt64 = 0
         var violations: [UInt64] = []
     }
@@ -17,7 +17,7 @@ final class HeadRecorder: Sendable {
     private let state = Mutex(State())
     private let listener = Mutex<(any Channel)?>(nil)
 
-    /// - Returns: the port.
+    /// - Returns: the port that the upstream listens on.
     func start() async throws -> Int {
         let listener = try await ServerBootstrap(group: self.group)
             .serverChannelOption(.backlog, value: 1_024)
@@ -44,18 +44,18 @@ final class HeadRecorder: Sendable {
 
     func seen(_ token: UInt64) -> Int { self.state.withLock { $0.seen[token] ?? 0 } }
 
-    /// Heads with a token that was dead already.
+    /// The numbers of tokens that arrived when they were dead already, one for each head.
     var violations: [UInt64] { self.state.withLock(\.violations) }
 
-    /// What the kernel has now is read first: accepted in one turn of the loop, and read in the next. From then on tokens
-    /// up to `token` must not come.
+    /// Reads what the kernel has now: the event loop accepts connections in one turn and reads from them in the next.
+    /// From then on tokens up to `token` must not arrive.
     func forbid(_ token: UInt64) async throws {
         for _ in 1...6 { try await self.group.any().submit {}.get() }
         self.state.withLock { $0.dead = token }
     }
 }
 
-/// Takes heads without a body off a connection.
+/// Reads heads without a body from a connection.
 private final class HeadReader: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -79,7 +79,8 @@ private final class HeadReader: ChannelInboundHandler {
         }
     }
 
-    /// Every third answer comes late, so that there is always something under way, and comes in two pieces.
+    /// Sends a response in two pieces. The second piece of every third response comes late, so that some response is
+    /// always in progress.
     private func answer(_ context: ChannelHandlerContext) {
         let first = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
         let second = ByteBuffer(string: "k")

@@ -1,9 +1,9 @@
 import TokenModel
 
 extension KillEpochs {
-    /// A log with one kill.
+    /// A kill log with one kill.
     ///
-    /// - Parameter holds: no new tokens may come.
+    /// - Parameter holds: whether the kill bars new tokens too.
     static func kill(
         _ scope: KillScope = .all,
         at epoch: UInt64 = 1,

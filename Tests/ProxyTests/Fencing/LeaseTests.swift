@@ -6,7 +6,7 @@ import TokenModel
 @Suite struct LeaseTests {
     private static let get = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    /// A rig whose loops have lost their lease, and whose source of credentials is asked by hand.
+    /// Runs `test` with a rig whose event loops have lost their lease, and whose source of credentials `test` plays.
     private func withLapsedRig(_ test: (Rig) async throws -> Void) async throws {
         try await withRig { rig in
             rig.credentials.hold(nil, for: Rig.account)
@@ -15,20 +15,21 @@ import TokenModel
         }
     }
 
-    @Test func `I6_ from the lease's end on no token leaves, and a request asks as if it had none`() async throws {
+    @Test func `I6_ after the end of the lease no token leaves, and a request asks as if there were none`() async throws
+    {
         try await self.withLapsedRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.get)
             let question = try await rig.credentials.questions.next("question")
             #expect(question.refused == nil)
-            // Given a lease that is renewed before the answer
+            // Given a lease that is renewed before the question is answered
             rig.server.setLeaseDeadline(.now.advanced(by: patience))
             question.answer(.success(.sample()))
             let upstream = try await rig.upstream.accept()
             #expect(try await upstream.head()["Authorization"] == "Bearer token-1")
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try await caller.answer().body == "ok")
-            // Then the next one asks nobody
+            // Then the next request asks for nothing
             try await caller.send(Self.get)
             _ = try await upstream.head()
             #expect(rig.credentials.asked == 1)
@@ -52,7 +53,7 @@ import TokenModel
         }
     }
 
-    @Test func `a lease that ends again and again does not make a request go round for ever`() async throws {
+    @Test func `a request does not retry for ever if the lease ends again and again`() async throws {
         try await withRig(Rig.Setup.route { $0.maxConnections = 1 }) { rig in
             rig.credentials.hold(nil, for: Rig.account)
             // Given a request that waits for the only connection
@@ -63,7 +64,7 @@ import TokenModel
             try await caller.send(Self.get)
             for round in 1...4 {
                 try await rig.settle()
-                // When there is a lease until that is free, each time
+                // When the lease ends each time before that connection is free
                 rig.server.setLeaseDeadline(.now)
                 try await rig.settle()
                 try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -71,7 +72,7 @@ import TokenModel
                 guard round < 4 else { break }
                 let question = try await rig.credentials.questions.next("question \(round)")
                 rig.server.setLeaseDeadline(.now.advanced(by: patience))
-                // The loop hears of connections before it hears of leases, when it hears of both at once.
+                // An event loop that gets both at once handles connections before leases.
                 try await rig.settle()
                 try await busy.send(Self.get)
                 _ = try await upstream.head()
@@ -92,7 +93,7 @@ import TokenModel
             try await caller.send(Self.get)
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
-            // Given a newer credential than the one that is refused, and no lease
+            // Given a newer credential than the refused one, and no lease
             rig.server.apply(.installed(.sample(2)))
             rig.server.setLeaseDeadline(.now)
             try await rig.settle()
@@ -108,7 +109,7 @@ import TokenModel
         }
     }
 
-    @Test func `an answer under way does not need a lease`() async throws {
+    @Test func `a response in progress needs no lease`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.get)

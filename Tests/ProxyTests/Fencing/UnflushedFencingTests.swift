@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import TokenModel
 
-/// A kill, or a lease's end, that comes between a head's being written and the kernel's having all of it.
+/// A kill, or the end of a lease, after a head is written and before the kernel has all of it.
 @Suite struct UnflushedFencingTests {
     private func setup(_ speaksTLS: Bool) throws -> Rig.Setup {
         guard speaksTLS else { return Rig.Setup() }
@@ -19,23 +19,23 @@ import TokenModel
     }
 
     @Test(arguments: KillStreams.allCases, [false, true])
-    func `I3_ a head that is written and not flushed never leaves`(
+    func `I3_ a head that is written but not flushed never leaves`(
         streams: KillStreams,
         speaksTLS: Bool
     ) async throws {
         try await withRig(self.setup(speaksTLS)) { rig in
-            // Given an idle connection: on that a head waits for its tick's end
+            // Given an idle connection, on which a head waits for the end of its tick
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try await caller.answer().body == "ok")
-            // and a loop that stands still behind a request that has just taken it
+            // and an event loop that is stalled by a request that has just taken the connection
             let loop = try await rig.stall { try await caller.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n") }
             defer { loop.goOn() }
 
-            // When the kill comes ahead of the tick's end
+            // When the kill comes before the end of the tick
             async let fencing = rig.server.fence(.kill(streams: streams))
             try await eventually("the kill to be told") { rig.server.epochs.last == Epoch(1) }
-            // What is told to the loops later stands behind it.
+            // The event loops handle this after the kill.
             rig.server.setLeaseDeadline(.distantFuture)
             loop.goOn()
 
@@ -53,7 +53,7 @@ import TokenModel
     private static let longField = String(repeating: "f", count: 2 << 20)
     private static let longRequest = "GET /acme/ HTTP/1.1\r\nHost: a\r\nLong: \(longField)\r\n\r\n"
 
-    /// An upstream whose kernel takes little at once, and a gateway that takes such a head.
+    /// A setup with an upstream whose kernel takes little at once, and with a gateway that accepts a head of that size.
     private func narrow(_ speaksTLS: Bool) throws -> Rig.Setup {
         var setup = try self.setup(speaksTLS)
         setup.isNarrow = true
@@ -62,12 +62,12 @@ import TokenModel
     }
 
     @Test(arguments: KillStreams.allCases, [false, true])
-    func `I3_ a head that the kernel has only in part goes no further`(
+    func `I3_ a head that the kernel has only in part is sent no further`(
         streams: KillStreams,
         speaksTLS: Bool
     ) async throws {
         try await withRig(self.narrow(speaksTLS)) { rig in
-            // Given a head of which the upstream takes the first bytes
+            // Given a head whose first bytes the upstream has read
             let caller = try await rig.caller()
             try await caller.send(Self.longRequest)
             let upstream = try await rig.upstream.accept()
@@ -76,7 +76,7 @@ import TokenModel
             // When the kill comes
             let fenced = await rig.server.fence(.kill(streams: streams))
 
-            // Then the rest stays here, and the caller is told
+            // Then the rest does not leave, and the caller gets 503
             #expect(fenced == FencedExchanges(closed: 1))
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
@@ -87,8 +87,8 @@ import TokenModel
         }
     }
 
-    /// An upstream that has answered a request whole, of which it has the first bytes: the rest waits on a connection that
-    /// is idle.
+    /// The connection of an upstream that has read the first bytes of a request and sent its whole response. The rest
+    /// of the request waits on the idle connection.
     private func answeredEarly(_ rig: Rig) async throws -> Peer {
         let caller = try await rig.caller()
         try await caller.send(Self.longRequest)
@@ -100,7 +100,7 @@ import TokenModel
     }
 
     @Test(arguments: [false, true])
-    func `I6_ what a request that was answered early has left unsent does not leave after the lease`(
+    func `I6_ the unsent rest of a request that got an early response does not leave after the lease`(
         speaksTLS: Bool
     ) async throws {
         try await withRig(self.narrow(speaksTLS)) { rig in
@@ -116,7 +116,7 @@ import TokenModel
     }
 
     @Test(arguments: KillStreams.allCases, [false, true])
-    func `I3_ what a request that was answered early has left unsent does not leave an idle connection`(
+    func `I3_ the unsent rest of a request that got an early response does not leave after a kill`(
         streams: KillStreams,
         speaksTLS: Bool
     ) async throws {
@@ -126,7 +126,7 @@ import TokenModel
             // When the kill comes, while the rest of the head waits on the connection
             let fenced = await rig.server.fence(.kill(streams: streams))
 
-            // Then nothing is under way any more, and the rest stays here
+            // Then no request is in progress any more, and the rest does not leave
             #expect(fenced == FencedExchanges())
             let (rest, ending) = try await upstream.rest()
             #expect(rest.readableBytes < Self.longField.utf8.count)
@@ -135,7 +135,7 @@ import TokenModel
     }
 
     @Test(arguments: KillStreams.allCases)
-    func `I3_ an answer over TLS is cut without a farewell, or goes on`(streams: KillStreams) async throws {
+    func `I3_ a response over TLS is cut without close_notify, or drains`(streams: KillStreams) async throws {
         try await withRig(self.setup(true)) { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")

@@ -2,14 +2,15 @@ import NIOCore
 import Proxy
 import Testing
 
-/// A request that a caller sends to a route from `/acme/` to `/v2/`, and what must come of it.
+/// A request that a caller sends to a route from `/acme/` to `/v2/`, and the expected outcome.
 struct HostileCase: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable {
-        /// Judged by the head: nothing of it leaves.
+        /// The gateway refuses the request by its head. Nothing of the request leaves.
         case refused(GatewayError.Code)
-        /// Refused within the body, of which `content` has left in one chunk for each: the upstream sees no end of it.
+        /// The gateway refuses the request within the body. Only `content` has left, one chunk for each element, and
+        /// the upstream sees no end of the body.
         case cut(GatewayError.Code, after: [String])
-        /// It leaves as these requests.
+        /// The gateway forwards these requests.
         case credentials([PassedRequest])
     }
 
@@ -23,13 +24,13 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
     static let all = framing + syntax + targets + requestLines + meaningfulFields + connection + chunkedBodies
 }
 
-/// A request as it must leave: all that the gateway does not always add.
+/// A request as it must leave, without the fields that the gateway always adds.
 struct PassedRequest: Sendable {
     /// Method and target.
     let line: String
-    /// What leaves of the caller's field lines, each as it came.
+    /// The caller's field lines that leave, each as it came.
     var fields: [String] = []
-    /// The line that frames the body; none where there is no body.
+    /// The line that frames the body; `nil` if there is no body.
     var framing: String?
     var body = ""
     var trailers: [String] = []
@@ -48,7 +49,7 @@ struct PassedRequest: Sendable {
         self.trailers = trailers
     }
 
-    /// The bytes of the head at an upstream that listens at `port`.
+    /// The bytes of the head at an upstream that listens on `port`.
     func head(port: Int) -> String {
         var lines = [self.line + " HTTP/1.1", "Host: 127.0.0.1:\(port)"]
         lines += self.fields
@@ -61,10 +62,10 @@ struct PassedRequest: Sendable {
     var isChunked: Bool { self.framing == "Transfer-Encoding: chunked" }
 }
 
-// MARK: - Ways to write one
+// MARK: - Factories
 
 extension HostileCase {
-    /// As it stands.
+    /// A case with `request` as it stands.
     static func raw(
         _ row: HostileRow,
         _ name: String,
@@ -74,7 +75,7 @@ extension HostileCase {
         HostileCase(row: row, name: name, request: request, outcome: .refused(code))
     }
 
-    /// A head of these lines.
+    /// A case with a head of these lines.
     static func head(
         _ row: HostileRow,
         _ lines: String...,
@@ -83,7 +84,7 @@ extension HostileCase {
         .raw(row, lines.joined(separator: " | "), lines.map { $0 + "\r\n" }.joined() + "\r\n", code)
     }
 
-    /// A request that is in order but for these field lines.
+    /// A case with a request that is valid except for these field lines.
     static func fields(
         _ row: HostileRow,
         _ lines: String...,
@@ -97,18 +98,18 @@ extension HostileCase {
         )
     }
 
-    /// A request that is in order but for its first line.
+    /// A case with a request that is valid except for its request line.
     static func line(_ row: HostileRow, _ line: String, refused code: GatewayError.Code = .badRequest) -> HostileCase {
         .raw(row, line, line + "\r\nHost: a\r\n\r\n", code)
     }
 
-    /// A request that is taken, and what leaves.
+    /// A case with a request that is accepted, and what leaves.
     static func passing(_ row: HostileRow, _ name: String, _ request: String, _ passed: PassedRequest...) -> HostileCase
     {
         HostileCase(row: row, name: name, request: request, outcome: .credentials(passed))
     }
 
-    /// A chunked body that is refused when it has gone on for `content`.
+    /// A case with a chunked body that is refused after `content` has passed.
     static func chunks(
         _ row: HostileRow,
         _ body: String,

@@ -2,8 +2,8 @@ import NIOCore
 import Proxy
 import Testing
 
-/// Each row of the table of hostile input, through real sockets: what is refused reaches no upstream, and what is taken
-/// arrives as it must.
+/// Sends each row of the table of hostile input over real sockets. A refused request reaches no upstream, and an
+/// accepted one arrives as it must.
 @Suite struct HostileInputTests {
     private static let probe = "GET /acme/probe HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     private static let smuggled = "GET /acme/smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -20,7 +20,7 @@ import Testing
             for (hostile, code) in cases { try await self.expectRefusal(of: hostile, code, by: rig) }
             #expect(rig.upstream.connections == 0)
 
-            // Once more where a connection to the upstream lies ready, and each in two pieces.
+            // The requests are sent once more, each in two pieces, while an idle connection to the upstream exists.
             let upstream = try await self.probe(rig)
             for (hostile, code) in cases { try await self.expectRefusal(of: hostile, code, by: rig, inPieces: true) }
             _ = try await self.probe(rig, through: upstream)
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// A request that is in order: before it not a byte has come.
+    /// Sends a valid request, and expects that no byte has reached the upstream before it.
     private func probe(_ rig: Rig, through known: Peer? = nil) async throws -> Peer {
         let caller = try await rig.caller()
         try await caller.send(Self.probe)
@@ -54,7 +54,7 @@ import Testing
         try await self.expectRefusal(hostile, code, of: pieces + [bytes], from: caller)
     }
 
-    /// The gateway's own answer, and the end of the connection behind it.
+    /// Expects the gateway's local reply, and the end of the connection after it.
     private func expectRefusal(
         _ hostile: HostileCase,
         _ code: GatewayError.Code,
@@ -72,14 +72,14 @@ import Testing
     }
 
     @Test(arguments: HostileRow.allCases)
-    func `a request that is cut within its body is never ended at the upstream`(row: HostileRow) async throws {
+    func `a request that is cut within its body never ends at the upstream`(row: HostileRow) async throws {
         let cases = HostileCase.all.compactMap { hostile -> (HostileCase, GatewayError.Code, [String])? in
             guard hostile.row == row, case .cut(let code, let content) = hostile.outcome else { return nil }
             return (hostile, code, content)
         }
         guard !cases.isEmpty else { return }
         try await withRig { rig in
-            // An upstream that has just taken the token gets a body as it comes.
+            // The gateway streams a body at once to an upstream that has just accepted the token.
             var idle: Peer? = try await self.probe(rig)
             for (hostile, code, content) in cases {
                 let comment = Comment(rawValue: hostile.testDescription)
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: HostileRow.allCases)
-    func `what is taken arrives byte for byte, but for what must change`(row: HostileRow) async throws {
+    func `an accepted request arrives byte for byte, except for what must change`(row: HostileRow) async throws {
         try await withRig { rig in
             var upstream: Peer?
             for hostile in HostileCase.all where hostile.row == row {

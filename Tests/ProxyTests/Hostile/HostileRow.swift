@@ -1,7 +1,7 @@
 import Testing
 
-/// The rows of the table of hostile input from HTTP/1.1 callers that a byte or a moment decides; those about time have
-/// tests of their own.
+/// The rows of the table of hostile input from HTTP/1.1 callers that depend on single bytes or moments. The rows about
+/// time have tests of their own.
 enum HostileRow: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case lengthAndCoding = "length-and-coding"
     case lengths

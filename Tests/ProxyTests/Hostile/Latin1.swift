@@ -1,8 +1,8 @@
 import NIOCore
 
-// Bytes are written in tables as text whose scalars are the bytes, so that a table reads like the wire.
+// The tables write bytes as text whose scalars are the bytes, so that a table reads like the wire.
 extension ByteBuffer {
-    /// One byte for each scalar up to U+00FF.
+    /// One byte for each scalar of `text`, up to U+00FF.
     init(latin1 text: String) {
         self.init(bytes: text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
     }

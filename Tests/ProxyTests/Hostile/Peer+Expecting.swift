@@ -1,7 +1,7 @@
 import NIOCore
 
 extension Peer {
-    /// Takes as many bytes as `expected` has, or what came once that is something else.
+    /// Takes as many bytes as `expected` has. If other bytes come, takes what has come so far.
     func bytes(expecting expected: String) async throws -> String {
         let bytes = ByteBuffer(latin1: expected).readableBytesView
         return try await self.take("exactly \(expected.prefix(500).debugDescription)") { view in
@@ -9,7 +9,7 @@ extension Peer {
         }.latin1
     }
 
-    /// As ``line()``, with a scalar for each byte.
+    /// The same as ``line()``, with one scalar for each byte.
     private func latin1Line() async throws -> String {
         let line = try await self.take("a line") { view in
             view.firstIndex(of: 0x0A).map { $0 - view.startIndex + 1 }
@@ -18,7 +18,7 @@ extension Peer {
         return String(line.dropLast())
     }
 
-    /// A chunked body as the gateway writes it: no extension, sizes in lower case and without zeros before them.
+    /// A chunked body as the gateway writes it: no extensions, and sizes in lower case without leading zeros.
     func canonicalChunks() async throws -> (content: String, trailers: [String]) {
         var content = ""
         while true {
@@ -39,10 +39,10 @@ extension Peer {
         }
     }
 
-    /// Takes a request off the wire and expects it to be `request`, byte for byte; how a chunked body is cut into chunks
-    /// is the moment's.
+    /// Takes a request off the wire and expects it to be `request`, byte for byte. How a chunked body is divided into
+    /// chunks does not matter.
     ///
-    /// - Parameter port: where the upstream listens.
+    /// - Parameter port: the port that the upstream listens on.
     func expect(_ request: PassedRequest, port: Int) async throws {
         let head = request.head(port: port)
         let arrived = try await self.bytes(expecting: head)
@@ -62,7 +62,7 @@ extension Peer {
 }
 
 extension Message {
-    /// One message that is all there is of `bytes`, its body told by its length.
+    /// Reads `bytes` as exactly one message, with a body framed by its length.
     static func whole(_ bytes: ByteBuffer) throws -> (head: Message, body: String) {
         let text = String(buffer: bytes)
         let parts = text.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)

@@ -1,13 +1,13 @@
 import Testing
 
-/// A valid request that few send, and what must arrive of it: all that need not change, byte for byte.
+/// A valid but rare request, and what must arrive of it: everything that need not change, byte for byte.
 ///
-/// `/acme/` goes to `/v2/`, `/kept/` to `/v3/` with its path kept, and all else to `/`.
+/// The path `/acme/` goes to `/v2/`, `/kept/` goes to `/v3/` with its path kept, and everything else goes to `/`.
 struct OddRequest: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let request: String
     let arrives: [PassedRequest]
-    /// It is sent a byte at a time.
+    /// Whether the request is sent one byte at a time.
     var isDripped = false
 
     init(_ name: String, _ request: String, arrives: PassedRequest..., isDripped: Bool = false) {
@@ -33,7 +33,7 @@ struct OddRequest: Sendable, CustomTestStringConvertible {
         )
     }
 
-    /// A request without a body, by an odd method.
+    /// A request without a body, with an odd method.
     static func method(_ method: String, framing: String? = nil) -> OddRequest {
         OddRequest(
             "method \(method)",

@@ -20,13 +20,13 @@ import Testing
                 },
             ]
         })
-        // A loaded machine takes its time for a hundred writes.
+        // A hundred writes take a while on a loaded machine.
         setup.callerTimeouts = CallerTimeouts(head: .seconds(600))
         return setup
     }
 
     @Test(arguments: OddRequest.all)
-    func `a valid request arrives byte for byte, but for what must change`(odd: OddRequest) async throws {
+    func `a valid request arrives byte for byte, except for what must change`(odd: OddRequest) async throws {
         try await withRig(Self.setup) { rig in
             let caller = try await rig.caller()
             async let sent: Void = self.send(odd, by: caller)
@@ -43,7 +43,7 @@ import Testing
                 if !isHead { #expect(String(buffer: try await caller.body(of: head)) == "ok") }
             }
             try await sent
-            // Not a byte more than that.
+            // Not one byte more arrives.
             caller.close()
             let next = try await rig.caller()
             try await next.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `more than 35 of them are tried`() {
+    @Test func `more than 35 odd requests are tested`() {
         #expect(OddRequest.all.count > 35)
         #expect(Set(OddRequest.all.map(\.testDescription)).count == OddRequest.all.count)
         print("odd requests: \(OddRequest.all.count)")

@@ -4,7 +4,7 @@ import Telemetry
 import Testing
 import TokenModel
 
-/// Another configuration while callers and upstreams are connected, through real sockets.
+/// Reloads while callers and upstreams are connected, over real sockets.
 @Suite struct ReloadTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -21,7 +21,7 @@ import TokenModel
         "GET \(path) HTTP/1.1\r\nHost: a\r\n\(fields)\r\n"
     }
 
-    /// A request that ends as it should.
+    /// Sends a request that must succeed, and returns the upstream's connection.
     private func exchange(_ rig: Rig, _ caller: Peer, _ path: String = "/acme/x") async throws -> Peer {
         try await caller.send(self.get(path))
         let upstream = try await rig.upstream.accept()
@@ -31,7 +31,9 @@ import TokenModel
         return upstream
     }
 
-    @Test func `a request under way on a route that goes is answered, and the next finds none`() async throws {
+    @Test func `a request in progress on a removed route gets its response, and the next request gets 404`()
+        async throws
+    {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(self.get("/acme/x"))
@@ -47,7 +49,7 @@ import TokenModel
         }
     }
 
-    @Test func `a request that waits for a token on a route that goes gets it`() async throws {
+    @Test func `a request that waits for a token on a removed route gets the token`() async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send(self.get("/acme/x"))
@@ -65,7 +67,7 @@ import TokenModel
         }
     }
 
-    @Test func `a new route works on an open connection, with a token that was there before it`() async throws {
+    @Test func `a new route works on an open connection, with a token announced before the reload`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             _ = try await self.exchange(rig, caller)
@@ -93,7 +95,7 @@ import TokenModel
         }
     }
 
-    @Test func `a key that was taken out is refused on the connection that it had opened`() async throws {
+    @Test func `a removed key is refused on the connection that it had authenticated`() async throws {
         var setup = Rig.Setup()
         let staying = CallerConfiguration(name: "staying", keys: [try .of("stay")])
         setup.callers = [staying, CallerConfiguration(name: "leaving", keys: [try .of("leave")])]
@@ -112,7 +114,7 @@ import TokenModel
         }
     }
 
-    @Test func `keys are asked for on open connections from the moment there are callers`() async throws {
+    @Test func `open connections need a key as soon as a reload configures callers`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(self.get("/nowhere"))
@@ -124,9 +126,9 @@ import TokenModel
         }
     }
 
-    @Test func `connections to an upstream that no route goes to end when nobody uses them`() async throws {
+    @Test func `connections to an upstream without routes end when they are no longer in use`() async throws {
         try await withRig { rig in
-            // Given one that is idle, and one with a request
+            // Given an idle connection, and one with a request in progress
             let (first, second) = (try await rig.caller(), try await rig.caller())
             try await first.send(self.get("/acme/1"))
             let idle = try await rig.upstream.accept()
@@ -146,7 +148,7 @@ import TokenModel
         }
     }
 
-    @Test func `connections to an upstream that stays are used on`() async throws {
+    @Test func `connections to an upstream that stays are reused`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             let upstream = try await self.exchange(rig, caller)
@@ -161,7 +163,7 @@ import TokenModel
         }
     }
 
-    @Test func `each route is counted under its name, wherever it comes to stand`() async throws {
+    @Test func `each route is counted under its name, whatever its position`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             let upstream = try await self.exchange(rig, caller)
@@ -182,7 +184,7 @@ import TokenModel
         }
     }
 
-    @Test func `a lower limit of connections is for newcomers`() async throws {
+    @Test func `a lower connection limit applies to new connections only`() async throws {
         try await withRig { rig in
             let callers = [try await rig.caller(), try await rig.caller()]
             for caller in callers {

@@ -4,7 +4,7 @@ import Proxy
 import Testing
 import TokenModel
 
-/// Which route a request goes by that names its account itself.
+/// The choice of a route for a request that names its account.
 @Suite struct ChosenRouteTests {
     private static let names = ["b", "a", "ab", "B", "z-9", "a.b", "aa"]
 
@@ -22,7 +22,7 @@ import TokenModel
         },
     ])
 
-    /// - Parameter callers: who may; `nil` for anyone.
+    /// - Parameter callers: the configured callers; `nil` admits anyone.
     private func match(
         _ fields: String,
         at path: String = "/acme/x",
@@ -46,11 +46,11 @@ import TokenModel
     }
 
     @Test(arguments: ["", "A", "abc", "ac", "a.", "z", "z-", "z-99", "zz", "a,b", "a b", "0", "~"])
-    func `what is nobody's name is refused`(name: String) {
+    func `an unknown account name is refused`(name: String) {
         #expect(throws: GatewayError(.callerForbidden, "")) { try self.match("Martlet-Account: \(name)\r\n") }
     }
 
-    @Test func `a field that is missing is refused, and the caller is told which`() {
+    @Test func `a missing field is refused, and the error names the field`() {
         let error = #expect(throws: GatewayError.self) {
             try self.match("X-Martlet-Account: a\r\nMartlet-Accounts: a\r\n")
         }
@@ -72,20 +72,20 @@ import TokenModel
         }
     }
 
-    @Test func `a caller that may not use the route may name nothing on it`() {
+    @Test func `a caller that may not use the route may choose no account on it`() {
         let callers = [CallerConfiguration(name: "me", peer: PeerRule(user: 1), routes: ["fixed"])]
         #expect(throws: GatewayError(.callerForbidden, "")) {
             try self.match("Martlet-Account: a\r\n", callers: callers)
         }
     }
 
-    @Test func `where nobody is known nobody may choose`() {
+    @Test func `without callers nobody may choose an account`() {
         #expect(throws: GatewayError(.callerForbidden, "")) {
             try self.match("Martlet-Account: a\r\n", callers: nil)
         }
     }
 
-    @Test func `on a route with an account of its own the name counts for nothing`() throws {
+    @Test func `on a route with a fixed account the field is ignored`() throws {
         for fields in ["", "Martlet-Account: b\r\n", "Martlet-Account: nobody\r\n"] {
             #expect(try self.match(fields, at: "/fixed/x").route.plan.account == AccountID("ab"))
         }
@@ -100,17 +100,17 @@ import TokenModel
         #expect(self.table.unusedSlots.isEmpty)
     }
 
-    @Test func `all that may be chosen on a route is counted as that route`() throws {
+    @Test func `all accounts of a route are counted as that route`() throws {
         let numbers = try Self.names.map { try self.match("Martlet-Account: \($0)\r\n").route.number }
         #expect(Set(numbers).count == 1)
         #expect(self.table.names == ["acme", "fixed"])
     }
 
-    @Test func `where there is nothing to choose there is no route`() {
+    @Test func `a route without accounts to choose from does not exist`() {
         #expect(throws: GatewayError(.noRoute, "")) { try self.match("Martlet-Account: a\r\n", at: "/nothing/x") }
     }
 
-    @Test func `an account that is not to be chosen any more leaves its slot unused, and others keep theirs`() throws {
+    @Test func `an account that can no longer be chosen leaves its slot unused, and the others keep theirs`() throws {
         let next = RouteTable(
             [.sample(port: 1) { $0.choices = ["new", "b"].map { AccountID($0) } }],
             following: self.table

@@ -2,7 +2,7 @@ import Proxy
 import Testing
 import TokenModel
 
-/// A table that takes another's place.
+/// A route table that replaces another.
 @Suite struct FollowingTableTests {
     private static let bob = AccountID("bob")
 
@@ -18,7 +18,7 @@ import TokenModel
         try #require(table.routes.first { $0.plan.name == name })
     }
 
-    @Test func `what stays keeps its place, whatever comes before it in the file`() throws {
+    @Test func `what stays keeps its place, whatever comes before it in the configuration`() throws {
         let old = RouteTable([self.plan("a"), self.plan("b") { $0.account = Self.bob }])
         let new = RouteTable(
             [
@@ -40,7 +40,7 @@ import TokenModel
         #expect(new.unusedSlots.isEmpty)
     }
 
-    @Test func `what is gone leaves its place empty, and finds it again`() throws {
+    @Test func `what is removed leaves its place empty, and finds it again when it returns`() throws {
         let old = RouteTable([self.plan("a"), self.plan("b") { $0.account = Self.bob }])
         let without = RouteTable([self.plan("a")], following: old)
         #expect(without.slots.map(\.account) == [Rig.account, Self.bob])
@@ -53,7 +53,7 @@ import TokenModel
         #expect(again.unusedSlots == [0])
     }
 
-    @Test func `another injection has a line behind those there are`() throws {
+    @Test func `a new injection gets a line after the existing ones`() throws {
         let old = RouteTable([self.plan("a")])
         let key = Injection(header: "X-Key", prefix: "")
         let new = RouteTable([self.plan("b") { $0.injection = key }, self.plan("a")], following: old)
@@ -62,7 +62,7 @@ import TokenModel
         #expect(new.slots[0].injections == [Injection(), key])
     }
 
-    @Test func `other terms for an upstream are another pool`() throws {
+    @Test func `other connection settings for an upstream make another pool`() throws {
         let old = RouteTable([self.plan("a")])
         let new = RouteTable([self.plan("a") { $0.maxConnections = 7 }], following: old)
         #expect(try self.route("a", of: new).pool == 1)

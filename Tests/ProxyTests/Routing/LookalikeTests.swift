@@ -2,11 +2,10 @@ import NIOCore
 import Proxy
 import Testing
 
-/// Fields that an upstream may take for the one that carries the token, since it reads `_` as `-`.
+/// Fields that an upstream may take for the one that carries the token, because it reads `_` as `-`.
 @Suite struct LookalikeTests {
     @Test(arguments: [("X-Api-Key", "X_Api_Key"), ("X-Api-Key", "x-api_key"), ("my_api_key", "My-Api_Key")])
-    func `one that may be read as the injected field's never goes beside it`(header: String, name: String) async throws
-    {
+    func `a field that may be read as the injected one is refused`(header: String, name: String) async throws {
         try await withRig(.route { $0.injection.header = header }) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/x HTTP/1.1\r\nHost: a\r\n\(name): canary\r\n\r\n")
@@ -18,7 +17,10 @@ import Testing
     }
 
     @Test(arguments: [("X-Api-Key", "x-api-key"), ("my_api_key", "MY_API_KEY"), ("my_api_key", "My-Api-Key")])
-    func `one of its very name, as SDKs send it, makes place for the token`(header: String, name: String) async throws {
+    func `a field with the name of the injected one, as SDKs send it, is replaced by the token`(
+        header: String,
+        name: String
+    ) async throws {
         try await withRig(.route { $0.injection.header = header }) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/x HTTP/1.1\r\nHost: a\r\n\(name): canary\r\nclient_id: 7\r\n\r\n")

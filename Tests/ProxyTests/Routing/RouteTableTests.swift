@@ -4,7 +4,7 @@ import Testing
 import TokenModel
 
 @Suite struct RouteTableTests {
-    /// Routes by name, each with a path and perhaps a host.
+    /// A table of routes, each with a name, a path and an optional host.
     private func table(_ routes: [(String, host: String?, path: String)]) -> RouteTable {
         RouteTable(
             routes.map { name, host, path in
@@ -38,7 +38,7 @@ import TokenModel
         ("/acme/v1/", "/acme/v1/x", 9),
         ("/", "/", 1),
         ("/", "/anything", 1),
-        // Segments are compared decoded; what is replaced is raw.
+        // Segments are compared decoded. The prefix to replace is counted in raw bytes.
         ("/acme/", "/%61cme/x", 8),
         ("/acme/", "/%61%63%6D%65/x", 14),
         ("/acme/", "/acme/%61", 6),
@@ -46,13 +46,15 @@ import TokenModel
         ("/%C3%A4/", "/%C3%A4/x", 8),
         ("/a%25b/", "/a%25b/x", 7),
         ("/a%5Bb/", "/a[b/x", 5),
-        // A slash that is encoded stays within its segment.
+        // An encoded slash stays within its segment.
         ("/a%2Fb/", "/a%2Fb/x", 7),
         ("/a%2Fb/", "/%61%2fb/x", 9),
         ("/a%2Fb/c/", "/a%2Fb/c/", 9),
         ("/", "/%61", 1),
     ])
-    func `a path covers as many raw bytes as its segments stand in`(path: String, target: String, prefix: Int) throws {
+    func `a route's path covers the raw bytes of its segments in the target`(path: String, target: String, prefix: Int)
+        throws
+    {
         let match = try self.match(self.table([("r", nil, path)]), target)
         #expect(match?.prefix == prefix)
     }
@@ -72,10 +74,10 @@ import TokenModel
         ("/a%2Fb/", "/a/b/"), ("/a%2Fb/", "/a/b/%78"), ("/a%2Fb/", "/a%252Fb/"),
         ("/acme/", "/%61cme"), ("/acme/", "/%41cme/"),
         ("/acme/", "/acme%20/"),
-        // Decoded once.
+        // A path is decoded only once.
         ("/acme/", "/%2561cme/"),
     ])
-    func `whole segments match or nothing does`(path: String, target: String) throws {
+    func `only whole segments match`(path: String, target: String) throws {
         let match = try self.match(self.table([("r", nil, path)]), target)
         #expect(match == nil)
     }
@@ -84,7 +86,7 @@ import TokenModel
         ("api.local", true), ("API.Local", true), ("api.local:8080", true), ("api.local.evil", false),
         ("x.api.local", false), ("other", false),
     ])
-    func `a host is compared without case and port`(host: String, matches: Bool) throws {
+    func `a host is compared without regard to case and port`(host: String, matches: Bool) throws {
         let table = self.table([("r", "Api.Local", "/acme/")])
         let match = try self.match(table, "/acme/", host: host)
         #expect((match != nil) == matches)
@@ -102,7 +104,9 @@ import TokenModel
         ("other", "/x", "root"),
         ("api", "/x", "root"),
     ])
-    func `a host beats none, then the longest path wins`(host: String, target: String, name: String) throws {
+    func `a route with a host beats one without, then the longest path wins`(host: String, target: String, name: String)
+        throws
+    {
         let routes: [(String, host: String?, path: String)] = [
             ("root", nil, "/"), ("short", nil, "/a/"), ("long", nil, "/a/b/"), ("host short", "api", "/a/"),
         ]
@@ -112,7 +116,7 @@ import TokenModel
         }
     }
 
-    @Test func `OPTIONS * goes by the route of the whole host, and keeps its target`() throws {
+    @Test func `OPTIONS * takes the route of the whole host, and keeps its target`() throws {
         let match = try self.match(self.table([("r", nil, "/")]), "*", method: "OPTIONS")
         #expect(match?.prefix == 0)
         #expect(try self.match(self.table([("r", nil, "/acme/")]), "*", method: "OPTIONS") == nil)
@@ -136,7 +140,7 @@ import TokenModel
         ("api.example", 80, "api.example"), ("api.example", 8080, "api.example:8080"), ("::1", 80, "[::1]"),
         ("::1", 9090, "[::1]:9090"),
     ])
-    func `an upstream is named with its port where that is not the scheme's, and an IPv6 address in brackets`(
+    func `an authority has the port unless it is the scheme's default, and an IPv6 address in brackets`(
         host: String,
         port: Int,
         authority: String
@@ -144,11 +148,11 @@ import TokenModel
         #expect(RouteConfiguration.Upstream(host: host, port: port, path: "/").authority == authority)
     }
 
-    @Test func `no route at all matches nothing`() throws {
+    @Test func `a table without routes matches nothing`() throws {
         #expect(try self.match(RouteTable([]), "/") == nil)
     }
 
-    @Test func `routes of one account share its slot, of one upstream its pool`() {
+    @Test func `routes of one account share its slot, and routes of one upstream share its pool`() {
         let table = RouteTable([
             .sample(port: 1) { $0.name = "a" },
             .sample(port: 1) { plan in

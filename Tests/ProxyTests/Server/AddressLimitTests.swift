@@ -8,7 +8,7 @@ import Testing
         PeerNetwork(try SocketAddress(ipAddress: text, port: 1))
     }
 
-    @Test func `each address has its own places, and one that has left is forgotten`() throws {
+    @Test func `each address has its own places, and an address without connections is forgotten`() throws {
         let limit = AddressLimit(2)
         let one = try #require(try self.address("192.0.2.1"))
         let other = try #require(try self.address("192.0.2.2"))
@@ -20,11 +20,11 @@ import Testing
         #expect(limit.count == 0)
     }
 
-    @Test func `without a limit nobody counts`() {
+    @Test func `a limit of zero is no limit`() {
         #expect(!AddressLimit(0).isSet)
     }
 
-    @Test func `another limit is for those who come then`() throws {
+    @Test func `a changed limit applies to new connections`() throws {
         let limit = AddressLimit(2)
         let one = try #require(try self.address("192.0.2.1"))
         #expect([limit.enter(one), limit.enter(one)] == [true, true])
@@ -33,7 +33,7 @@ import Testing
         #expect(!limit.enter(one))
         limit.limit = 3
         #expect([limit.enter(one), limit.enter(one), limit.enter(one)] == [true, true, false])
-        // Those who are between the question whether there is a limit and their entry
+        // A connection that passed the check for a limit before the change still enters.
         limit.limit = 0
         #expect(limit.enter(one))
     }

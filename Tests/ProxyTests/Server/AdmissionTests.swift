@@ -11,7 +11,7 @@ import Testing
         return setup
     }
 
-    /// Callers that the gateway serves: each has had an answer.
+    /// Callers that have had a response each.
     private func served(_ count: Int, _ rig: Rig) async throws -> [Peer] {
         var callers: [Peer] = []
         for _ in 1...count {
@@ -32,7 +32,7 @@ import Testing
         #expect(try await caller.ending() == .clean)
     }
 
-    /// Tries until the gateway has a place again.
+    /// Waits until the gateway has a place for another connection.
     private func expectPlace(_ rig: Rig, _ connect: (Rig) async throws -> Peer = { try await $0.caller() }) async throws
     {
         try await eventually("a place for another connection") {
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `one connection too many is told so, whichever loop it comes to, and those that are there are served`(
+    func `a connection above the limit gets 503 on any event loop, and existing connections are served`(
         eventLoops: Int
     ) async throws {
         try await withRig(self.setup(eventLoops: eventLoops) { $0.connections = 3 }) { rig in
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `a body that comes with the request does not cost it the answer, and HEAD gets none`() async throws {
+    @Test func `a connection above the limit gets its 503 even with an upload, and HEAD gets no body`() async throws {
         try await withRig(self.setup { $0.connections = 1 }) { rig in
             let callers = try await self.served(1, rig)
             let upload = try await rig.caller()
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `one that asks nothing is closed, and so are those beyond the few that are heard`() async throws {
+    @Test func `connections above the limit are closed if they stay silent or are too many to be heard`() async throws {
         try await withRig(self.setup { $0.connections = 1 }) { rig in
             let callers = try await self.served(1, rig)
             var silent: [Peer] = []
@@ -88,7 +88,7 @@ import Testing
             let late = try await rig.caller()
             #expect(try await late.ending() == .clean)
             for caller in silent { #expect(try await caller.ending() == .clean) }
-            // There is room to be heard again.
+            // The gateway can hear another connection again.
             let heard = try await rig.caller()
             try await heard.send("GET / HTTP/1.1\r\n")
             try await self.expectTurnedAway(heard)
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `those turned away are counted and logged as requests that no route matched`() async throws {
+    @Test func `rejected connections are counted and logged as requests that match no route`() async throws {
         try await withRig(self.setup { $0.connections = 1 }) { rig in
             let callers = try await self.served(1, rig)
             let heard = try await rig.caller()
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `an address may have its share of connections, and gets a place back with each that ends`(
+    func `an address gets its share of connections, and a place back for each one that ends`(
         eventLoops: Int
     ) async throws {
         try await withRig(self.setup(eventLoops: eventLoops) { $0.connectionsPerAddress = 2 }) { rig in
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func `a Unix socket's callers have no address, and count all the same`() async throws {
+    @Test func `callers over a Unix socket have no address, but count towards the total`() async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString.prefix(8)).sock")
             .path
         var setup = self.setup {

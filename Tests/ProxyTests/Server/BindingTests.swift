@@ -15,7 +15,7 @@ import Testing
         )
     }
 
-    @Test func `a busy port is told, and what was bound before it is free again`() async throws {
+    @Test func `a busy port is reported, and the ports bound before it are free again`() async throws {
         try await withRig { rig in
             let taken = ProxyConfiguration.Address(host: "127.0.0.1", port: rig.port)
             let second = await self.server([.init(host: "127.0.0.1", port: 0), taken])
@@ -24,14 +24,14 @@ import Testing
             #expect(error?.message.contains("127.0.0.1:\(rig.port)") == true)
             #expect(error?.message.contains("another process listens there") == true)
             #expect(await second.shutDown(grace: patience))
-            // The first goes on.
+            // The first gateway still works.
             let caller = try await rig.caller()
             try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await caller.answer().head.status == 404)
         }
     }
 
-    @Test func `a successor listens where an older one does, and is alone there when that has gone`() async throws {
+    @Test func `a successor listens beside its predecessor, and alone once the predecessor has gone`() async throws {
         try await withRig { rig in
             let second = await self.server([.init(host: "127.0.0.1", port: rig.port)])
             #expect(try await second.bind(.successor) == [.init(host: "127.0.0.1", port: rig.port)])
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `a port that another listener of the same process has is not another process's`() async throws {
+    @Test func `a port of another listener of the same process is not reported as another process's`() async throws {
         let reserved = try ReservedPort()
         let port = reserved.number
         #expect(close(reserved.give()) == 0)
@@ -59,8 +59,7 @@ import Testing
         _ = await server.shutDown(grace: .zero)
     }
 
-    @Test func `a port that another process has is that one's, whatever this one has at another address`() async throws
-    {
+    @Test func `a port of another process is reported as such, whatever this process binds elsewhere`() async throws {
         let taken = try ReservedPort()
         let port = taken.number
         let server = await self.server([.init(host: "127.0.0.2", port: port), .init(host: "127.0.0.1", port: port)])
@@ -71,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: ["192.0.2.1", "no-such-host.invalid"])
-    func `an address that is not this machine's is told`(host: String) async throws {
+    func `an address that this machine does not have is reported`(host: String) async throws {
         let server = await self.server([.init(host: host, port: 0)])
         let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
         #expect(error?.code == .addressUnavailable)
@@ -80,7 +79,7 @@ import Testing
         _ = await server.shutDown(grace: .zero)
     }
 
-    @Test func `each address gets a port of its own where none is asked for`() async throws {
+    @Test func `each address without a port gets a port of its own`() async throws {
         let server = await self.server([.init(host: "127.0.0.1", port: 0), .init(host: "127.0.0.1", port: 0)])
         let bound = try await server.bind()
         #expect(bound.count == 2)

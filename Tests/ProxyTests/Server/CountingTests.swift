@@ -9,7 +9,7 @@ import TokenModel
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private static let dead = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\n\r\ndead"
 
-    /// The requests that are over, by route and class of status; those that are nobody's are left out.
+    /// The number of finished requests by route and status class; zero counts are left out.
     private func requests(_ rig: Rig) async -> [String: UInt64] {
         let traffic = await rig.server.traffic()
         var requests: [String: UInt64] = [:]
@@ -26,7 +26,7 @@ import TokenModel
         return ReplayOutcome.allCases.flatMap { Array(repeating: $0, count: Int(route[$0])) }
     }
 
-    /// Waits until `count` requests are over.
+    /// Waits until `count` requests have finished.
     private func over(_ count: UInt64, _ rig: Rig) async throws {
         try await ProxyTests.eventually("\(count) requests to be over") {
             await self.requests(rig).values.reduce(0, +) == count
@@ -34,7 +34,7 @@ import TokenModel
     }
 
     @Test(arguments: [1, 2])
-    func `each request is counted once, by its route and status, over all loops`(eventLoops: Int) async throws {
+    func `each request is counted once by its route and status, over all event loops`(eventLoops: Int) async throws {
         var setup = Rig.Setup()
         setup.eventLoops = eventLoops
         setup.routes = { port in
@@ -67,13 +67,13 @@ import TokenModel
                 ]
             )
             let traffic = await rig.server.traffic()
-            // The rig has a route of its own behind them.
+            // The rig adds a route of its own after these.
             #expect(traffic.routes.map(\.injections) == [0, 2, 3, 0])
             #expect(traffic.routes[2].durations.cumulative.last == 3)
         }
     }
 
-    @Test func `a caller that goes before its answer has no status`() async throws {
+    @Test func `a request whose caller disconnects before the response has no status`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -85,7 +85,7 @@ import TokenModel
         }
     }
 
-    @Test func `connections are counted while they are there`() async throws {
+    @Test func `connections are counted while they are open`() async throws {
         try await withRig { rig in
             let callers = [try await rig.caller(), try await rig.caller()]
             try await callers[0].send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -106,7 +106,7 @@ import TokenModel
         }
     }
 
-    @Test func `requests that wait for a token are counted while they do`() async throws {
+    @Test func `requests that wait for a token are counted while they wait`() async throws {
         var setup = Rig.Setup()
         setup.credential = nil
         try await withRig(setup) { rig in
@@ -124,7 +124,9 @@ import TokenModel
     @Test(arguments: [
         (ReplayOutcome.answered, 200, 2), (.refused, 401, 2), (.failed, 502, 2), (.notRefreshed, 503, 1),
     ])
-    func `a dead token's outcome is counted`(outcome: ReplayOutcome, status: Int, injections: UInt64) async throws {
+    func `the outcome after a dead token is counted`(outcome: ReplayOutcome, status: Int, injections: UInt64)
+        async throws
+    {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -151,7 +153,7 @@ import TokenModel
         }
     }
 
-    @Test func `a dead token of a request that can't be sent again is counted as that`() async throws {
+    @Test func `a dead token of a request that can't be replayed is counted as such`() async throws {
         try await withRig(.route { $0.replayBodyLimit = 2 }) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabcde")
@@ -164,7 +166,8 @@ import TokenModel
         }
     }
 
-    @Test func `the access log has a line per request, and nothing that the caller wrote but its method`() async throws
+    @Test func `the access log has one entry per request, and nothing of the caller's input but the method`()
+        async throws
     {
         let output = try CapturedOutput()
         let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {

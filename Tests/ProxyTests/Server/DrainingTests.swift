@@ -4,11 +4,11 @@ import Testing
 import TokenModel
 
 @Suite struct DrainingTests {
-    /// A connection without a request is certainly kept for so long when the gateway stops.
+    /// The time for which the gateway certainly keeps a connection without a request once it begins to stop.
     private static let kept = Duration.milliseconds(500)
 
     @Test(arguments: [1, 2])
-    func `requests under way end, their connections and idle ones close, and nobody new gets in`(
+    func `requests in progress finish, their connections and idle ones close, and no new ones are accepted`(
         eventLoops: Int
     ) async throws {
         try await withRig(Rig.Setup(eventLoops: eventLoops)) { rig in
@@ -37,7 +37,7 @@ import TokenModel
         }
     }
 
-    @Test func `an answer whose head had gone ends the connection with its last byte`() async throws {
+    @Test func `a response whose head had already left ends the connection with its last byte`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
@@ -54,7 +54,7 @@ import TokenModel
         }
     }
 
-    @Test func `a request that has begun to come is still served`() async throws {
+    @Test func `a request that has begun to arrive is still served`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHo")
@@ -73,8 +73,10 @@ import TokenModel
         }
     }
 
-    @Test func `a request that comes just then is served, on a new connection and on one in use`() async throws {
-        // On a busy machine such connections may have been closed again before the request: then once more.
+    @Test func `a request that arrives during the shutdown is served, on a new and on a used connection`() async throws
+    {
+        // On a busy machine the gateway may close such connections before the request arrives. The test then tries
+        // again.
         try await eventually("requests to come while connections are kept") {
             try await withRig { rig in
                 let start = ContinuousClock.now
@@ -100,7 +102,7 @@ import TokenModel
     }
 
     @Test(arguments: [1, 2])
-    func `what has not ended in time is cut off, and said`(eventLoops: Int) async throws {
+    func `requests that do not finish in time are cut off, and the shutdown reports it`(eventLoops: Int) async throws {
         try await withRig(Rig.Setup(eventLoops: eventLoops)) { rig in
             let (caller, upstream) = try await rig.begun()
             #expect(await rig.server.shutDown(grace: .milliseconds(100)) == false)
@@ -109,7 +111,7 @@ import TokenModel
         }
     }
 
-    @Test func `parked requests are in flight too`() async throws {
+    @Test func `parked requests are in progress too`() async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -126,13 +128,13 @@ import TokenModel
         }
     }
 
-    @Test func `with nobody there it is over at once`() async throws {
+    @Test func `without connections the shutdown is over at once`() async throws {
         try await withRig { rig in
             #expect(await rig.server.shutDown(grace: patience))
         }
     }
 
-    @Test func `an answer for a loop that has ended is dropped`() async throws {
+    @Test func `a credential for an event loop that has ended is dropped`() async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")

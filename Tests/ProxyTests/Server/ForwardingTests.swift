@@ -4,7 +4,7 @@ import Testing
 import TokenModel
 
 @Suite struct ForwardingTests {
-    /// What arrives upstream of one request.
+    /// The request that arrives at the upstream.
     private func forwarded(
         _ request: String,
         eventLoops: Int = 1,
@@ -26,7 +26,7 @@ import TokenModel
     }
 
     @Test(arguments: [1, 2])
-    func `a request leaves with the token, the upstream's host and the gateway's mark`(eventLoops: Int) async throws {
+    func `a request leaves with the token, the upstream's host and a Via field`(eventLoops: Int) async throws {
         let (head, _) = try await self.forwarded(
             "GET /acme/users?page=2 HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n",
             eventLoops: eventLoops
@@ -43,7 +43,7 @@ import TokenModel
         (true, "/%61cme/a%2Fb", "/v2/a%2Fb"),
         (false, "/acme/", "/v2/acme/"), (false, "/%61cme/a?q", "/v2/%61cme/a?q"),
     ])
-    func `the path is replaced or kept, and the rest goes byte for byte`(
+    func `the path prefix is replaced or kept, and the rest is forwarded byte for byte`(
         strip: Bool,
         target: String,
         expected: String
@@ -58,7 +58,7 @@ import TokenModel
     }
 
     @Test(arguments: ["Authorization", "X-Api-Key", "Private-Token"])
-    func `I8_ what a caller sends in the injected slot never arrives, and exactly one injected field does`(
+    func `I8_ a caller's own values of the injected field never arrive, and exactly one injected field does`(
         header: String
     ) async throws {
         let (head, _) = try await self.forwarded(
@@ -101,7 +101,9 @@ import TokenModel
     }
 
     @Test(arguments: [("", []), ("Content-Length: 0\r\n", ["0"])])
-    func `a POST without a body says so where its caller does`(field: String, lengths: [String]) async throws {
+    func `a POST without a body has a Content-Length only if the caller sends one`(field: String, lengths: [String])
+        async throws
+    {
         let (head, _) = try await self.forwarded("POST /acme/ HTTP/1.1\r\nHost: a\r\n\(field)\r\n")
         #expect(head.all("Content-Length") == lengths)
         #expect(head.all("Transfer-Encoding").isEmpty)
@@ -111,7 +113,7 @@ import TokenModel
         ("Content-Length: 5\r\n\r\nhello", "hello"), ("Content-Length: 0\r\n\r\n", ""),
         ("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n", "hello!"),
     ])
-    func `an answer's body goes back as it came, and the connection serves the next`(
+    func `a response body is passed back as it came, and the connection serves the next request`(
         rest: String,
         body: String
     ) async throws {
@@ -134,7 +136,7 @@ import TokenModel
         }
     }
 
-    @Test func `a large answer goes back whole`() async throws {
+    @Test func `a large response is passed back whole`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             let body = ByteBuffer(bytes: (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
@@ -148,10 +150,10 @@ import TokenModel
         }
     }
 
-    @Test func `each answer tells whether the upstream took the token, once, and not by a 401`() async throws {
+    @Test func `the acceptance of a token by an upstream is reported once, and not by a 401`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
-            // Another scheme's challenge: no dead token, but no proof either.
+            // The challenge of another scheme shows no dead token, but it does not prove the token either.
             try await upstream.send(
                 "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n"
             )
@@ -172,7 +174,7 @@ import TokenModel
         "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
         "nonsense\r\n\r\n",
     ])
-    func `a token that has left is told as used, once, whatever the upstream answers`(answer: String) async throws {
+    func `a token that has left is reported as used once, whatever the upstream responds`(answer: String) async throws {
         try await withRig { rig in
             #expect(rig.credentials.used.total == 0)
             for _ in 1...2 {

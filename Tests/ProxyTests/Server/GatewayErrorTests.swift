@@ -6,7 +6,7 @@ import Testing
 import TokenModel
 
 @Suite struct GatewayErrorTests {
-    /// The contract with callers.
+    /// The status of each code. The statuses are a contract with callers.
     static let statuses: [(GatewayError.Code, Int)] = [
         (.badRequest, 400), (.targetTooLong, 414), (.headTooLarge, 431), (.methodNotAllowed, 405),
         (.expectationFailed, 417), (.notImplemented, 501), (.versionUnsupported, 505), (.noRoute, 404),
@@ -46,7 +46,8 @@ import TokenModel
     }
 
     @Test(arguments: statuses)
-    func `each code has its status in the head and in the problem`(code: GatewayError.Code, status: Int) throws {
+    func `each code has its status in the head and in the problem document`(code: GatewayError.Code, status: Int) throws
+    {
         var error = GatewayError(code, "canary: key k1 of /var/lib/martlet")
         error.account = AccountID("alice")
         error.route = "acme"
@@ -68,7 +69,7 @@ import TokenModel
     }
 
     @Test(arguments: GatewayError.Code.allCases)
-    func `Retry-After is there where it is promised, and nowhere unasked`(code: GatewayError.Code) throws {
+    func `Retry-After is sent where it is promised, and nowhere else by default`(code: GatewayError.Code) throws {
         let promised: Set<GatewayError.Code> = [.refreshFailed, .storeLost, .overloaded]
         let (_, text, _) = try self.parts(GatewayError(code, ""))
         #expect(text.contains("\r\nRetry-After: 1\r\n") == promised.contains(code))
@@ -80,12 +81,12 @@ import TokenModel
         (.seconds(300), "300"),
         (.seconds(-5), "1"),
     ])
-    func `Retry-After is in whole seconds, never too early`(wait: Duration, seconds: String) throws {
+    func `Retry-After is in whole seconds, rounded up`(wait: Duration, seconds: String) throws {
         let (_, text, _) = try self.parts(GatewayError(.killed, "", retryAfter: wait))
         #expect(text.contains("\r\nRetry-After: \(seconds)\r\n"))
     }
 
-    @Test func `HEAD gets the head of the answer and no body`() throws {
+    @Test func `HEAD gets the head of the response and no body`() throws {
         let error = GatewayError(.noRoute, "x")
         let (get, _, body) = try self.parts(error)
         let (head, _, nothing) = try self.parts(error, to: .head)
@@ -95,12 +96,12 @@ import TokenModel
     }
 
     @Test(arguments: [true, false])
-    func `the connection's end is announced`(close: Bool) throws {
+    func `the end of the connection is announced`(close: Bool) throws {
         let (_, text, _) = try self.parts(GatewayError(.noRoute, "x"), close: close)
         #expect(text.contains("\r\nConnection: close\r\n") == close)
     }
 
-    @Test func `any name is one JSON string`() throws {
+    @Test func `any route name becomes one JSON string`() throws {
         var error = GatewayError(.killed, "")
         error.route = "quote \" backslash \\ tab \t newline \r\n nul \u{0} umlaut ä emoji 🐦 del \u{7F}"
         let problem = try self.problem(try self.parts(error).body)
@@ -108,17 +109,17 @@ import TokenModel
         #expect(problem.route?.contains("umlaut ä emoji 🐦") == true)
     }
 
-    @Test func `401 asks for a key`() throws {
+    @Test func `a 401 asks for a key`() throws {
         let (_, text, _) = try self.parts(GatewayError(.callerUnknown, ""))
         #expect(text.contains("\r\nWWW-Authenticate: Bearer realm=\"martlet\"\r\n"))
     }
 
-    @Test func `405 says what is allowed`() throws {
+    @Test func `a 405 lists the allowed methods`() throws {
         let (_, text, _) = try self.parts(GatewayError(.methodNotAllowed, ""))
         #expect(text.contains("\r\nAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"))
     }
 
-    @Test func `every reason why there is no credential has an answer of its name`() {
+    @Test func `every credential error has a response code of the same name`() {
         let codes = Set(GatewayError.Code.allCases.map(\.rawValue))
         #expect(CredentialError.Code.allCases.allSatisfy { codes.contains($0.rawValue) })
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct LoadTests {
     @Test(arguments: [1, 2])
-    func `500 requests on 50 connections are all answered with what is theirs`(eventLoops: Int) async throws {
+    func `500 requests on 50 connections each get their own response`(eventLoops: Int) async throws {
         try await withRig(Rig.Setup(eventLoops: eventLoops)) { rig in
             let answers = Mailbox<Bool>()
             let accepting = Task {
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// Answers each request with what it was.
+    /// Responds to each request with the request's own content.
     private static func echo(_ upstream: Peer) async {
         while let request = try? await upstream.request() {
             let body = "\(request.head.request) \(request.head["Authorization"] ?? "none") \(request.body)"

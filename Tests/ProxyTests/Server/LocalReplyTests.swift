@@ -7,7 +7,7 @@ import TokenModel
 @Suite struct LocalReplyTests {
     private static var now: Int64 { Int64(Date.now.timeIntervalSince1970 * 1_000) }
 
-    /// Whether it is an answer of the gateway's own with that code, and says so twice, with the time.
+    /// Expects the gateway's local reply with `code` in its body, `status` in its head, and the current time.
     private func expect(
         _ answer: (head: Message, body: String),
         _ code: GatewayError.Code,
@@ -24,7 +24,7 @@ import TokenModel
         #expect(!answer.body.contains("canary"), sourceLocation: sourceLocation)
     }
 
-    @Test func `a request that no route matches is told so, and the connection goes on`() async throws {
+    @Test func `a request that matches no route gets 404, and the connection stays open`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             for _ in 1...2 {
@@ -37,7 +37,7 @@ import TokenModel
         }
     }
 
-    @Test func `a gateway without routes answers too`() async throws {
+    @Test func `a gateway without routes responds too`() async throws {
         try await withRig(Rig.Setup(routes: { _ in [] })) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -47,7 +47,7 @@ import TokenModel
         }
     }
 
-    /// A request that is refused by its head, for its own reason.
+    /// A request that is refused by its head, and the expected error.
     struct Refused: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let request: String
@@ -104,7 +104,7 @@ import TokenModel
             #expect(answer.head["Connection"] == "close")
             #expect(try await caller.ending() == .clean)
 
-            // Whatever had been sent on would be here before this.
+            // Anything forwarded earlier would have arrived before this request.
             let other = try await rig.caller()
             try await other.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
             let upstream = try await rig.upstream.accept()
@@ -113,7 +113,7 @@ import TokenModel
         }
     }
 
-    @Test func `a bad chunk ends the upload with 400 and aborts the upstream's half request`() async throws {
+    @Test func `a malformed chunk ends the upload with 400 and aborts the incomplete upstream request`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send(
@@ -128,7 +128,7 @@ import TokenModel
         }
     }
 
-    @Test func `an upstream that refuses connections is unreachable`() async throws {
+    @Test func `an upstream that refuses connections is reported as unreachable`() async throws {
         let reserved = try ReservedPort()
         try await withRig(Rig.Setup(routes: { _ in [.sample(port: reserved.number)] })) { rig in
             let caller = try await rig.caller()
@@ -143,7 +143,7 @@ import TokenModel
     }
 
     @Test(arguments: [true, false])
-    func `an upstream that ends before its answer has reset the request`(resets: Bool) async throws {
+    func `a connection that ends before the response is reported as reset`(resets: Bool) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             if resets { try await upstream.reset() } else { upstream.close() }
@@ -163,10 +163,10 @@ import TokenModel
         String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 21)
             + "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
     ])
-    func `an answer that breaks HTTP is not passed on, and its connection not used again`(answer: String) async throws {
+    func `a response that breaks HTTP is not passed on, and its connection is not reused`(answer: String) async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
-            // HTTP/1.0 sees no interim answers.
+            // HTTP/1.0 callers get no interim responses.
             try await caller.send("GET /acme/ HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n")
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
@@ -180,7 +180,7 @@ import TokenModel
     }
 
     @Test(arguments: CredentialError.Code.allCases)
-    func `each reason why there is no credential has its answer`(code: CredentialError.Code) async throws {
+    func `each credential error has its own response`(code: CredentialError.Code) async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/canary HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\ncanary")
@@ -196,13 +196,13 @@ import TokenModel
             #expect(answer.head["Retry-After"] == "7")
             #expect(rig.upstream.connections == 0)
 
-            // The body had been taken: the next request is read as one.
+            // The gateway has read the body, so it reads the next request as a request.
             try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await caller.answer().head.status == 404)
         }
     }
 
-    @Test func `a credential that is never good is not waited for without end`() async throws {
+    @Test func `a request does not wait endlessly for a credential that is never usable`() async throws {
         try await withRig(Rig.Setup(credential: nil)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -217,7 +217,7 @@ import TokenModel
         }
     }
 
-    @Test func `HTTP_1_0 callers that ask for it keep their connection behind an answer of the gateway's own`()
+    @Test func `HTTP_1_0 callers that ask for it keep their connection after a local reply of the gateway`()
         async throws
     {
         try await withRig { rig in
@@ -226,7 +226,8 @@ import TokenModel
                 try await caller.send("GET /nowhere HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n")
                 let answer = try await caller.answer()
                 self.expect(answer, .noRoute, 404)
-                // Else it would wait for the end, which tells such a caller that the answer is whole.
+                // Without this field the caller would wait for the connection to end, which marks the end of the
+                // response.
                 #expect(answer.head["Connection"] == "keep-alive")
             }
             try await caller.send("GET /nowhere HTTP/1.0\r\n\r\n")
@@ -235,7 +236,7 @@ import TokenModel
         }
     }
 
-    @Test func `a connection that there is no place for is told the time too`() async throws {
+    @Test func `a connection above the limit gets the time in its response too`() async throws {
         var setup = Rig.Setup()
         setup.limits = { $0.connections = 1 }
         try await withRig(setup) { rig in
@@ -248,7 +249,7 @@ import TokenModel
         }
     }
 
-    @Test func `HEAD gets the head of an own answer only`() async throws {
+    @Test func `HEAD gets only the head of a local reply`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("HEAD /nowhere HTTP/1.1\r\nHost: a\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")

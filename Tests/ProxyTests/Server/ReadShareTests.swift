@@ -3,7 +3,7 @@ import Proxy
 import Testing
 
 @Suite struct ReadShareTests {
-    @Test func `reads are large while what is read goes on, and small while much waits`() {
+    @Test func `reads are large while no connection is blocked, and small while many are`() {
         let share = ReadShare()
         #expect(share.limit == ReadShare.largest)
         var limits: [Int] = []
@@ -17,25 +17,25 @@ import Testing
         #expect(share.limit == ReadShare.largest)
     }
 
-    @Test func `reads grow with what comes, up to the share as it is then`() {
-        // Given a connection that gets all it can take, again and again
+    @Test func `reads grow with what arrives, up to the current share`() {
+        // Given a connection whose reads are full again and again
         let share = ReadShare()
         var buffers = SharedReadBuffers(share)
         #expect(buffers.nextBufferSize() == 2 << 10)
         for _ in 1...20 { _ = buffers.record(actualReadBytes: buffers.nextBufferSize() ?? 0) }
         #expect(buffers.nextBufferSize() == ReadShare.largest)
 
-        // When others come to wait
+        // When other connections are blocked
         for _ in 1...64 { share.block() }
         #expect(buffers.nextBufferSize() == 8 << 10)
         #expect(buffers.buffer(allocator: ByteBufferAllocator()).capacity == 8 << 10)
 
-        // And when little comes, it takes less
+        // And when little arrives, the connection reads less
         for _ in 1...20 { _ = buffers.record(actualReadBytes: 100) }
         #expect(buffers.nextBufferSize() == 1 << 10)
     }
 
-    @Test func `two small reads in a row halve what the next one takes, one does not`() {
+    @Test func `two small reads in a row halve the next read, and one does not`() {
         var buffers = SharedReadBuffers(ReadShare())
         let sizes = [2 << 10, 100, 3 << 10, 100, 2 << 10].map { found in
             _ = buffers.record(actualReadBytes: found)

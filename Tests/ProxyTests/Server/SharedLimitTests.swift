@@ -2,14 +2,14 @@ import Proxy
 import Testing
 
 @Suite struct SharedLimitTests {
-    @Test func `as many as there are places get in, and a place given back is taken again`() {
+    @Test func `only as many enter as there are places, and a returned place is taken again`() {
         let limit = SharedLimit(2)
         #expect([limit.enter(), limit.enter(), limit.enter(), limit.enter()] == [true, true, false, false])
         limit.leave(1)
         #expect([limit.enter(), limit.enter()] == [true, false])
     }
 
-    @Test func `what can't be refused is counted past the limit`() {
+    @Test func `what can't be refused is counted beyond the limit`() {
         let limit = SharedLimit(10)
         limit.take(10)
         #expect(limit.isFull && !limit.isOver)
@@ -21,7 +21,7 @@ import Testing
         #expect(limit.enter(10))
     }
 
-    @Test func `a limit that is lowered takes nothing away, and one that is raised lets in at once`() {
+    @Test func `a lowered limit takes nothing away, and a raised one admits at once`() {
         let limit = SharedLimit(3)
         for _ in 1...3 { #expect(limit.enter()) }
         limit.limit = 1

@@ -4,7 +4,7 @@ import Proxy
 import Testing
 
 @Suite struct SocketFastPathHandlerTests {
-    /// Counts what comes to the channel.
+    /// Counts the writes that reach the channel.
     private final class Passage: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    /// A connection with the handler in it, whose other end is a test's.
+    /// A connection with the handler in its pipeline. A test plays the other end.
     private struct Connection: Sendable {
         let upstream: Upstream
         let channel: any Channel
@@ -42,13 +42,13 @@ import Testing
             return Connection(upstream: upstream, channel: channel, peer: try await upstream.accept(), passage: passage)
         }
 
-        /// Does something on the connection's loop, in one tick.
+        /// Runs `work` on the connection's event loop, in one tick.
         func onLoop(_ work: @escaping @Sendable (any Channel) -> Void) async throws {
             let channel = self.channel
             try await channel.eventLoop.submit { work(channel) }.get()
         }
 
-        /// How many pieces have come to the channel.
+        /// The number of pieces that have reached the channel.
         func passed() async throws -> Int {
             let passage = self.passage
             return try await self.channel.eventLoop.submit { passage.value.writes }.get()
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `given room in the kernel, a piece with its flush leaves without the channel`() async throws {
+    @Test func `if the kernel has space, a flushed piece leaves without the channel`() async throws {
         let connection = try await Connection.make()
         try await connection.onLoop { $0.writeAndFlush(ByteBuffer(string: "hello"), promise: nil) }
         #expect(String(buffer: try await connection.peer.bytes(5)) == "hello")
@@ -78,7 +78,7 @@ import Testing
         try await connection.end()
     }
 
-    @Test func `whoever asks hears when its piece is out, behind what was written before`() async throws {
+    @Test func `a write promise succeeds when its piece has left, after everything written before`() async throws {
         let connection = try await Connection.make()
         let written = connection.channel.eventLoop.makePromise(of: Void.self)
         try await connection.onLoop { channel in
@@ -91,9 +91,7 @@ import Testing
         try await connection.end()
     }
 
-    @Test func `given a peer that does not read, what the kernel refuses comes behind what it took, in order`()
-        async throws
-    {
+    @Test func `if the peer does not read, what the kernel refuses follows what it took, in order`() async throws {
         let connection = try await Connection.make()
         var expected = ByteBuffer()
         for number in 0..<200 where try await connection.passed() < 3 {
@@ -101,7 +99,7 @@ import Testing
             expected.writeImmutableBuffer(piece)
             try await connection.onLoop { $0.writeAndFlush(piece, promise: nil) }
         }
-        // A piece that the kernel took in part, and two that it was not asked about.
+        // One piece that the kernel took in part, and two that it was not offered.
         #expect(try await connection.passed() == 3)
         #expect(try await connection.peer.bytes(expected.readableBytes) == expected)
         try await connection.end()

@@ -8,7 +8,7 @@ import Testing
 #endif
 
 @Suite struct SocketFastPathTests {
-    /// A connection, the other end of it, and the short way out, for the connection's loop alone.
+    /// A connection, its other end, and the fast path, which only the connection's event loop may use.
     private struct Connection: Sendable {
         let upstream: Upstream
         let channel: any Channel
@@ -25,7 +25,7 @@ import Testing
             return Connection(upstream: upstream, channel: channel, peer: try await upstream.accept(), output: output)
         }
 
-        /// Sends a piece, and says how much of it is left.
+        /// Sends a piece, and returns how many of its bytes are left.
         func send(_ piece: ByteBuffer) async throws -> Int {
             let output = self.output
             return try await self.channel.eventLoop.submit {
@@ -36,7 +36,7 @@ import Testing
             }.get()
         }
 
-        /// Sends pieces, as a connection does: what the kernel does not take is the channel's.
+        /// Sends a piece as a connection does: the channel sends what the kernel does not take.
         ///
         /// - Returns: whether the channel was needed.
         func write(_ piece: ByteBuffer) async throws -> Bool {
@@ -60,16 +60,14 @@ import Testing
         ByteBuffer(bytes: (0..<10_000).map { UInt8(truncatingIfNeeded: $0 / 251 &+ $0 &+ number) })
     }
 
-    @Test func `given room in the kernel, a piece leaves without the channel`() async throws {
+    @Test func `if the kernel has space, a piece leaves without the channel`() async throws {
         let connection = try await Connection.make()
         #expect(try await connection.send(ByteBuffer(string: "hello")) == 0)
         #expect(String(buffer: try await connection.peer.bytes(5)) == "hello")
         try await connection.end()
     }
 
-    @Test func `given a peer that does not read, what the kernel refuses comes behind what it took, in order`()
-        async throws
-    {
+    @Test func `if the peer does not read, what the kernel refuses follows what it took, in order`() async throws {
         let connection = try await Connection.make()
         var expected = ByteBuffer()
         var waited = 0
@@ -77,17 +75,17 @@ import Testing
             expected.writeImmutableBuffer(self.piece(number))
             waited += try await connection.write(self.piece(number)) ? 1 : 0
         }
-        // A piece that the kernel took in part, and two that it was not asked about.
+        // One piece that the kernel took in part, and two that it was not offered.
         #expect(waited == 3)
         #expect(try await connection.peer.bytes(expected.readableBytes) == expected)
-        // The channel has nothing any more: the short way is open again.
+        // The channel is empty, so the fast path is open again.
         try await eventually("the channel to have sent all") {
             try await connection.write(ByteBuffer(string: "x")) == false
         }
         try await connection.end()
     }
 
-    @Test func `given something in the channel that is not flushed, nothing overtakes it`() async throws {
+    @Test func `nothing overtakes unflushed bytes in the channel`() async throws {
         let connection = try await Connection.make()
         let (channel, output) = (connection.channel, connection.output)
         try await channel.eventLoop.submit {
@@ -100,9 +98,9 @@ import Testing
         try await connection.end()
     }
 
-    @Test func `given a closed channel, nothing goes to whoever has its socket's number next`() async throws {
+    @Test func `after the channel is closed, nothing goes to the next socket with the same number`() async throws {
         var wasTaken = false
-        // Another thread may be faster to take a number.
+        // Another thread may take the number first. The test then tries again.
         for _ in 0..<20 where !wasTaken {
             let connection = try await Connection.make()
             let (channel, output) = (connection.channel, connection.output)
@@ -111,7 +109,7 @@ import Testing
                 let number = try operations.withUnsafeTransportIfAvailable(of: CInt.self) { $0 }
                 let next = try SocketPair()
                 channel.close(promise: nil)
-                // Within the tick: nobody has been told yet.
+                // This is still the same tick, and nobody has been notified yet.
                 let copy = fcntl(next.near, F_DUPFD, try #require(number))
                 defer { close(copy) }
                 var rest = ByteBuffer(string: "late")
@@ -126,7 +124,7 @@ import Testing
         #expect(wasTaken)
     }
 
-    @Test func `given a peer that has reset the connection, all is left to the channel`() async throws {
+    @Test func `after a reset by the peer everything is left to the channel`() async throws {
         let connection = try await Connection.make()
         try await connection.peer.reset()
         try await eventually("the reset to arrive") { try await connection.send(ByteBuffer(string: "late")) == 4 }
@@ -152,7 +150,7 @@ private struct SocketPair: ~Copyable {
         close(self.far)
     }
 
-    /// Nothing has come from the near one.
+    /// Whether nothing has come from the near socket.
     var isEmpty: Bool {
         var byte: UInt8 = 0
         return unsafe recv(self.far, &byte, 1, CInt(MSG_DONTWAIT)) < 0 && errno == EAGAIN

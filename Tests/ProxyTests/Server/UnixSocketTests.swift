@@ -9,7 +9,7 @@ import Testing
 #endif
 
 @Suite struct UnixSocketTests {
-    /// A path for a socket that nobody else uses. Removed by ``withPath(_:)``.
+    /// Runs `test` with a path for a socket that nobody else uses, and removes the path's directory afterwards.
     private func withPath(_ test: (String) async throws -> Void) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(
@@ -40,7 +40,7 @@ import Testing
         return try await caller.answer().head.status
     }
 
-    /// Leaves a socket file behind on which nobody listens.
+    /// Leaves a socket file behind on which no process listens.
     private func abandon(_ path: String) throws {
         let socket = Glibc.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
         let address = try SocketAddress(unixDomainSocketPath: path)
@@ -50,7 +50,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `others may connect while there are keys to tell them by, and not before or after`() async throws {
+    @Test func `other users may connect while keys identify callers, and not before or after`() async throws {
         try await self.withPath { path in
             var setup = Rig.Setup()
             setup.unixSocket = path
@@ -72,7 +72,7 @@ import Testing
             ("Connection: close\r\n\r\nhi", 505),
         ]
     )
-    func `HTTP 1,0 is served there, but for a response that would look whole when it was cut`(
+    func `HTTP 1,0 is served over a Unix socket, except for responses that would look complete when cut`(
         response: String,
         status: Int
     ) async throws {
@@ -93,7 +93,8 @@ import Testing
         }
     }
 
-    @Test func `requests over a Unix socket go upstream, from all loops, and nobody calls them web pages`() async throws
+    @Test func `requests over a Unix socket go upstream from all event loops, and no web page rule applies`()
+        async throws
     {
         try await self.withPath { path in
             var setup = Rig.Setup()
@@ -120,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func `without callers only this user may connect; with callers the key decides`() async throws {
+    @Test func `without callers only this user may connect, and with callers the key decides`() async throws {
         try await self.withPath { path in
             var setup = Rig.Setup()
             setup.unixSocket = path
@@ -137,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func `a socket that a dead process left is replaced`() async throws {
+    @Test func `a socket left by a dead process is replaced`() async throws {
         try await self.withPath { path in
             try self.abandon(path)
             let server = await self.server(path)
@@ -148,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `a socket on which somebody listens stays, and goes on`() async throws {
+    @Test func `a socket on which another process listens stays, and keeps working`() async throws {
         try await self.withPath { path in
             let first = await self.server(path)
             _ = try await first.bind()
@@ -162,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `a socket whose queue is full is somebody's too`() async throws {
+    @Test func `a socket whose queue is full counts as in use`() async throws {
         try await self.withPath { path in
             let socket = Glibc.socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
             let address = try SocketAddress(unixDomainSocketPath: path)
@@ -184,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func `a socket of another kind stays, and is not said to be listened on`() async throws {
+    @Test func `a socket of another kind stays, and is not reported as listened on`() async throws {
         try await self.withPath { path in
             let socket = Glibc.socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
             defer { close(socket) }
@@ -200,7 +201,7 @@ import Testing
         }
     }
 
-    @Test func `a successor takes the place of a socket, and there is one all the time`() async throws {
+    @Test func `a successor replaces a socket, and there is one at all times`() async throws {
         try await self.withPath { path in
             var server = await self.server(path)
             _ = try await server.bind()
@@ -217,7 +218,7 @@ import Testing
                 let successor = await self.server(path)
                 #expect(try await successor.bind(.successor) == [.unix(path: path)])
                 #expect(try self.mode(of: path) == 0o600)
-                // What the older one leaves at its end is the successor's.
+                // When the older server ends, it leaves the successor's socket alone.
                 #expect(await server.shutDown(grace: patience))
                 #expect(FileManager.default.fileExists(atPath: path))
                 server = successor
@@ -232,7 +233,7 @@ import Testing
         }
     }
 
-    @Test func `a successor replaces no file that is none of a socket`() async throws {
+    @Test func `a successor replaces no file that is not a socket`() async throws {
         try await self.withPath { path in
             try Data("precious".utf8).write(to: URL(filePath: path))
             let server = await self.server(path)
@@ -243,7 +244,7 @@ import Testing
         }
     }
 
-    @Test func `what is no socket stays`() async throws {
+    @Test func `a file that is not a socket stays`() async throws {
         try await self.withPath { path in
             try Data("precious".utf8).write(to: URL(filePath: path))
             let server = await self.server(path)
@@ -254,7 +255,7 @@ import Testing
         }
     }
 
-    @Test func `a socket that another has put in its place is not removed at the end`() async throws {
+    @Test func `a socket that another process has put in place is not removed at the end`() async throws {
         try await self.withPath { path in
             let server = await self.server(path)
             _ = try await server.bind()
@@ -265,7 +266,7 @@ import Testing
         }
     }
 
-    @Test func `a socket where others can put theirs in its place is refused`() async throws {
+    @Test func `a socket in a directory where other users can replace it is refused`() async throws {
         try await self.withPath { path in
             let directory = URL(filePath: path).deletingLastPathComponent().path
             try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: directory)
@@ -279,7 +280,7 @@ import Testing
         }
     }
 
-    @Test func `a directory that is not there is told`() async throws {
+    @Test func `a missing directory is reported`() async throws {
         let server = await self.server("/no/such/directory/m.sock")
         let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
         #expect(error?.message.contains("unix:/no/such/directory/m.sock") == true)
@@ -287,7 +288,7 @@ import Testing
         _ = await server.shutDown(grace: .zero)
     }
 
-    @Test func `it is written as it is configured`() {
+    @Test func `a socket address is written as it is configured`() {
         #expect(ProxyConfiguration.Address.unix(path: "/run/m.sock").description == "unix:/run/m.sock")
         #expect(ProxyConfiguration.Address.unix(path: "/run/m.sock").port == 0)
     }

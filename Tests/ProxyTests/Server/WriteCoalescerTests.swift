@@ -5,7 +5,7 @@ import Testing
 @Suite struct WriteCoalescerTests {
     private let head = ByteBuffer(string: "HTTP/1.1 200 OK\r\n\r\n")
 
-    @Test func `a head and small pieces go out as one`() {
+    @Test func `a head and small pieces go out as one buffer`() {
         var outbox = WriteCoalescer()
         #expect(outbox.put(self.head, isHead: true)?.bytes == nil)
         #expect(outbox.put(ByteBuffer(string: "hello"))?.bytes == nil)
@@ -15,7 +15,7 @@ import Testing
         #expect(outbox.take() == nil)
     }
 
-    @Test func `what would have to be copied at length goes out by itself, in order`() {
+    @Test func `a piece too large to copy goes out by itself, in order`() {
         var outbox = WriteCoalescer()
         let piece = ByteBuffer(repeating: 0x78, count: 16 << 10)
         #expect(outbox.put(self.head, isHead: true)?.bytes == nil)
@@ -27,7 +27,7 @@ import Testing
         #expect(outbox.take() == ByteBuffer(string: "\r\n"))
     }
 
-    @Test func `it tells whether a head is in what waits`() {
+    @Test func `the coalescer tells whether the waiting bytes hold a head`() {
         var outbox = WriteCoalescer()
         _ = outbox.put(ByteBuffer(string: "body"))
         #expect(!outbox.holdsHead)
@@ -37,7 +37,7 @@ import Testing
         #expect(!outbox.holdsHead)
     }
 
-    @Test func `as many heads as a tick sends keep their memory, and none that was large`() {
+    @Test func `as many heads as a tick sends keep their memory, except for large ones`() {
         var spare = SpareBuffers()
         for number in 0..<100 { spare.keep(ByteBuffer(string: "\(number)")) }
         #expect((0..<100).count { _ in spare.take().readableBytes > 0 } == 64)
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: [(pieces: 1, isLarge: false), (3, false), (4, true), (16, true)])
-    func `what is large had better go at once, with what was written ahead of it`(pieces: Int, isLarge: Bool) {
+    func `pieces that are large together should go out at once`(pieces: Int, isLarge: Bool) {
         var outbox = WriteCoalescer()
         for _ in 0..<pieces { _ = outbox.put(ByteBuffer(repeating: 0x78, count: 4 << 10)) }
         #expect(outbox.isLarge == isLarge)
@@ -55,10 +55,10 @@ import Testing
         #expect(!outbox.isLarge)
     }
 
-    @Test func `what went ahead is forgotten with each flush, also with one that has nothing behind it`() {
+    @Test func `each flush resets the count of bytes that went ahead, even if nothing follows them`() {
         var outbox = WriteCoalescer()
         let piece = ByteBuffer(repeating: 0x78, count: 5 << 10)
-        // More rounds than it would take to be large.
+        // More rounds than it would take to become large.
         for _ in 0..<8 {
             #expect(outbox.put(piece)?.bytes == nil)
             #expect(outbox.put(ByteBuffer())?.bytes == piece)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `what was given up does not go out`() {
+    @Test func `cleared bytes do not go out`() {
         var outbox = WriteCoalescer()
         _ = outbox.put(self.head, isHead: true)
         outbox.clear()
@@ -77,8 +77,8 @@ import Testing
 
     // MARK: - What is left in memory
 
-    /// The bytes at a place that a buffer had, and that this thread has not been given again: what is small the allocator
-    /// keeps for the thread that gave it back.
+    /// The bytes at the former place of a buffer. This thread has not been given the place again: the allocator keeps
+    /// small blocks for the thread that freed them.
     private func memory(_ place: UnsafeRawPointer?, _ count: Int) -> [UInt8] {
         (0..<count).compactMap { index in unsafe place?.load(fromByteOffset: index, as: UInt8.self) }
     }
@@ -87,14 +87,14 @@ import Testing
         unsafe buffer.withVeryUnsafeBytes { $0.baseAddress }
     }
 
-    /// With memory of its own, as a head's is.
+    /// A request head with memory of its own, as each head has.
     private func request() -> ByteBuffer {
         var request = ByteBufferAllocator().buffer(capacity: 500)
         request.writeString("GET / HTTP/1.1\r\nAuthorization: Bearer canary\r\n\r\n")
         return request
     }
 
-    @Test func `I16_the memory of a head that held a token comes back without it`() {
+    @Test func `I16_the memory of a head that held a token comes back without the token`() {
         var spare = SpareBuffers()
         var sent = self.request()
         let count = sent.readableBytes
@@ -108,7 +108,7 @@ import Testing
         #expect(unsafe self.memory(place, count).allSatisfy { $0 == 0 })
     }
 
-    @Test func `what somebody else still has to send stays whole`() {
+    @Test func `bytes that somebody else still has to send stay whole`() {
         var spare = SpareBuffers()
         let sent = self.request()
         spare.keepWiped(sent)
@@ -128,7 +128,7 @@ import Testing
         #expect(unsafe !String(decoding: self.memory(place, count), as: UTF8.self).contains("canary"))
     }
 
-    @Test func `I16_a head to which a body is added leaves nothing behind where it had no room for that`() {
+    @Test func `I16_a head that has no space for a body leaves nothing behind in its old memory`() {
         var outbox = WriteCoalescer()
         let place = {
             let request = self.request()

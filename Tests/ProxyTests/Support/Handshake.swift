@@ -1,6 +1,6 @@
-/// A WebSocket handshake (RFC 6455 §4), as far as a gateway looks at it.
+/// A WebSocket handshake (RFC 6455 §4), reduced to what a gateway looks at.
 enum Handshake {
-    /// - Parameter fields: further ones, each with its CRLF.
+    /// - Parameter fields: further field lines, each with its CRLF.
     static func request(_ path: String = "", _ fields: String = "") -> String {
         "GET /acme/\(path) HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
             + "Sec-WebSocket-Key: a2V5\r\nSec-WebSocket-Version: 13\r\n\(fields)\r\n"

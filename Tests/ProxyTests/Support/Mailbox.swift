@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Things that come from elsewhere, in order, for a test to take.
+/// A queue of elements that come from elsewhere, for a test to take in order.
 final class Mailbox<Element: Sendable>: Sendable {
     private let elements = Mutex<(waiting: [Element], total: Int)>(([], 0))
 
-    /// How many have ever come.
+    /// The number of elements that have ever come.
     var total: Int { self.elements.withLock(\.total) }
 
     func put(_ element: Element) {

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A message's head, read line by line by a reader that shares nothing with the gateway's.
+/// The head of a message, read line by line by a reader that shares nothing with the gateway's.
 struct Message: Sendable {
     let startLine: String
     let fields: [(name: String, value: String)]
@@ -16,10 +16,10 @@ struct Message: Sendable {
         return all.count == 1 ? all.first : nil
     }
 
-    /// The status of an answer.
+    /// The status of a response; 0 for anything else.
     var status: Int { Int(self.startLine.split(separator: " ").dropFirst().first ?? "") ?? 0 }
 
-    /// Method and target of a request.
+    /// The method and the target of a request.
     var request: String { self.startLine.split(separator: " ").prefix(2).joined(separator: " ") }
 }
 
@@ -38,9 +38,10 @@ extension Peer {
         }
     }
 
-    /// The body of a message, framed by exactly what its head says.
+    /// The body of a message, framed exactly as its head says.
     ///
-    /// - Parameter endsWithClose: without framing it goes on to a clean end, as an answer's does; else there is none.
+    /// - Parameter endsWithClose: whether a body without framing extends to a clean end of the connection, as that of a
+    ///   response does; otherwise a message without framing has no body.
     func body(of head: Message, endsWithClose: Bool = false) async throws -> ByteBuffer {
         let lengths = head.all("Content-Length")
         let codings = head.all("Transfer-Encoding")
@@ -72,13 +73,13 @@ extension Peer {
         }
     }
 
-    /// A whole answer to a request that was not HEAD.
+    /// A complete response to a request other than HEAD.
     func answer() async throws -> (head: Message, body: String) {
         let head = try await self.head()
         return (head, String(buffer: try await self.body(of: head, endsWithClose: true)))
     }
 
-    /// A whole request.
+    /// A complete request.
     func request() async throws -> (head: Message, body: String) {
         let head = try await self.head()
         return (head, String(buffer: try await self.body(of: head)))

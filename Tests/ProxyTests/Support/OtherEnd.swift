@@ -2,15 +2,15 @@
     import Glibc
 #endif
 
-/// The gateway's socket of a connection to a test's peer. The gateway runs in this process, so the kernel can be asked
-/// what it has for it, also while the gateway's loop stands still: as long as that keeps it open.
+/// The gateway's socket of a connection to a test's peer. The gateway runs in this process, so a test can ask the
+/// kernel about that socket as long as the gateway keeps it open, even while the gateway's event loop is stalled.
 struct OtherEnd {
     private let socket: CInt
 
-    /// - Returns: `nil` where this process has no such socket.
+    /// - Returns: `nil` if this process has no such socket.
     init?(of peer: Peer) {
         guard let ports = peer.ports else { return nil }
-        // The kernel gives out the lowest numbers first.
+        // The kernel hands out the lowest numbers first.
         let socket = (0..<65_536 as Range<CInt>).first { number in
             unsafe (Self.port(number, getsockname) == ports.other && Self.port(number, getpeername) == ports.own)
         }
@@ -18,7 +18,7 @@ struct OtherEnd {
         self.socket = socket
     }
 
-    /// Bytes, an end or a reset are there to be read. They stay there.
+    /// Whether bytes, an end or a reset can be read. They stay unread.
     var isReadable: Bool {
         var asked = pollfd(fd: self.socket, events: Int16(POLLIN), revents: 0)
         return unsafe poll(&asked, 1, 0) > 0
@@ -26,9 +26,9 @@ struct OtherEnd {
 
     private typealias Naming = (CInt, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
 
-    /// - Returns: `nil` for what is no socket of IPv4.
+    /// - Returns: `nil` for anything but an IPv4 socket.
     private static func port(_ socket: CInt, _ naming: Naming) -> Int? {
-        // A sockaddr_in by its bytes: the family in the machine's order, the port in the network's.
+        // A sockaddr_in as bytes: the family in the byte order of the machine, the port in that of the network.
         var name = [UInt8](repeating: 0, count: 128)
         var count = socklen_t(name.count)
         let isNamed = unsafe name.withUnsafeMutableBytes { bytes in

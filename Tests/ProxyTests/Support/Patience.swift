@@ -1,11 +1,11 @@
 import NIOCore
 
-/// What a test waited for in vain.
+/// The error of a test that has waited for something in vain.
 struct TimedOut: Error, CustomStringConvertible {
     let description: String
 }
 
-/// How long anything may take on a busy machine. Nothing waits this long unless it fails.
+/// The time that anything may take on a busy machine. Only a failing test waits this long.
 let patience = Duration.seconds(30)
 
 /// Waits until `condition` holds.

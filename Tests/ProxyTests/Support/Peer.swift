@@ -6,7 +6,7 @@ import NIOSSL
     import Glibc
 #endif
 
-/// One end of a TCP connection, in a test's hand: it takes bytes off the socket only as far as it is asked to.
+/// One end of a TCP connection, played by a test. It reads from the socket only when the test asks for bytes.
 final class Peer: Sendable {
     /// How the other side ended.
     enum Ending: Sendable, Equatable {
@@ -27,14 +27,14 @@ final class Peer: Sendable {
         )
     }
 
-    /// Of a connection over TCP: this end's, and the other's.
+    /// The ports of this end and of the other end of a TCP connection.
     var ports: (own: Int, other: Int)? {
         self.channel.localAddress?.port.flatMap { own in
             self.channel.remoteAddress?.port.map { other in (own, other) }
         }
     }
 
-    /// Over a Unix socket.
+    /// Connects over a Unix socket.
     static func connect(toSocket path: String) async throws -> Peer {
         try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: false)
@@ -48,11 +48,13 @@ final class Peer: Sendable {
             }
     }
 
+    /// Connects to a port of this machine.
+    ///
     /// - Parameters:
-    ///   - receiveBuffer: of the kernel, in bytes; `nil` leaves it to the kernel.
-    ///   - sendBuffer: likewise.
-    ///   - isNarrow: as ``NarrowSocket`` says.
-    ///   - tls: `nil` speaks none.
+    ///   - receiveBuffer: the size of the kernel's receive buffer in bytes; `nil` leaves it to the kernel.
+    ///   - sendBuffer: the size of the kernel's send buffer in bytes; `nil` leaves it to the kernel.
+    ///   - isNarrow: whether the socket has the options of ``NarrowSocket``.
+    ///   - tls: `nil` connects without TLS.
     static func connect(
         to port: Int,
         receiveBuffer: Int? = nil,
@@ -83,7 +85,7 @@ final class Peer: Sendable {
                 return try Peer(channel)
             }
         }
-        // Nobody asks for the bytes of a handshake; once it is begun it reads on by itself.
+        // Nobody asks for the bytes of the handshake. Once it has begun, it reads on by itself.
         if tls != nil { peer.channel.read() }
         return peer
     }
@@ -92,7 +94,7 @@ final class Peer: Sendable {
 // MARK: - Sending
 
 extension Peer {
-    /// Returns when the kernel has it.
+    /// Returns when the kernel has taken `text`.
     func send(_ text: String) async throws {
         try await self.send(ByteBuffer(string: text))
     }
@@ -107,9 +109,9 @@ extension Peer {
         try await sent.futureResult.get()
     }
 
-    /// Sends pieces of `bytes` until the kernel has taken none for half a second, or `limit` bytes are gone.
+    /// Sends `bytes` repeatedly until the kernel has taken nothing for half a second, or `limit` bytes have left.
     ///
-    /// - Returns: how many bytes the kernel has taken.
+    /// - Returns: the number of bytes that the kernel has taken.
     func sendUntilStalled(_ bytes: ByteBuffer, limit: Int) async throws -> Int {
         var sent = 0
         while sent < limit {
@@ -127,7 +129,7 @@ extension Peer {
         return sent
     }
 
-    /// Ends this side, and still listens.
+    /// Closes the sending side, and still reads.
     func finish() async throws {
         try await self.channel.close(mode: .output).get()
     }
@@ -136,7 +138,7 @@ extension Peer {
         self.channel.close(promise: nil)
     }
 
-    /// Ends this side of a connection over TLS as a cut does: without TLS's own farewell.
+    /// Closes the sending side of a TLS connection as a cut does: without TLS's close_notify.
     func finishBelowTLS() async throws {
         let channel = self.channel
         try await channel.eventLoop.flatSubmit {
@@ -163,7 +165,7 @@ extension Peer {
 // MARK: - Receiving
 
 extension Peer {
-    /// Waits for what `length` says is whole: it sees all bytes that are here, and tells how many of them to take.
+    /// Waits until `length` returns a number of bytes to take. `length` sees all bytes that have come.
     func take(_ what: String, _ length: @escaping @Sendable (ByteBufferView) -> Int?) async throws -> ByteBuffer {
         let inbox = self.inbox
         return try await self.channel.eventLoop.flatSubmit { inbox.value.take(what, length) }.get().bytes
@@ -173,7 +175,7 @@ extension Peer {
         try await self.take("\(count) bytes") { $0.count >= count ? count : nil }
     }
 
-    /// Whether the kernel has bytes for this end that nobody has asked for.
+    /// Whether the kernel has bytes for this end that the test has not asked for.
     var hasUnread: Bool {
         get async throws {
             let channel = self.channel
@@ -188,7 +190,7 @@ extension Peer {
         }
     }
 
-    /// Up to and with the next CRLF, without it.
+    /// Takes everything up to the next CRLF, and returns it without the CRLF.
     func line() async throws -> String {
         let line = try await self.take("a line") { view in
             view.firstIndex(of: 0x0A).map { $0 - view.startIndex + 1 }
@@ -198,15 +200,15 @@ extension Peer {
         return String(text.dropLast())
     }
 
-    /// Waits for the other side's end, and takes all that comes before.
+    /// Waits for the other side's end, and takes everything that comes before it.
     func rest() async throws -> (bytes: ByteBuffer, ending: Ending) {
         let inbox = self.inbox
         let (bytes, ending) = try await self.channel.eventLoop.flatSubmit { inbox.value.take("end", nil) }.get()
         return (bytes, ending ?? .reset)
     }
 
-    /// Sends `pieces` one by one and takes all that comes until the other side's end, without a break between: on a busy
-    /// machine the other side may have ended before a test came to read.
+    /// Sends `pieces` one by one and takes everything up to the other side's end, in one step. On a busy machine the
+    /// other side may otherwise end before the test begins to read.
     func rest(sending pieces: [ByteBuffer]) async throws -> (bytes: ByteBuffer, ending: Ending) {
         let (channel, inbox) = (self.channel, self.inbox)
         let taken = channel.eventLoop.flatSubmit { () -> EventLoopFuture<PeerInbox.Taken> in
@@ -228,7 +230,7 @@ extension Peer {
     }
 }
 
-/// What came is not what the protocol says.
+/// The error for received bytes that are not what the protocol requires.
 struct WrongBytes: Error, CustomStringConvertible {
     let description: String
 

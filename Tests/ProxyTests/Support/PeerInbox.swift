@@ -1,11 +1,11 @@
 import NIOCore
 
-/// What has come over a test's connection. Reads only while somebody waits.
+/// Collects what comes over a test's connection. It reads only while a test waits.
 final class PeerInbox: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias Taken = (bytes: ByteBuffer, ending: Peer.Ending?)
 
-    /// Somebody who waits, and for how many bytes; `nil` for all until the end.
+    /// A test that waits for `length` to return a number of bytes; `nil` waits for all bytes up to the end.
     private struct Waiter {
         let what: String
         let length: ((ByteBufferView) -> Int?)?
@@ -17,7 +17,7 @@ final class PeerInbox: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var buffer = ByteBuffer()
     private var ending: Peer.Ending?
-    /// This side has ended.
+    /// Whether this side has ended.
     private var hasFinished = false
     private var waiter: Waiter?
 
@@ -35,7 +35,7 @@ final class PeerInbox: ChannelInboundHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        // Whoever asked before has not been heard.
+        // A read that was asked for before the channel became active had no effect.
         if self.waiter != nil { context.read() }
     }
 
@@ -71,7 +71,7 @@ final class PeerInbox: ChannelInboundHandler {
         self.serve()
     }
 
-    /// - Parameter length: tells from all bytes that are here how many are to be taken; `nil` waits for the end.
+    /// - Parameter length: returns how many of all the bytes so far to take; `nil` waits for the end.
     func take(_ what: String, _ length: ((ByteBufferView) -> Int?)?) -> EventLoopFuture<Taken> {
         let promise = self.eventLoop.makePromise(of: Taken.self)
         let bound = NIOLoopBound(self, eventLoop: self.eventLoop)

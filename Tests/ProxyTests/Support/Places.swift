@@ -1,6 +1,6 @@
 import Synchronization
 
-/// So many at a time; the others wait their turn.
+/// A limit on how many run at a time. The others wait their turn.
 final class Places: Sendable {
     private struct State {
         var free: Int

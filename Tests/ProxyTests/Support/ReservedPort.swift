@@ -4,7 +4,7 @@ import NIOCore
     import Glibc
 #endif
 
-/// A port of this machine where connections are refused, and that nobody else gets.
+/// A port of this machine that refuses connections, and that nobody else gets.
 final class ReservedPort: Sendable {
     let number: Int
     private let socket: CInt
@@ -19,7 +19,8 @@ final class ReservedPort: Sendable {
             unsafe bytes.withMemoryRebound(to: sockaddr.self) { unsafe getsockname(socket, $0.baseAddress, &size) }
         }
         guard bound == 0, named == 0 else { throw WrongBytes("no port to be had") }
-        // Where ip(7) has it: the fields of the system's type belong to another module whenever that was read before.
+        // The port stands at the place that ip(7) documents. The fields of the system's type belong to another module
+        // if that module was read before.
         self.number = Int(name[2]) << 8 | Int(name[3])
     }
 
@@ -27,9 +28,9 @@ final class ReservedPort: Sendable {
         try SocketAddress(ipAddress: "127.0.0.1", port: port)
     }
 
-    /// From here on connections are neither refused nor taken: the kernel lets them wait.
+    /// Leaves later connections waiting in the kernel, neither refused nor accepted.
     ///
-    /// - Returns: connections to keep until the test is over; they take all places that the kernel has.
+    /// - Returns: connections to keep until the test is over. They take all places that the kernel has.
     func stall() throws -> [CInt] {
         guard listen(self.socket, 0) == 0 else { throw WrongBytes("it does not listen") }
         let address = try Self.address(self.number)
@@ -40,6 +41,6 @@ final class ReservedPort: Sendable {
         }
     }
 
-    /// The bound socket; whoever takes it closes it.
+    /// The bound socket. The code that takes it must close it.
     func give() -> CInt { self.socket }
 }

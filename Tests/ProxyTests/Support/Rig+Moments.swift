@@ -2,9 +2,9 @@ import Dispatch
 import Synchronization
 import TestKit
 
-/// Moments that several tests begin with.
+/// Situations that several tests begin with.
 extension Rig {
-    /// A request that the upstream has, up to its head.
+    /// Sends `request`, and returns when the upstream has its head.
     func begun(
         _ request: String = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
     ) async throws -> (caller: Peer, upstream: Peer) {
@@ -15,11 +15,11 @@ extension Rig {
         return (caller, upstream)
     }
 
-    /// A loop that stands still behind a request which has just taken an upstream connection, and carries a token for the
-    /// first time. For rigs with one event loop.
+    /// Stalls the event loop in a request that has just taken an upstream connection, and carries a token for the first
+    /// time. For rigs with one event loop.
     ///
-    /// - Parameter send: has such a request take one.
-    /// - Returns: to be told to go on, also where the test fails.
+    /// - Parameter send: sends a request that takes an upstream connection.
+    /// - Returns: the stalled loop. The test must call ``StalledLoop/goOn()``, even if it fails.
     func stall(_ send: () async throws -> Void) async throws -> StalledLoop {
         let loop = StalledLoop()
         self.credentials.whileUsing.withLock { $0 = { loop.stand() } }
@@ -37,7 +37,7 @@ extension Rig {
     }
 }
 
-/// A loop that stands still until it is told to go on.
+/// An event loop that is stalled until ``goOn()``.
 final class StalledLoop: Sendable {
     private let stalled = SentFlag()
     private let mayGoOn = DispatchSemaphore(value: 0)

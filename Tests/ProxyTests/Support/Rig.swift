@@ -6,7 +6,7 @@ import Telemetry
 import TestKit
 import TokenModel
 
-/// A gateway in this process, an upstream behind it and a source of credentials, all played by a test.
+/// A gateway in this process, with an upstream and a source of credentials that a test plays.
 struct Rig: Sendable {
     let server: ProxyServer
     let port: Int
@@ -15,47 +15,47 @@ struct Rig: Sendable {
 
     static let account = AccountID("alice")
 
-    /// What ``withRig(_:_:)`` starts.
+    /// The settings of a gateway that ``withRig(_:_:)`` starts.
     struct Setup {
         var eventLoops = 1
         var waiters = 10_000
         var credentialTimeout = Duration.seconds(15)
         var callerTimeouts = CallerTimeouts()
-        /// Of the upstream's connections, in bytes.
+        /// The send buffer of the upstream's connections in bytes; `nil` leaves it to the kernel.
         var sendBuffer: Int?
-        /// The upstream's side of its connections, as ``NarrowSocket`` says.
+        /// Whether the upstream's connections have the options of ``NarrowSocket``.
         var isNarrow = false
-        /// Of the upstream.
+        /// Whether the upstream speaks TLS.
         var speaksTLS = false
-        /// Who must vouch for the gateway there; `nil` asks it for no certificate.
+        /// The authority that must vouch for the gateway at the upstream; `nil` asks the gateway for no certificate.
         var clientAuthority: String?
-        /// The credential that is there from the start.
+        /// The credential that is installed at the start; `nil` installs none.
         var credential: UpstreamCredential? = .sample()
         var accessLog: LogWriter?
-        /// The routes, for an upstream at a port.
+        /// Makes the routes for an upstream at the given port.
         var routes: (Int) -> [RouteConfiguration] = { [.sample(port: $0)] }
-        /// Who may use them; `nil` for anyone but web pages.
+        /// The callers that may use the routes; `nil` admits anyone but web pages.
         var callers: [CallerConfiguration]?
-        /// What callers get at the port of this machine; `nil` is plain HTTP.
+        /// The TLS settings of the TCP listener; `nil` is plain HTTP.
         var tls: CallerTLS?
-        /// What the gateway says at debug.
+        /// Collects the gateway's log at the level debug.
         var log: HeardLog?
-        /// Where it listens besides a port of this machine.
+        /// The path of a Unix socket on which the gateway listens besides the TCP port.
         var unixSocket: String?
-        /// Changes other limits of the plan.
+        /// Changes other limits of the configuration.
         var limits: (inout ProxyConfiguration) -> Void = { _ in }
-        /// Makes other terms of TLS at the upstream.
+        /// Changes the upstream's TLS configuration.
         var changeTLS: (inout TLSConfiguration) -> Void = { _ in }
     }
 
-    /// Makes `a` a host of the gateway's own, so that requests may name it. Nothing matches it.
+    /// Makes `a` one of the gateway's own hosts, so that requests may name it. No request matches this route.
     private static let ownHost = RouteConfiguration.sample(port: 1) { plan in
         plan.name = "own-host"
         plan.host = "a"
         plan.path = "/no-request-has-this-path/"
     }
 
-    /// The routes of `setup`, and the rig's own.
+    /// The routes of `setup`, followed by the rig's own route.
     static func routes(_ setup: Setup, _ port: Int) -> [RouteConfiguration] { setup.routes(port) + [self.ownHost] }
 
     func caller(receiveBuffer: Int? = nil, sendBuffer: Int? = nil) async throws -> Peer {
@@ -71,7 +71,7 @@ struct Rig: Sendable {
         try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer, isNarrow: isNarrow, tls: tls)
     }
 
-    /// Returns when all that was sent before has been read. For rigs with one event loop, which reads in order.
+    /// Returns when everything that was sent before has been read. For rigs with one event loop, which reads in order.
     func settle() async throws {
         let probe = try await self.caller()
         try await probe.send("GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -79,13 +79,14 @@ struct Rig: Sendable {
         probe.close()
     }
 
-    /// Makes `credential` the account's, for the loops and for whoever asks.
+    /// Installs `credential` for its account, in the event loops and in the source of credentials.
     func install(_ credential: UpstreamCredential) {
         self.credentials.hold(credential, for: credential.account)
         self.server.apply(.installed(credential))
     }
 
-    /// As ``install(_:)``, and returns when a request has left with it. For rigs with one event loop.
+    /// The same as ``install(_:)``, but returns when a request has left with the credential. For rigs with one event
+    /// loop.
     func installAndSee(_ credential: UpstreamCredential, through upstream: Peer, _ caller: Peer) async throws {
         self.install(credential)
         try await eventually("a request with the new token") {
@@ -98,10 +99,10 @@ struct Rig: Sendable {
     }
 }
 
-/// A busy machine makes short timeouts lie, so tests run the gateway a few at a time.
+/// Limits how many gateways run at a time, because short timeouts are unreliable on a busy machine.
 private let places = Places(6)
 
-/// Starts a gateway, runs `test` with it, and ends it whatever happens.
+/// Starts a gateway, runs `test` with it, and stops it in any case.
 func withRig<Result>(
     _ setup: Rig.Setup = Rig.Setup(),
     _ test: (Rig) async throws -> Result

@@ -4,7 +4,7 @@ import Proxy
 import TokenModel
 
 extension UpstreamCredential {
-    /// A credential of a token that names its generation.
+    /// A credential whose token names its generation.
     static func sample(
         _ generation: UInt64 = 1,
         account: AccountID = Rig.account,
@@ -25,12 +25,12 @@ extension UpstreamCredential {
         )
     }
 
-    /// What goes upstream for a sample.
+    /// The value that goes upstream for a sample.
     var bearer: String { "Bearer token-\(self.generation)" }
 }
 
 extension RouteConfiguration {
-    /// `/acme/` to `/v2/` of a port of this machine.
+    /// A route from `/acme/` to `/v2/` on a port of this machine.
     static func sample(port: Int, _ change: (inout RouteConfiguration) -> Void = { _ in }) -> RouteConfiguration {
         var plan = RouteConfiguration(
             name: "acme",
@@ -44,14 +44,14 @@ extension RouteConfiguration {
 }
 
 extension Rig.Setup {
-    /// One route, changed.
+    /// A setup with one route, adapted by `change`.
     static func route(_ change: @escaping (inout RouteConfiguration) -> Void) -> Rig.Setup {
         Rig.Setup(routes: { [.sample(port: $0, change)] })
     }
 }
 
 extension String {
-    /// The framing field, the empty line and the text as a body: in chunks of 7,000 bytes, or by length.
+    /// The framing field, the empty line, and the text as a body: in chunks of 7,000 bytes, or with its length.
     func framed(_ isChunked: Bool) -> String {
         guard isChunked else { return "Content-Length: \(self.utf8.count)\r\n\r\n\(self)" }
         var rest = self[...]
@@ -66,7 +66,7 @@ extension String {
 }
 
 extension RequestHead {
-    /// The head of `text`, which must be one.
+    /// The head in `text`, which must hold a complete one.
     static func parsed(_ text: String) throws -> RequestHead {
         var parser = RequestHeadParser()
         var bytes = ByteBuffer(string: text)
@@ -76,7 +76,7 @@ extension RequestHead {
 }
 
 extension ResponseHead {
-    /// The head of `text`, which must be one.
+    /// The head in `text`, which must hold a complete one.
     static func parsed(_ text: String, answering method: HTTPMethod = .get) throws -> ResponseHead {
         var parser = ResponseHeadParser()
         var bytes = ByteBuffer(string: text)

@@ -2,9 +2,9 @@ import Proxy
 import Synchronization
 import TokenModel
 
-/// A source of credentials that a test answers for.
+/// A source of credentials that a test plays.
 final class ScriptedPasses: CredentialSource {
-    /// A question of the gateway, waiting for its answer.
+    /// A question of the gateway for a credential, which waits for its answer.
     final class Question: Sendable {
         let account: AccountID
         let refused: TokenVersion?
@@ -37,21 +37,21 @@ final class ScriptedPasses: CredentialSource {
 
     private let state = Mutex(State())
     private let askings = Atomic(0)
-    /// How often it was asked, whoever answered.
+    /// The number of questions, including those answered with a held credential.
     var asked: Int { self.askings.load(ordering: .relaxed) }
     /// Questions that the test must answer.
     let questions = Mailbox<Question>()
     /// Tokens that requests have carried.
     let used = Mailbox<TokenVersion>()
-    /// Runs on the event loop when a request has just taken a connection and carries a token for the first time: while
-    /// it runs, that loop stands still.
+    /// Runs on the event loop when a request has just taken a connection and carries a token for the first time. The
+    /// event loop is stalled until it returns.
     let whileUsing = Mutex<(@Sendable () -> Void)?>(nil)
-    /// Tokens that an upstream took.
+    /// Tokens that an upstream accepted.
     let accepted = Mailbox<TokenVersion>()
-    /// Tokens that an upstream refused although they had been brought for a 401.
+    /// Tokens that an upstream refused although the gateway had got them after a 401.
     let refusedAgain = Mailbox<TokenVersion>()
 
-    /// From now on it answers with `credential` whoever does not refuse just that.
+    /// Answers questions with `credential` from now on, except those that refuse this very credential.
     func hold(_ credential: UpstreamCredential?, for account: AccountID) {
         self.state.withLock { $0.current[account] = credential }
     }
@@ -86,7 +86,7 @@ final class ScriptedPasses: CredentialSource {
         self.refusedAgain.put(token)
     }
 
-    /// Answers what was left unanswered.
+    /// Answers all open questions with an error.
     func end() {
         let questions = self.state.withLock { state in
             state.isOver = true

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Set once.
+/// A flag that is set once.
 final class SentFlag: Sendable {
     private let flag = Atomic(false)
 

@@ -6,7 +6,7 @@ import TestKit
 struct TLSFiles {
     private let directory: TemporaryDirectory
 
-    /// The name of each file, and what is in it.
+    /// The content of each file by its name.
     private static let contents = [
         "server.pem": TestCertificates.selfSigned, "server.key": TestCertificates.selfSignedKey,
         "other.pem": TestCertificates.valid, "other.key": TestCertificates.serverKey,
@@ -37,7 +37,7 @@ struct TLSFiles {
 }
 
 extension NIOSSLContext {
-    /// A caller that trusts `root`, and shows a certificate where it has one.
+    /// The TLS context of a caller that trusts `root`, and shows `identity` if there is one.
     static func caller(
         trusting root: String = TestCertificates.selfSigned,
         showing identity: (certificate: String, key: String)? = nil,

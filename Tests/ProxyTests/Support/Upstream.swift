@@ -3,7 +3,7 @@ import NIOPosix
 import NIOSSL
 import TestKit
 
-/// A listening socket whose connections a test plays by hand.
+/// A listening socket whose connections a test plays.
 final class Upstream: Sendable {
     let port: Int
     private let listener: any Channel
@@ -15,13 +15,16 @@ final class Upstream: Sendable {
         self.peers = peers
     }
 
+    /// Starts to listen on a port of this machine.
+    ///
     /// - Parameters:
     ///   - reserved: the port to listen on; `nil` for any free one.
-    ///   - sendBuffer: of the kernel for each connection, in bytes; `nil` leaves it to the kernel.
-    ///   - isNarrow: as ``NarrowSocket`` says.
-    ///   - speaksTLS: with ``TestCertificates/selfSigned``.
-    ///   - clientAuthority: who must vouch for the certificate of whoever connects; `nil` asks for none.
-    ///   - changeTLS: makes other terms.
+    ///   - sendBuffer: the size of the kernel's send buffer for each connection in bytes; `nil` leaves it to the
+    ///     kernel.
+    ///   - isNarrow: whether the connections have the options of ``NarrowSocket``.
+    ///   - speaksTLS: whether to speak TLS, with ``TestCertificates/selfSigned``.
+    ///   - clientAuthority: the authority that must vouch for a client's certificate; `nil` asks for no certificate.
+    ///   - changeTLS: changes the TLS configuration.
     static func start(
         on reserved: ReservedPort? = nil,
         sendBuffer: Int? = nil,
@@ -77,7 +80,7 @@ final class Upstream: Sendable {
         return try NIOSSLContext(configuration: configuration)
     }
 
-    /// How many connections have come.
+    /// The number of connections that have come.
     var connections: Int { self.peers.total }
 
     /// The next connection.
@@ -85,7 +88,7 @@ final class Upstream: Sendable {
         try await self.peers.next("connection to the upstream")
     }
 
-    /// Refuses connections from here on; those that have come stay.
+    /// Refuses connections from now on. Existing connections stay open.
     func stop() async throws {
         try await self.listener.close().get()
     }

@@ -8,10 +8,10 @@ import Testing
     private typealias Identity = (certificate: String, key: String)
 
     private static let client: Identity = (TestCertificates.client, TestCertificates.clientKey)
-    /// It vouches for itself, and nobody else does.
+    /// A self-signed certificate that no authority vouches for.
     private static let stranger: Identity = (TestCertificates.selfSigned, TestCertificates.selfSignedKey)
 
-    /// A gateway whose callers need TLS.
+    /// The setup of a gateway whose callers need TLS.
     private func setup(
         clientAuthorities: String? = nil,
         handshake: Duration = .seconds(10),
@@ -25,7 +25,7 @@ import Testing
         return setup
     }
 
-    @Test func `requests of a connection and their bodies go upstream, and the answers come back`() async throws {
+    @Test func `requests on one connection and their bodies go upstream, and the responses come back`() async throws {
         try await withRig(self.setup()) { rig in
             let caller = try await rig.secureCaller(.caller())
             let body = String(repeating: "0123456789", count: 20_000)
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `the gateway's end is said in TLS, so that an answer that ends with the connection is whole`()
+    @Test func `the gateway sends close_notify, so that a response that ends with the connection is complete`()
         async throws
     {
         try await withRig(self.setup()) { rig in
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: [("HTTP/1.0", Peer.Ending.reset), ("HTTP/1.1", .clean)])
-    func `a response that was cut does not end as a whole one does`(version: String, ending: Peer.Ending) async throws {
+    func `a truncated response does not end like a complete one`(version: String, ending: Peer.Ending) async throws {
         try await withRig(self.setup()) { rig in
             let caller = try await rig.secureCaller(.caller())
             try await caller.send("GET /acme/ \(version)\r\nHost: a\r\n\r\n")
@@ -72,12 +72,12 @@ import Testing
             try await upstream.reset()
             let rest = try await caller.rest()
             #expect(rest.ending == ending)
-            // No last chunk: that tells of the cut.
+            // The missing last chunk shows the truncation.
             #expect(ending == .reset || String(buffer: rest.bytes) == "5\r\nhello\r\n")
         }
     }
 
-    @Test func `neither does one that the gateway's own end cuts`() async throws {
+    @Test func `a response that the gateway's shutdown cuts does not end like a complete one`() async throws {
         try await withRig(self.setup()) { rig in
             let caller = try await rig.secureCaller(.caller())
             try await caller.send("GET /acme/ HTTP/1.0\r\nHost: a\r\n\r\n")
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `a slow reader gets all of an answer behind which the connection ends`() async throws {
+    @Test func `a slow reader gets all of a response after which the connection ends`() async throws {
         try await withRig(self.setup()) { rig in
             let caller = try await rig.secureCaller(.caller(), receiveBuffer: 8 << 10)
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: ["", "\u{16}\u{03}\u{01}\u{00}\u{64}\u{01}\u{00}\u{00}\u{60}\u{03}\u{03}"])
-    func `half a handshake is closed when its time is over, a whole one is not`(begun: String) async throws {
+    func `an unfinished handshake is closed after its timeout, and a finished one is not`(begun: String) async throws {
         let log = HeardLog()
         try await withRig(self.setup(handshake: .milliseconds(500), log: log)) { rig in
             let done = try await rig.secureCaller(.caller())
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `HTTP without TLS gets no answer, and the log says why at debug`() async throws {
+    @Test func `HTTP without TLS gets no response, and the log says why at the level debug`() async throws {
         let log = HeardLog()
         try await withRig(self.setup(log: log)) { rig in
             let caller = try await rig.caller()
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `nothing below TLS 1,2 is spoken`() async throws {
+    @Test func `versions below TLS 1,2 are refused`() async throws {
         let log = HeardLog()
         try await withRig(self.setup(log: log)) { rig in
             let old = try await rig.secureCaller(
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test(arguments: [TLSVersion.tlsv12, .tlsv13])
-    func `where callers are asked for a certificate, a known one and none are let in, a stranger's is not`(
+    func `if a certificate is asked for, callers with a trusted one or none are admitted, and others are not`(
         version: TLSVersion
     ) async throws {
         let log = HeardLog()
@@ -188,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func `a caller that does not trust the listener is told apart in the log`() async throws {
+    @Test func `the log distinguishes a caller that does not trust the listener`() async throws {
         let log = HeardLog()
         try await withRig(self.setup(log: log)) { rig in
             let caller = try await rig.secureCaller(.caller(trusting: TestCertificates.authority))
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func `so is one that leaves in the middle of the handshake`() async throws {
+    @Test func `the log distinguishes a caller that leaves during the handshake`() async throws {
         let log = HeardLog()
         try await withRig(self.setup(log: log)) { rig in
             let caller = try await rig.caller()

@@ -2,7 +2,7 @@ import Proxy
 import TestKit
 import Testing
 
-/// What keeps certificates from being used is said when they are read.
+/// Errors about unusable certificates, which are reported when the files are read.
 @Suite struct CertificateFilesTests {
     private func refusal(_ make: (TLSFiles) throws -> Void) throws -> String {
         let files = try TLSFiles()
@@ -13,7 +13,7 @@ import Testing
         return error.message
     }
 
-    @Test func `a key that is another certificate's`() throws {
+    @Test func `a key that belongs to another certificate is refused`() throws {
         let listener = try self.refusal { _ = try CallerTLS($0.pair("server", key: "other")) }
         #expect(listener.contains("other.key is not that of the first certificate in "))
         let upstream = try self.refusal {
@@ -22,7 +22,7 @@ import Testing
         #expect(upstream.contains("other.key is not that of the first certificate in "))
     }
 
-    @Test func `a key file that others can read`() throws {
+    @Test func `a key file that others can read is refused`() throws {
         let message = try self.refusal { files in
             try files.setMode(0o640, of: "server.key")
             _ = try CallerTLS(files.pair("server"))
@@ -30,7 +30,7 @@ import Testing
         #expect(message.contains("server.key can be read or written by others (mode 0640, "))
     }
 
-    @Test func `a key file that holds no key`() throws {
+    @Test func `a key file that holds no key is refused`() throws {
         let message = try self.refusal { files in
             _ = try CallerTLS(.init(certificate: files.path("server.pem"), key: files.path("server.pem")))
         }
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: ["nothing.pem", "missing.pem"])
-    func `a file without certificates`(name: String) throws {
+    func `a file without certificates is refused`(name: String) throws {
         let certificate = try self.refusal { files in
             _ = try CallerTLS(.init(certificate: files.path(name), key: files.path("server.key")))
         }

@@ -8,13 +8,13 @@ import Testing
 
     init() throws { self.files = try TLSFiles() }
 
-    /// A plan as it is read from the configuration once more, where the files under other names have taken the place.
+    /// The configuration after it is read again, with the files of `listener` in place of the listener's old ones.
     private func plan(_ rig: Rig, listener: String, host: String = "127.0.0.1") throws -> ProxyConfiguration {
         let tls = try CallerTLS(self.files.pair(listener))
         return ProxyConfiguration(listeners: [.init(host: host, port: 0, tls: tls)], routes: [], eventLoops: 1)
     }
 
-    /// The routes as they are read once more, with what the files of their trust hold now.
+    /// The configuration after it is read again, with the present content of the trust files.
     private func plan(_ setup: Rig.Setup, trusting trust: UpstreamTLS.Files) throws -> ProxyConfiguration {
         let tls = try UpstreamTLS(trust)
         let routes = setup.routes(1).map { plan in
@@ -25,7 +25,7 @@ import Testing
         return ProxyConfiguration(listeners: [], routes: routes, eventLoops: 1)
     }
 
-    /// A request for which the gateway trusts no upstream: the handshake is begun, heard, and given up.
+    /// Sends a request to an upstream that the gateway does not trust. The gateway gives up the begun TLS handshake.
     private func expectDistrust(_ rig: Rig, _ caller: Peer, _ target: String) async throws {
         try await caller.send("GET \(target) HTTP/1.1\r\nHost: a\r\n\r\n")
         _ = try? await rig.upstream.accept().rest()
@@ -37,7 +37,7 @@ import Testing
         return try await caller.answer().head.status
     }
 
-    @Test func `new connections get the new certificate, open ones go on`() async throws {
+    @Test func `new connections get the new certificate, and open ones go on`() async throws {
         var setup = Rig.Setup()
         setup.eventLoops = 2
         setup.tls = try CallerTLS(self.files.pair("server"))
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `the same certificate once more is no news`() async throws {
+    @Test func `reading the same certificate again is not reported`() async throws {
         var setup = Rig.Setup()
         setup.tls = try CallerTLS(self.files.pair("server"))
         try await withRig(setup) { rig in
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `another listener's certificate is not this one's`() async throws {
+    @Test func `another listener's certificate does not replace this one's`() async throws {
         var setup = Rig.Setup()
         setup.tls = try CallerTLS(self.files.pair("server"))
         try await withRig(setup) { rig in
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `new connections to an upstream trust whom the file names now`() async throws {
+    @Test func `new connections to an upstream trust the authority that the file names now`() async throws {
         let trust = UpstreamTLS.Files(certificateAuthorities: self.files.path("roots.pem"))
         try self.files.write(TestCertificates.authority, to: "roots.pem")
         var setup = Rig.Setup()
@@ -100,7 +100,7 @@ import Testing
             let renewal = try rig.server.renewCertificates(from: self.plan(setup, trusting: trust))
 
             #expect(renewal == CertificateRenewal(listeners: [], routes: ["one", "two"]))
-            // The loop has heard of it by then: else it may dial twice.
+            // The event loop knows the new trust after this. Otherwise it might dial twice.
             try await rig.settle()
             try await caller.send("GET /one/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let upstream = try await rig.upstream.accept()
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that was made under the old trust serves no further request`() async throws {
+    @Test func `a connection made under the old trust serves no further request`() async throws {
         let trust = UpstreamTLS.Files(certificateAuthorities: self.files.path("roots.pem"))
         try self.files.write(TestCertificates.selfSigned, to: "roots.pem")
         var setup = Rig.Setup()
@@ -118,7 +118,7 @@ import Testing
         let tls = try UpstreamTLS(trust)
         setup.routes = { port in [.sample(port: port) { $0.upstream.tls = tls }] }
         try await withRig(setup) { [setup] rig in
-            // Given a connection that is idle, and one that is in use
+            // Given an idle connection, and one in use
             let idle = try await rig.caller()
             let busy = try await rig.caller()
             var upstreams: [Peer] = []
@@ -131,11 +131,11 @@ import Testing
             try await upstreams[0].send("HTTP/1.1 204 No Content\r\n\r\n")
             #expect(try await idle.head().status == 204)
 
-            // When the upstream's authority is taken out
+            // When the upstream's authority is removed
             try self.files.write(TestCertificates.authority, to: "roots.pem")
             _ = try rig.server.renewCertificates(from: self.plan(setup, trusting: trust))
 
-            // Then the one ends at once, the other behind its answer, and there is no other
+            // Then the idle connection ends at once, the other one after its response, and no new one is made
             _ = try await upstreams[0].rest()
             try await upstreams[1].send("HTTP/1.1 204 No Content\r\n\r\n")
             #expect(try await busy.head().status == 204)

@@ -4,7 +4,7 @@ import Proxy
 import TestKit
 import Testing
 
-/// Which suites of TLS 1.2 are spoken on both sides.
+/// The cipher suites of TLS 1.2 that the gateway speaks with callers and upstreams.
 @Suite struct CipherSuiteTests {
     private static let ofCBC: [NIOTLSCipher] = [
         .TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, .TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA,
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a caller that has suites of CBC only is not served, one with others is`() async throws {
+    @Test func `a caller with CBC suites only is not served, and one with others is`() async throws {
         let log = HeardLog()
         var setup = Rig.Setup()
         let files = try TLSFiles()
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `an upstream that has suites of CBC only gets no request, one with others does`(hasOthers: Bool) async throws {
+    func `an upstream with CBC suites only gets no request, and one with others does`(hasOthers: Bool) async throws {
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
         let tls = try UpstreamTLS(.init(certificateAuthorities: directory.path(of: "ca.pem")))
@@ -57,7 +57,7 @@ import Testing
                 _ = try await upstream.head()
                 return
             }
-            // It reads only for somebody who waits, and a handshake that stands still would fail too.
+            // The peer reads only while a test waits, and a stalled handshake would fail too.
             async let rest = upstream.rest()
             let answer = try await caller.answer()
             #expect(answer.head.status == 502)

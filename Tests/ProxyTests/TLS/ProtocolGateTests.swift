@@ -5,9 +5,9 @@ import Proxy
 import TestKit
 import Testing
 
-/// What a listener with TLS makes of the protocols that a caller offers (RFC 7301).
+/// What a TLS listener does with the protocols that a caller offers (RFC 7301).
 @Suite struct ProtocolGateTests {
-    /// What a client sends first that offers `protocols`.
+    /// The first bytes of a client that offers `protocols`.
     static func hello(_ protocols: [String], _ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> [UInt8] {
         let context = try NIOSSLContext.caller { configuration in
             configuration.applicationProtocols = protocols
@@ -40,7 +40,7 @@ import Testing
     ]
 
     @Test(arguments: offers, [TLSVersion.tlsv12, .tlsv13])
-    func `what a client offers is read, however it arrives`(
+    func `a client's offer is read, however it arrives`(
         row: (protocols: [String], offer: ClientHello.Offer),
         version: TLSVersion
     ) throws {
@@ -50,7 +50,7 @@ import Testing
         for size in [hello.count / 2, hello.count / 7 + 1] {
             #expect(ClientHello.offer(in: Self.split(hello, into: size).span) == row.offer)
         }
-        // What has come so far tells no more than how much must come.
+        // The bytes so far only tell how many bytes must come.
         for count in 0..<hello.count {
             guard case .needsMore(let needed) = ClientHello.offer(in: Array(hello.prefix(count)).span) else {
                 Issue.record("\(count) bytes are enough")
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `what is no such message, or comes in many pieces, is left to TLS`() throws {
+    @Test func `what is no ClientHello, or comes in many pieces, is left to TLS`() throws {
         for bytes in [
             Array("GET / HTTP/1.1\r\n".utf8), [22, 4, 0, 0, 1, 1], [22, 3, 1, 0, 0], [22, 3, 1, 0xFF, 0xFF],
             [22, 3, 1, 0, 4, 2, 0, 0, 0], [22, 3, 1, 0, 4, 1, 0xFF, 0, 0], [22, 3, 1, 0, 4, 1, 0, 0, 0],
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `whatever comes is read to an end`() throws {
+    @Test func `the parser terminates on any input`() throws {
         let hello = try Self.hello(["h2", "http/1.1"])
         var random = SeededGenerator(7)
         for _ in 0..<20_000 {
@@ -96,7 +96,7 @@ import Testing
     private static let alert: [UInt8] = [21, 3, 3, 0, 2, 2, 120]
 
     @Test(arguments: [true, false])
-    func `a caller that would not speak HTTP_1_1 is told so, and the log says why`(comesInDrops: Bool) async throws {
+    func `a caller that does not offer HTTP_1_1 gets an alert, and the log says why`(comesInDrops: Bool) async throws {
         try await self.withTLS { rig, log in
             let hello = try Self.hello(["h2", "acme-tls/1"])
             let caller = try await rig.caller()
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: [[], ["http/1.1"], ["h2", "http/1.1"]])
-    func `a caller that may is served`(protocols: [String]) async throws {
+    func `a caller that offers HTTP_1_1 or no protocol is served`(protocols: [String]) async throws {
         try await self.withTLS { rig, log in
             let caller = try await rig.secureCaller(.caller { $0.applicationProtocols = protocols })
             try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -126,7 +126,7 @@ import Testing
 }
 
 extension Rig {
-    /// Returns when all that was sent before has been read, where callers need TLS.
+    /// Returns when everything that was sent before has been read, if callers need TLS.
     fileprivate func settleTLS() async throws {
         let probe = try await self.secureCaller(.caller())
         try await probe.send("GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

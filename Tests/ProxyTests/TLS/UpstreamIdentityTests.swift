@@ -2,7 +2,8 @@ import Proxy
 import TestKit
 import Testing
 
-/// By whom an upstream is trusted, and what the gateway shows it, belong to a connection: no other route may use it.
+/// The trust in an upstream and the identity that the gateway shows belong to a connection. A route with other settings
+/// may not use it.
 @Suite struct UpstreamIdentityTests {
     private let files: TLSFiles
 
@@ -31,7 +32,7 @@ import Testing
         return setup
     }
 
-    /// A request by a route, through a new connection or the one that is given; that which it came by.
+    /// Sends a request by a route, over `open` or a new connection, and returns the connection that it took.
     private func request(_ name: String, of caller: Peer, _ rig: Rig, over open: Peer? = nil) async throws -> Peer {
         try await caller.send("GET /\(name)/ HTTP/1.1\r\nHost: a\r\n\r\n")
         var upstream = open
@@ -52,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `a route that trusts somebody else gets no connection of this one's`() async throws {
+    @Test func `a route that trusts another authority gets no connection of this route`() async throws {
         try await withRig(self.setup(self.trusting(), self.trusting("other-ca.pem"))) { rig in
             let caller = try await rig.caller()
             _ = try await self.request("one", of: caller, rig)
@@ -62,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `the gateway shows its certificate where a route says so, and to no other's connection`() async throws {
+    @Test func `the gateway shows its certificate only on connections of a route that says so`() async throws {
         let showing = try self.trusting(showing: "client")
         let setup = self.setup(showing, try self.trusting(), clientAuthority: TestCertificates.clientAuthority)
         try await withRig(setup) { rig in
@@ -74,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `two identities are two pools, though the upstream takes either`() async throws {
+    @Test func `two identities make two pools, even if the upstream accepts both`() async throws {
         let both = try self.setup(self.trusting(showing: "client"), self.trusting(showing: "server"))
         try await withRig(both) { rig in
             let caller = try await rig.caller()

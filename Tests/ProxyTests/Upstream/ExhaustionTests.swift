@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct ExhaustionTests {
     @Test(arguments: [(EMFILE, true), (ENFILE, true), (ENOMEM, true), (ENOBUFS, true), (ECONNABORTED, false)])
-    func `a listener that finds nothing left to accept with waits before it tries again`(number: CInt, pauses: Bool) {
+    func `a listener that lacks resources to accept waits before it tries again`(number: CInt, pauses: Bool) {
         let pause = Admission.pause(after: IOError(errnoCode: number, reason: "accept"))
         #expect(pause == (pauses ? .milliseconds(250) : nil))
     }
@@ -18,7 +18,7 @@ import Testing
         (ENOMEM, .overloaded),
         (ENOBUFS, .overloaded), (ECONNREFUSED, .upstreamUnreachable), (EHOSTUNREACH, .upstreamUnreachable),
     ])
-    func `where this machine has nothing left to connect with, it is not the upstream's fault`(
+    func `if this machine lacks resources to connect, the upstream is not blamed`(
         number: CInt,
         code: GatewayError.Code
     ) {

@@ -17,13 +17,13 @@ import TokenModel
     }
 
     @Test(arguments: [(Duration.seconds(9), false), (.seconds(10), true)])
-    func `one that took the token is not asked for ten seconds`(time: Duration, mayExpect: Bool) {
+    func `an upstream that accepted the token is not asked for ten seconds`(time: Duration, mayExpect: Bool) {
         var expectations = Expectations()
         expectations.took(Self.first, slot: 1, at: .start)
         #expect(expectations.mayExpect(Self.first, slot: 1, at: self.tick(time)) == mayExpect)
     }
 
-    @Test func `what it took last counts, for each account by itself`() {
+    @Test func `the token accepted last counts, for each account separately`() {
         var expectations = Expectations()
         expectations.took(Self.first, slot: 1, at: .start)
         expectations.took(Self.first, slot: 1, at: self.tick(.seconds(8)))
@@ -36,7 +36,7 @@ import TokenModel
         #expect(expectations.mayExpect(Self.first, slot: 1, at: self.tick(.seconds(9))))
     }
 
-    @Test func `a token that turned out to be dead is as good as never taken`() {
+    @Test func `a token that turned out to be dead counts as never accepted`() {
         var expectations = Expectations()
         expectations.took(Self.first, slot: 1, at: .start)
         expectations.forget(Self.second, slot: 1)
@@ -46,7 +46,10 @@ import TokenModel
     }
 
     @Test(arguments: [(Duration.seconds(599), false), (.seconds(600), true)])
-    func `one that refused is not asked for ten minutes, whatever the token`(time: Duration, mayExpect: Bool) {
+    func `an upstream that refused Expect is not asked for ten minutes, whatever the token`(
+        time: Duration,
+        mayExpect: Bool
+    ) {
         var expectations = Expectations()
         expectations.refused(at: .start)
         #expect(expectations.mayExpect(Self.first, slot: 0, at: self.tick(time)) == mayExpect)

@@ -6,12 +6,12 @@ import TestKit
 import Testing
 import TokenModel
 
-/// What a hostile or broken upstream may send, and what must come of it.
+/// Responses of a hostile or broken upstream, and what must come of them.
 @Suite struct HostileAnswerTests {
     private static let get = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    /// Answers that are told by 502 before a byte of them goes to the caller, by what is wrong with them.
+    /// Responses that become a 502 before any byte goes to the caller, by what is wrong with them.
     static let refused: [(what: String, rule: String, answer: String)] = [
         (
             "both framings", "two_framings",
@@ -78,7 +78,7 @@ import TokenModel
     private static let line = String(repeating: "a", count: 1_000)
 
     @Test(arguments: refused)
-    func `F23 what is not HTTP is 502, and its connection is thrown away`(
+    func `F23 a response that is not HTTP becomes a 502, and its connection is closed`(
         row: (what: String, rule: String, answer: String)
     ) async throws {
         let output = try CapturedOutput()
@@ -89,17 +89,17 @@ import TokenModel
         setup.accessLog = log
         let port = try await withRig(setup) { rig in
             let (caller, upstream) = try await rig.begun(Self.get)
-            // The gateway may be gone before it has all of it.
+            // The gateway may close the connection before it has read the whole response.
             let sending = Task { try await upstream.send(row.answer) }
             let answer = try await caller.answer()
             #expect(answer.head.status == 502)
             #expect(answer.body.contains("urn:martlet:error:upstream_invalid"))
-            // It is told by its name, and nothing of the upstream's is.
+            // The error names the broken rule, and nothing that the upstream sent.
             #expect(answer.body.contains("\"detail\":\"\(row.rule): "))
             #expect(!answer.body.contains("X-Own") && !answer.body.contains("SSH") && !answer.body.contains("aaaa"))
             _ = try await upstream.rest()
             _ = await sending.result
-            // The caller's connection is none the worse.
+            // The caller's connection still works.
             try await caller.send(Self.get)
             let next = try await rig.upstream.accept()
             _ = try await next.head()
@@ -118,7 +118,7 @@ import TokenModel
         #expect(output.lines.last?.contains("upstream.origin") == false)
     }
 
-    @Test func `the table has each rule that a head can break, but for those that no head can reach`() {
+    @Test func `the table has each rule that a head can break, except those that no head can reach`() {
         let unreachable: Set<WireRule> = [
             .fieldTooLarge, .chunkSize, .chunkSizeTooLong, .chunkExtension, .chunkExtensionsTooLarge, .chunkEnd,
             .trailersTooLarge,
@@ -136,7 +136,7 @@ import TokenModel
         "Content-Length: 2\r\nContent-Length: 2\r\n", "Content-Length: 2, 2\r\n",
         "Content-Length: 02,2\r\nContent-Length: 2\r\n",
     ])
-    func `a length said twice is one, and the connection is used again`(fields: String) async throws {
+    func `a repeated length counts once, and the connection is reused`(fields: String) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun(Self.get)
             try await upstream.send("HTTP/1.1 200 OK\r\n\(fields)\r\nok")
@@ -150,7 +150,7 @@ import TokenModel
     }
 
     @Test(arguments: [600, 666, 799, 999])
-    func `a final status that nobody has defined passes as it is`(status: Int) async throws {
+    func `an undefined final status is passed on as it is`(status: Int) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun(Self.get)
             try await upstream.send("HTTP/1.1 \(status) So be it\r\nContent-Length: 2\r\n\r\nok")
@@ -159,7 +159,7 @@ import TokenModel
             #expect(answer.body == "ok")
             try await caller.send(Self.get)
             _ = try await upstream.head()
-            // Nothing of a body follows where the request asked for none.
+            // A response to HEAD has no body with such a status either.
             try await upstream.send(Self.ok)
             _ = try await caller.answer()
             try await caller.send("HEAD /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -175,7 +175,7 @@ import TokenModel
         ("2;\(line)\(line)\r\nok\r\n", "chunk_extensions_too_large"), ("2\r\nok\r\n0\r\nX\r\n\r\n", "field_name"),
         ("fffffffffffffffff\r\n", "chunk_size_too_long"),
     ])
-    func `the log says why an answer was cut that had begun`(chunks: String, rule: String) async throws {
+    func `the log entry says why a response in progress was cut`(chunks: String, rule: String) async throws {
         let output = try CapturedOutput()
         let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {
             LogClock(now: WallTime(millisecondsSince1970: 0), bootNow: .now)
@@ -199,7 +199,9 @@ import TokenModel
     }
 
     @Test(arguments: [("GET", false), ("POST", true)])
-    func `F23 a flood of interim answers is 502 after the twentieth`(method: String, hasBody: Bool) async throws {
+    func `F23 a flood of interim responses becomes a 502 after the twentieth`(method: String, hasBody: Bool)
+        async throws
+    {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("\(method) /acme/ HTTP/1.1\r\nHost: a\r\n\(hasBody ? "hi".framed(false) : "\r\n")")
@@ -220,14 +222,14 @@ import TokenModel
         "2\r\nok\n0\r\n\r\n", "2 \r\nok\r\n0\r\n\r\n", "fffffffffffffffff\r\nok", "2\r\nok\r\n0\r\nX: a\rb\r\n\r\n",
         "2\r\nok\r\n0\r\n folded\r\n\r\n",
     ])
-    func `F23 a bad chunk costs both connections, and the caller gets no last one`(chunks: String) async throws {
+    func `F23 a malformed chunk ends both connections, and the caller gets no last chunk`(chunks: String) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun(Self.get)
             try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             #expect(try await caller.head().status == 200)
             try await upstream.send(chunks)
             let (bytes, _) = try await caller.rest()
-            // Not a byte that says that this was all.
+            // No byte says that the response is complete.
             #expect(!String(buffer: bytes).contains("0\r\n\r\n"))
             _ = try await upstream.rest()
         }
@@ -239,7 +241,7 @@ import TokenModel
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nmore",
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n",
     ])
-    func `F23 a body past its length, or a second answer, goes to nobody`(answer: String) async throws {
+    func `F23 bytes after a complete response, or a second response, reach nobody`(answer: String) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun(Self.get)
             try await upstream.send(answer)
@@ -261,7 +263,7 @@ import TokenModel
         ],
         [true, false]
     )
-    func `F23 of a response that ends before its length all arrives that came, and no end of it`(
+    func `F23 a truncated response is passed on as far as it came, without an end`(
         response: (rest: String, arrives: String),
         resets: Bool
     ) async throws {
@@ -277,7 +279,7 @@ import TokenModel
     }
 
     @Test(arguments: ["", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"], [true, false])
-    func `F23 an end before the head is whole is 502, and the caller's connection goes on`(
+    func `F23 a connection that ends before the head is complete becomes a 502, and the caller's stays open`(
         beginning: String,
         resets: Bool
     ) async throws {
@@ -294,7 +296,7 @@ import TokenModel
         }
     }
 
-    @Test func `I11_F23 an upstream that always says 401 gets two requests for each, and one question a generation`()
+    @Test func `I11_F23 an upstream that always sends 401 causes two attempts and one question for each request`()
         async throws
     {
         try await withRig { rig in

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 @Suite struct NameLookupsTests {
-    /// A resolver that answers when it is told to.
+    /// A resolver that answers when a test tells it to.
     private final class ScriptedAsk: Sendable {
         let begun = Atomic(0)
         private let answers = DispatchSemaphore(value: 0)
@@ -28,7 +28,7 @@ import Testing
     private static let addresses: [SocketAddress]? = (try? SocketAddress(ipAddress: "192.0.2.1", port: 1)).map { [$0] }
     private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
-    @Test func `connections share a lookup that has not begun, and none that has`() async throws {
+    @Test func `connections share a lookup that has not begun, but none that has`() async throws {
         let resolver = ScriptedAsk(Self.addresses)
         let lookups = NameLookups(host: "a", port: 1) { _, _ in resolver.ask() }
         let first = lookups.search(on: self.eventLoop)
@@ -39,7 +39,7 @@ import Testing
         resolver.answer()
         for other in others { #expect(try await other.addresses.get() == Self.addresses) }
         #expect(resolver.count == 2)
-        // Whoever comes now is asked for anew.
+        // A later search causes a new lookup.
         let last = lookups.search(on: self.eventLoop)
         resolver.answer()
         _ = try await last.addresses.get()
@@ -58,7 +58,7 @@ import Testing
         }
         first.cancel()
         resolver.answer()
-        // It had begun: cancelling it was too late.
+        // The lookup had begun, so the cancellation came too late.
         #expect(try await first.addresses.get() == Self.addresses)
         let last = lookups.search(on: self.eventLoop)
         resolver.answer()
@@ -66,7 +66,7 @@ import Testing
         #expect(resolver.count == 2)
     }
 
-    @Test func `a name without addresses is told to all who wait`() async throws {
+    @Test func `a name without addresses is reported to all that wait`() async throws {
         let resolver = ScriptedAsk(nil)
         let lookups = NameLookups(host: "a", port: 1) { _, _ in resolver.ask() }
         let searches = (1...3).map { _ in lookups.search(on: self.eventLoop) }

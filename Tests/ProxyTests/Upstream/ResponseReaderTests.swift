@@ -4,7 +4,7 @@ import Proxy
 import Testing
 
 @Suite struct ResponseReaderTests {
-    /// A reader that has been given `text`, with all that can be taken taken.
+    /// A reader that has received `text`, and the steps that it has reported.
     private func reader(_ text: String, answering method: HTTPMethod = .get) throws -> (ResponseReader, [String]) {
         var reader = ResponseReader()
         var steps: [String] = []
@@ -35,7 +35,7 @@ import Testing
             true
         ),
     ])
-    func `a connection is clean behind an answer that ended and said nothing else`(
+    func `a connection is clean after a complete response with nothing behind it`(
         text: String,
         steps: [String],
         isClean: Bool
@@ -52,7 +52,7 @@ import Testing
             ("Keep-Alive: timeout=60\r\n", 50), ("Keep-Alive: timeout=3600\r\n", 50), ("Keep-Alive: max=5\r\n", 50),
         ]
     )
-    func `an idle connection is given up a second before the upstream does, and after 50 s at the latest`(
+    func `an idle connection is closed a second before the upstream's timeout, and after 50 s at the latest`(
         field: String,
         seconds: Int
     ) throws {
@@ -70,7 +70,7 @@ import Testing
         ("HTTP/1.1 401 No\r\n\r\nab", false, true),
         ("HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", true, true),
     ])
-    func `it tells from what is here whether the answer is whole, and takes nothing`(
+    func `the reader tells whether the received response is complete, and consumes nothing`(
         text: String,
         isWhole: Bool,
         isWholeAtEnd: Bool
@@ -87,7 +87,7 @@ import Testing
         #expect(reader.skipRest() == isWhole)
     }
 
-    @Test func `nothing of an answer has begun until a byte of it is here`() {
+    @Test func `a response has begun once its first byte is received`() {
         var reader = ResponseReader()
         reader.begin(.get)
         #expect(!reader.hasBegun)

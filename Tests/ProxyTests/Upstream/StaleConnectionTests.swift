@@ -19,7 +19,7 @@ import TokenModel
     }
 
     @Test(arguments: ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"], [true, false])
-    func `I10_ an idempotent request that a stale connection swallowed is sent once more, whole, on a new one`(
+    func `I10_ an idempotent request lost on a stale connection is sent once more, whole, on a new one`(
         method: String,
         resets: Bool
     ) async throws {
@@ -38,7 +38,7 @@ import TokenModel
         }
     }
 
-    @Test func `I10_ once is all: a second loss is told`() async throws {
+    @Test func `I10_ a request is sent again only once, and a second loss becomes a 502`() async throws {
         try await withRig { rig in
             let (caller, stale) = try await self.reused(rig)
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -55,7 +55,7 @@ import TokenModel
     }
 
     @Test(arguments: ["POST", "PATCH", "PROPFIND"])
-    func `I10_ what is not idempotent is not sent twice`(method: String) async throws {
+    func `I10_ a request that is not idempotent is not sent twice`(method: String) async throws {
         try await withRig { rig in
             let (caller, stale) = try await self.reused(rig)
             try await caller.send("\(method) /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
@@ -68,7 +68,8 @@ import TokenModel
         }
     }
 
-    @Test func `I10_ nor is one that a field may turn into something else for the upstream`() async throws {
+    @Test func `I10_ a request whose method a field may change for the upstream is not sent twice either`() async throws
+    {
         try await withRig { rig in
             let (caller, stale) = try await self.reused(rig)
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nX-HTTP-Method-Override: POST\r\n\r\n")
@@ -79,11 +80,11 @@ import TokenModel
         }
     }
 
-    @Test func `a connection is not used again when a field may have asked for a body behind the head of a HEAD`()
+    @Test func `a connection is not reused after a HEAD if a field may have asked the upstream for a body`()
         async throws
     {
         try await withRig { rig in
-            // Given an upstream that takes the field for the method, and a body that comes later than its head
+            // Given an upstream that takes the field for the method, and a body that arrives later than its head
             let caller = try await rig.caller()
             try await caller.send("HEAD /acme/a HTTP/1.1\r\nHost: a\r\nX-HTTP-Method-Override: GET\r\n\r\n")
             let misled = try await rig.upstream.accept()
@@ -91,7 +92,7 @@ import TokenModel
             try await misled.send("HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n")
             #expect(try await caller.head().status == 200)
 
-            // When another request follows, then it goes by a connection of its own
+            // When another request follows, then it leaves on a new connection
             try await caller.send("GET /acme/b HTTP/1.1\r\nHost: a\r\n\r\n")
             let fresh = try await rig.upstream.accept()
             #expect(try await fresh.head().request == "GET /v2/b")
@@ -100,7 +101,7 @@ import TokenModel
         }
     }
 
-    @Test func `I10_ a body that was not kept whole is not sent again`() async throws {
+    @Test func `I10_ a request whose body was not kept whole is not sent again`() async throws {
         try await withRig(.route { $0.replayBodyLimit = 4 }) { rig in
             let (caller, stale) = try await self.reused(rig)
             try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
@@ -111,7 +112,7 @@ import TokenModel
         }
     }
 
-    @Test func `I10_ nothing is sent again when a byte of an answer had come`() async throws {
+    @Test func `I10_ nothing is sent again once a byte of a response has come`() async throws {
         try await withRig { rig in
             let (caller, stale) = try await self.reused(rig)
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -123,7 +124,7 @@ import TokenModel
         }
     }
 
-    @Test func `a retry whose upload goes on sends the rest behind what was kept`() async throws {
+    @Test func `a retry during an upload sends what was kept, and then the rest`() async throws {
         try await withRig { rig in
             let (caller, stale) = try await self.reused(rig)
             try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
@@ -137,7 +138,7 @@ import TokenModel
         }
     }
 
-    @Test func `a replay may find its connection stale, once`() async throws {
+    @Test func `a replay on a stale connection is retried once`() async throws {
         try await withRig { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -156,10 +157,10 @@ import TokenModel
         }
     }
 
-    @Test func `I10_I11_ a replay that found its connection stale stays the only replay`() async throws {
+    @Test func `I10_I11_ a replay that was retried after a stale connection stays the only replay`() async throws {
         let dead = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n"
         try await withRig { rig in
-            // Given a request that was sent again after a 401, and once more since its connection was stale
+            // Given a request that was sent again after a 401, and once more because its connection was stale
             let (caller, first) = try await rig.begun()
             try await first.send(dead)
             let question = try await rig.credentials.questions.next("question")
@@ -169,7 +170,7 @@ import TokenModel
             first.close()
             let second = try await rig.upstream.accept()
             _ = try await second.head()
-            // When the next answer is a 401 too
+            // When the next response is a 401 too
             try await second.send(dead)
             // Then the caller gets it
             let answer = try await caller.answer()
@@ -180,11 +181,11 @@ import TokenModel
         }
     }
 
-    /// What an upstream does to its end of a connection while the gateway's loop stands still.
+    /// What an upstream does to its end of a connection while the gateway's event loop is stalled.
     enum Mischief: String, CaseIterable, Sendable { case ends, resets, speaks }
 
     @Test(arguments: [("GET", true), ("GET", false), ("POST", false)], Mischief.allCases)
-    func `what waits unread on a connection behind the request's own bytes is no answer to it`(
+    func `unread bytes or an end on an idle connection are not taken for the response to the next request`(
         request: (method: String, rests: Bool),
         mischief: Mischief
     ) async throws {
@@ -193,17 +194,17 @@ import TokenModel
             let (caller, idle) = try await self.reused(rig)
             let (other, taken) = try await self.both(rig, caller, idle)
             let method = request.method
-            // One that has been idle for a while is looked at whatever the method.
+            // A connection that has been idle for a while is checked whatever the method.
             if request.rests { try await Task.sleep(for: CoarseTime.period * 3) }
-            // When the loop stands still behind a request that takes one of them
+            // When the event loop is stalled by a request that takes one of them
             let loop = try await rig.stall { try await other.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") }
             defer { loop.goOn() }
-            // and a request comes, and behind it the other's end
+            // and another request arrives, followed by the mischief on the other connection
             let gatewaysEnd = try #require(OtherEnd(of: idle))
             let callersEnd = try #require(OtherEnd(of: caller))
             let body = method == "POST" ? "hello".framed(false) : "\r\n"
             try await caller.send("\(method) /acme/late HTTP/1.1\r\nHost: a\r\n\(body)")
-            // A kernel that is busy delivers what was sent later, and then in any order.
+            // A busy kernel delivers what was sent with a delay, and then in any order.
             try await eventually("the gateway to have the request") { callersEnd.isReadable }
             switch mischief {
             case .ends: try await idle.finish()
@@ -212,7 +213,7 @@ import TokenModel
             }
             try await eventually("the gateway's end to have it") { gatewaysEnd.isReadable }
             loop.goOn()
-            // Then the request goes by a new one
+            // Then the request leaves on a new connection
             _ = try await taken.head()
             let fresh = try await rig.upstream.accept()
             #expect(try await fresh.request().head.request == "\(method) /v2/late")
@@ -222,7 +223,7 @@ import TokenModel
         }
     }
 
-    /// Another caller, with a connection that is idle beside `upstream` and will be taken before it.
+    /// Another caller, with an idle connection beside `upstream` that will be taken before it.
     private func both(_ rig: Rig, _ caller: Peer, _ upstream: Peer) async throws -> (caller: Peer, upstream: Peer) {
         try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
         _ = try await upstream.head()
@@ -237,13 +238,13 @@ import TokenModel
         return (other, second)
     }
 
-    @Test func `a connection is given up before the upstream's own idle time is over`() async throws {
+    @Test func `an idle connection is closed before the upstream's own idle timeout`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             let start = ContinuousClock.now
             try await upstream.send("HTTP/1.1 200 OK\r\nKeep-Alive: max=5, timeout=3\r\nContent-Length: 2\r\n\r\nok")
             _ = try await caller.answer()
-            // It is used until then.
+            // The gateway uses the connection until then.
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             _ = try await upstream.head()
             try await upstream.send("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=2\r\nContent-Length: 2\r\n\r\nok")
@@ -256,7 +257,7 @@ import TokenModel
     }
 
     @Test(arguments: ["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "x"])
-    func `a connection that speaks unasked is thrown away`(bytes: String) async throws {
+    func `a connection on which the upstream speaks unasked is closed`(bytes: String) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await self.reused(rig)
             try await upstream.send(bytes)
@@ -272,7 +273,7 @@ import TokenModel
         "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\nok",
         "HTTP/1.1 200 OK\r\nKeep-Alive: timeout=0\r\nContent-Length: 2\r\n\r\nok",
     ])
-    func `a connection that is not clean behind its answer is not used again`(answer: String) async throws {
+    func `a connection that is not clean after its response is not reused`(answer: String) async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send(answer)

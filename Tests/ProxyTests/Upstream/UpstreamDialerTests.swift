@@ -6,7 +6,7 @@ import TestKit
 import Testing
 
 @Suite struct UpstreamDialerTests {
-    /// Dials `localhost` over TLS, whose addresses are the given ports of this machine, in that order.
+    /// Dials `localhost` over TLS. Its addresses are the given ports of this machine, in that order.
     private func dial(_ ports: [Int], within time: Duration = .seconds(20)) async throws -> any Channel {
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
@@ -24,7 +24,7 @@ import Testing
         return try await eventLoop.flatSubmit { dialer.dial() }.get()
     }
 
-    @Test func `where TLS fails at one address the next is tried`() async throws {
+    @Test func `if TLS fails at one address, the next one is tried`() async throws {
         let plain = try await Upstream.start()
         let secured = try await Upstream.start(speaksTLS: true)
         async let dialled = self.dial([plain.port, plain.port, secured.port])
@@ -34,7 +34,7 @@ import Testing
         let listening = Task { try await second.rest() }
         let channel = try await dialled
         #expect(channel.remoteAddress?.port == secured.port)
-        // The address that was named twice is not tried twice.
+        // The address that is listed twice is tried once.
         #expect(plain.connections == 1)
         #expect(secured.connections == 1)
         try await channel.close().get()
@@ -43,7 +43,7 @@ import Testing
         try await secured.stop()
     }
 
-    @Test func `where it fails at all, what was wrong at the first is told`() async throws {
+    @Test func `if all addresses fail, the error of the first one is reported`() async throws {
         let plain = try await Upstream.start()
         let refusing = try await Upstream.start()
         try await refusing.stop()
@@ -57,7 +57,7 @@ import Testing
         try await plain.stop()
     }
 
-    @Test func `all addresses together have the time of one connection`() async throws {
+    @Test func `all addresses together have the connect timeout of one connection`() async throws {
         let silent = try await Upstream.start()
         let secured = try await Upstream.start(speaksTLS: true)
         let start = ContinuousClock.now

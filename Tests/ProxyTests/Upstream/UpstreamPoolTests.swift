@@ -6,7 +6,7 @@ import Testing
 @Suite struct UpstreamPoolTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    /// Callers with a request each, of which `count` have reached the upstream.
+    /// `count` callers whose requests have reached the upstream, and the upstream's connections.
     private func busy(_ rig: Rig, _ count: Int) async throws -> (callers: [Peer], upstreams: [Peer]) {
         var callers: [Peer] = []
         var upstreams: [Peer] = []
@@ -21,7 +21,7 @@ import Testing
         return (callers, upstreams)
     }
 
-    @Test func `a request beyond the connections waits for one to be free`() async throws {
+    @Test func `a request above the connection limit waits for a free connection`() async throws {
         try await withRig(.route { $0.maxConnections = 2 }) { rig in
             let (callers, upstreams) = try await self.busy(rig, 2)
             let waiting = try await rig.caller()
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `a lower limit ends as many idle connections as are too many, and no more`() async throws {
+    @Test func `a lower limit closes as many idle connections as exceed it, and no more`() async throws {
         var setup = Rig.Setup()
         setup.limits = { $0.connections = 5 }
         try await withRig(setup) { [setup] rig in
@@ -49,7 +49,7 @@ import Testing
 
             _ = await rig.server.reload(plan)
 
-            // Those that have been idle for the longest
+            // The connections that have been idle for the longest end.
             for upstream in upstreams.prefix(2) { _ = try await upstream.rest() }
             for caller in callers.prefix(3) { try await caller.send("GET /acme/more HTTP/1.1\r\nHost: a\r\n\r\n") }
             for upstream in upstreams.suffix(3) { #expect(try await upstream.head().request == "GET /v2/more") }
@@ -57,8 +57,8 @@ import Testing
         }
     }
 
-    @Test func `connections that nobody waits for make room where there are too many`() async throws {
-        // Given an upstream that does not answer a handshake, and a caller that left meanwhile
+    @Test func `connections that nobody waits for make room when the limit is reached`() async throws {
+        // Given an upstream that does not answer a TLS handshake, and a caller that has disconnected meanwhile
         var setup = Rig.Setup()
         let files = try TLSFiles()
         try files.write(TestCertificates.authority, to: "roots.pem")
@@ -77,19 +77,19 @@ import Testing
             try await leaving.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let unwanted = try await rig.upstream.accept()
             try await leaving.reset()
-            // When another comes
+            // When another caller comes
             try await eventually("another to be let in") {
                 let caller = try await rig.caller()
                 try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
                 defer { caller.close() }
                 return rig.upstream.connections >= 2
             }
-            // Then the first one's connection is given up
+            // Then the gateway gives up the first caller's connection
             _ = try await unwanted.rest()
         }
     }
 
-    @Test func `those who wait are served in the order they came`() async throws {
+    @Test func `waiting requests are served in the order they came`() async throws {
         try await withRig(.route { $0.maxConnections = 1 }) { rig in
             let (_, upstreams) = try await self.busy(rig, 1)
             var waiting: [Peer] = []
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that ends makes room for one that waits`() async throws {
+    @Test func `a connection that ends makes room for a waiting request`() async throws {
         try await withRig(.route { $0.maxConnections = 1 }) { rig in
             let (callers, upstreams) = try await self.busy(rig, 1)
             let waiting = try await rig.caller()
@@ -118,9 +118,10 @@ import Testing
         }
     }
 
-    @Test func `a connection whose end stands behind its answer is given to nobody who waits`() async throws {
+    @Test func `a connection whose end follows its response is given to no waiting request`() async throws {
         try await withRig(.route { $0.maxConnections = 2 }) { rig in
-            // Given two who wait, and a loop that stands still behind the first of them, who has got a connection
+            // Given two waiting requests, and an event loop that is stalled by the first one, which has got a
+            // connection
             let (callers, upstreams) = try await self.busy(rig, 2)
             for request in [
                 "GET /acme/first HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -132,25 +133,25 @@ import Testing
             }
             let loop = try await rig.stall { try await upstreams[1].send(Self.ok) }
             defer { loop.goOn() }
-            // When the other connection has an answer, and its end right behind it
+            // When the other connection gets a response, with its end right after it
             try await upstreams[0].send(Self.ok)
             try await upstreams[0].finish()
             loop.goOn()
-            // Then the second gets a new one
+            // Then the second request gets a new connection
             #expect(try await callers[0].answer().body == "ok")
             let fresh = try await rig.upstream.accept()
             #expect(try await fresh.head().request == "POST /v2/second")
         }
     }
 
-    @Test func `a retry of a stale connection dials anew though others are idle`() async throws {
+    @Test func `a retry after a stale connection dials anew, even if other connections are idle`() async throws {
         try await withRig { rig in
             let (callers, upstreams) = try await self.busy(rig, 2)
             for (caller, upstream) in zip(callers, upstreams) {
                 try await upstream.send(Self.ok)
                 _ = try await caller.answer()
             }
-            // Last in, first out: the second is taken, and turns out to be stale.
+            // The pool is last in, first out: the second connection is taken, and turns out to be stale.
             try await callers[0].send("GET /acme/again HTTP/1.1\r\nHost: a\r\n\r\n")
             _ = try await upstreams[1].head()
             upstreams[1].close()
@@ -159,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `a retry that finds no room waits its turn`() async throws {
+    @Test func `a retry above the connection limit waits its turn`() async throws {
         try await withRig(.route { $0.maxConnections = 1 }) { rig in
             let (callers, upstreams) = try await self.busy(rig, 1)
             try await upstreams[0].send(Self.ok)
@@ -179,7 +180,7 @@ import Testing
         }
     }
 
-    @Test func `dials that fail are told to those who wait, and leave no trace in the count`() async throws {
+    @Test func `failed dials are reported to the waiting requests, and leave no trace in the count`() async throws {
         try await withRig(.route { $0.maxConnections = 2 }) { rig in
             let (callers, upstreams) = try await self.busy(rig, 2)
             try await rig.upstream.stop()
@@ -197,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func `however many dials failed, no more connections than allowed are open`() async throws {
+    @Test func `after any number of failed dials, no more connections than allowed are open`() async throws {
         let reserved = try ReservedPort()
         let setup = Rig.Setup(routes: { _ in [.sample(port: reserved.number) { $0.maxConnections = 2 }] })
         try await withRig(setup) { rig in
@@ -216,7 +217,7 @@ import Testing
             let first = try await upstream.accept()
             let second = try await upstream.accept()
             _ = try await second.head()
-            // The other four come over the first connection, one by one.
+            // The other four requests use the first connection, one by one.
             for _ in 1...4 {
                 _ = try await first.head()
                 try await first.send(Self.ok)
@@ -228,7 +229,7 @@ import Testing
         }
     }
 
-    @Test func `a request whose time is over leaves the queue`() async throws {
+    @Test func `a request whose connect timeout is over leaves the queue`() async throws {
         let setup = Rig.Setup.route { plan in
             plan.maxConnections = 1
             plan.timeouts.connect = .milliseconds(300)
@@ -247,7 +248,7 @@ import Testing
         }
     }
 
-    @Test func `those whom one credential releases may wait longer for their turn than others`() async throws {
+    @Test func `requests that one credential releases may wait longer for their turn than others`() async throws {
         var setup = Rig.Setup.route { plan in
             plan.maxConnections = 1
             plan.timeouts.connect = .milliseconds(300)
@@ -266,7 +267,7 @@ import Testing
             question.answer(.success(.sample()))
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
-            // One that comes now finds a queue that is too long for it.
+            // A request that comes now finds a queue that is too long.
             let late = try await rig.caller()
             try await late.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await late.answer().body.contains("overloaded"))
@@ -279,7 +280,7 @@ import Testing
         }
     }
 
-    @Test func `idle connections give way where there are as many as may be`() async throws {
+    @Test func `idle connections give way when the limit is reached`() async throws {
         // Two upstreams, each with a pool of its own.
         let other = try await Upstream.start()
         var setup = Rig.Setup { port in
@@ -292,7 +293,7 @@ import Testing
                 try await upstream.send(Self.ok)
                 _ = try await caller.answer()
             }
-            // Both connections are idle; a third takes the place of the one that has been so for longer.
+            // Both connections are idle. A third takes the place of the one that has been idle for longer.
             try await callers[0].send("GET /other/ HTTP/1.1\r\nHost: a\r\n\r\n")
             let third = try await other.accept()
             _ = try await third.head()
@@ -304,14 +305,15 @@ import Testing
         try await other.stop()
     }
 
-    @Test func `a connection whose request has gone while it was dialled serves the next`() async throws {
+    @Test func `a connection whose request has gone during the dial serves the next request`() async throws {
         try await withRig(.route { $0.maxConnections = 1 }) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/gone HTTP/1.1\r\nHost: a\r\n\r\n")
             try await caller.reset()
             let next = try await rig.caller()
             try await next.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
-            // The first may have had its head out before it went; then its connection is closed and another one made.
+            // The head of the first request may have left before its caller went. Then the gateway closes that
+            // connection and opens another.
             let first = try await rig.upstream.accept()
             var served = first
             if try await first.head().request == "GET /v2/gone" {

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 @Suite struct UpstreamTLSTests {
-    /// A route over TLS to an upstream that speaks it, or does not.
+    /// A setup with a route over TLS, to an upstream that speaks TLS or does not.
     private func setup(speaksTLS: Bool = true, connect: Duration = .seconds(5)) throws -> Rig.Setup {
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
@@ -18,7 +18,7 @@ import Testing
         return setup
     }
 
-    @Test func `requests share a connection, and the token is in each`() async throws {
+    @Test func `requests share a connection, and each carries the token`() async throws {
         try await withRig(self.setup()) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/one HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that ends with the connection is whole when TLS says so too`() async throws {
+    @Test func `a response that ends with the connection is complete if TLS ends too`() async throws {
         try await withRig(self.setup()) { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\n\r\nhello")
@@ -44,18 +44,20 @@ import Testing
         }
     }
 
-    @Test func `an answer that is cut below TLS is not whole, though TCP ends cleanly`() async throws {
+    @Test func `a response that is cut below TLS is incomplete, even if TCP ends cleanly`() async throws {
         try await withRig(self.setup()) { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\n\r\nhello")
             #expect(try await caller.head().status == 200)
             try await upstream.finishBelowTLS()
-            // Without the last chunk.
+            // The last chunk is missing.
             #expect(String(buffer: try await caller.rest().bytes) == "5\r\nhello\r\n")
         }
     }
 
-    @Test func `a connection that is being closed keeps no place, though the upstream says no farewell`() async throws {
+    @Test func `a closing connection keeps no place in the pool, even if the upstream sends no close_notify`()
+        async throws
+    {
         var setup = try self.setup(connect: .seconds(2))
         let routes = setup.routes
         setup.routes = { port in
@@ -66,14 +68,15 @@ import Testing
             }
         }
         try await withRig(setup) { rig in
-            // Given an answer behind which the gateway closes, and an upstream that does not look
+            // Given a response after which the gateway closes the connection, and an upstream that does not read the
+            // end
             let caller = try await rig.caller()
             try await caller.send("POST /acme/one HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
             let first = try await rig.upstream.accept()
             _ = try await first.head()
             try await first.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
             #expect(try await caller.answer().body == "ok")
-            // When the next request comes, then it gets a connection of its own
+            // When the next request comes, then it gets a new connection
             try await caller.send("POST /acme/two HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
             let second = try await rig.upstream.accept()
             #expect(try await second.head().request == "POST /v2/two")
@@ -82,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `a handshake that does not end is given up with the connect timeout`() async throws {
+    @Test func `an unfinished handshake is given up after the connect timeout`() async throws {
         try await withRig(self.setup(speaksTLS: false, connect: .milliseconds(200))) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -94,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream that speaks plain HTTP where TLS is due gets no request`() async throws {
+    @Test func `an upstream that speaks plain HTTP on a TLS route gets no request`() async throws {
         try await withRig(self.setup(speaksTLS: false)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -113,7 +116,7 @@ import Testing
         (NIOSSLExtraError.failedToValidateHostname, "another name's; see upstream_tls"),
         (ChannelError.eof, "is it up"),
     ])
-    func `the operator is told why there is no connection`(cause: any Error, hint: String) {
+    func `the operator's message says why there is no connection`(cause: any Error, hint: String) {
         let error = GatewayError(dialling: cause)
         #expect(error.code == .upstreamUnreachable)
         #expect(error.message.contains(hint), "\(error.message)")

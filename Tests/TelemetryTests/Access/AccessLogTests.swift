@@ -27,7 +27,9 @@ import TokenModel
         )
     }
 
-    @Test func `a request that got no whole answer says so, and one that got ours says why`() async throws {
+    @Test func `the log marks a request without a complete response, and names the error of a local reply`()
+        async throws
+    {
         let log = try Log(.text)
         let meter = LoopMeter(routes: ["acme"], log: log.writer)
         meter.ended(.sample(status: 0) { $0.isWhole = false }, at: Self.end)
@@ -44,7 +46,7 @@ import TokenModel
         )
     }
 
-    @Test func `a full batch goes by itself, and the rest when it is handed on`() async throws {
+    @Test func `a full batch is logged at once, and the rest when it is handed on`() async throws {
         let log = try Log(.json)
         let meter = LoopMeter(routes: [], log: log.writer)
         for _ in 0..<100 { meter.ended(.sample(), at: Self.end) }
@@ -56,7 +58,7 @@ import TokenModel
         #expect(try await log.finished().split(separator: "\n").count == 101)
     }
 
-    @Test func `requests that find no room are counted`() async throws {
+    @Test func `requests beyond the queue limit are counted as lost`() async throws {
         let directory = try TemporaryDirectory()
         let pipe = try StuckPipe("log", in: directory)
         let descriptor = try pipe.openForWriting()
@@ -80,7 +82,7 @@ import TokenModel
         let lines = text.add("").split(separator: "\n")
         let written = lines.count { $0.contains(#""message":"request""#) }
         let lost = lines.compactMap { $0.firstMatch(of: /"log.lost":(\d+)/)?.output.1 }.compactMap { Int($0) }
-        // Three quarters of the room.
+        // Requests may fill three quarters of the queue.
         #expect(written >= 150)
         #expect(written + lost.reduce(0, +) == 10_000)
         #expect(await writer.close(within: .seconds(30)))

@@ -6,7 +6,7 @@ import Testing
         AccessBatch(records: Array(repeating: .sample(), count: count), routes: [], lost: lost)
     }
 
-    @Test func `past a number of lines they are lost and counted`() {
+    @Test func `lines beyond the line limit are lost and counted`() {
         var queue = LogQueue(LogLimits(lines: 3, bytes: 1_000_000))
         for _ in 0..<2 { queue.append([1]) }
         queue.append(self.batch(3, lost: 4))
@@ -24,7 +24,7 @@ import Testing
         #expect(queue.isEmpty)
     }
 
-    @Test func `past a number of bytes they are lost, and a shorter line may still have room`() {
+    @Test func `lines beyond the byte limit are lost, and a shorter line may still fit`() {
         var queue = LogQueue(LogLimits(lines: 100, bytes: 10))
         queue.append(Array(repeating: 1, count: 8))
         queue.append(Array(repeating: 2, count: 3))
@@ -36,10 +36,10 @@ import Testing
     }
 
     @Test(arguments: [
-        // By lines, and by bytes.
+        // One limit in lines, and one in bytes.
         LogLimits(lines: 100, bytes: 1_000_000), LogLimits(lines: 1_000_000, bytes: 100 * LogQueue.requestBytes),
     ])
-    func `requests take three quarters at most, and leave the rest to other lines`(limits: LogLimits) {
+    func `requests take at most three quarters and leave the rest to other lines`(limits: LogLimits) {
         var queue = LogQueue(limits)
         queue.append(self.batch(60))
         queue.append(self.batch(60))
@@ -58,7 +58,7 @@ import Testing
         #expect(lost == 45 + 5 + 1)
     }
 
-    @Test func `what was taken makes room, and the count begins anew`() {
+    @Test func `taking lines frees space and resets the count of lost lines`() {
         var queue = LogQueue(LogLimits(lines: 1, bytes: 100))
         queue.append([1])
         queue.append([1])
@@ -69,7 +69,7 @@ import Testing
         #expect(lost == 0)
     }
 
-    @Test func `a loss alone is something to write`() {
+    @Test func `a queue with only lost lines is not empty`() {
         var queue = LogQueue(LogLimits(lines: 0, bytes: 0))
         #expect(queue.isEmpty)
         queue.append([1])

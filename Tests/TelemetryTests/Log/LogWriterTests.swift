@@ -8,7 +8,7 @@ import Testing
 #endif
 
 @Suite struct LogWriterTests {
-    @Test func `lines of many threads all arrive, whole and each thread's in order`() async throws {
+    @Test func `lines of many threads all arrive complete, in the order of each thread`() async throws {
         let log = try Log(.json)
         let logger = log.logger()
         await withTaskGroup { tasks in
@@ -30,8 +30,8 @@ import Testing
         }
     }
 
-    @Test func `an output that nobody reads holds up nobody who logs, and the log says what it lost`() async throws {
-        // Given a pipe that is full.
+    @Test func `an output that nobody reads does not block loggers, and the log says what it lost`() async throws {
+        // Given a full pipe
         let directory = try TemporaryDirectory()
         let pipe = try StuckPipe("log", in: directory)
         let descriptor = try pipe.openForWriting()
@@ -45,13 +45,13 @@ import Testing
             QueuedLogHandler(writer, threshold: LogThreshold(.info)) { LogClock.sample.now }
         }
 
-        // When far more is logged than there is room for,
+        // When far more lines are logged than the queue holds
         for number in 0..<5_000 { logger.info("line", metadata: ["number": "\(number)"]) }
 
-        // then that comes back, and an end does not wait for ever either.
+        // Then logging returns, and closing the log ends at its time limit
         #expect(await writer.close(within: .milliseconds(50)) == false)
 
-        // When somebody reads at last,
+        // When somebody reads the pipe at last
         let read = Transcript()
         try await eventually("the log to be written") {
             let isIdle = writer.isIdle
@@ -59,7 +59,7 @@ import Testing
             return isIdle
         }
 
-        // then all lines that had room come, and the number of the others.
+        // Then the queued lines arrive, and the number of lost lines
         let lines = read.add("").split(separator: "\n")
         let lost = lines.compactMap { $0.firstMatch(of: /"log.lost":(\d+)/)?.output.1 }.compactMap { Int($0) }
         let written = lines.count { $0.contains("\"message\":\"line\"") }
@@ -69,7 +69,7 @@ import Testing
         #expect(await writer.close(within: .seconds(30)))
     }
 
-    @Test func `an output whose reader has gone ends nothing, and lines go on being tried`() async throws {
+    @Test func `an output whose reader has gone does not end the process, and the log keeps trying`() async throws {
         var ends: [CInt] = [0, 0]
         try #require(unsafe pipe(&ends) == 0)
         close(ends[0])
@@ -82,8 +82,8 @@ import Testing
         close(ends[1])
     }
 
-    @Test func `a full disk loses lines, and the next that has room says how many`() async throws {
-        // Given an output that takes nothing, as /dev/full does,
+    @Test func `a full disk loses lines, and the log says how many when there is space again`() async throws {
+        // Given an output that accepts nothing, like /dev/full
         let output = try CapturedOutput()
         let full = unsafe open("/dev/full", O_WRONLY)
         try #require(full >= 0)
@@ -97,11 +97,11 @@ import Testing
         logger.info("two")
         try await eventually("the queue to be empty") { log.isIdle }
 
-        // when it has room again,
+        // When it has space again
         try #require(dup2(original, output.descriptor) == output.descriptor)
         logger.info("three")
 
-        // then the next line goes, and what was lost is said.
+        // Then the next line is written, and the log says how many were lost
         #expect(await log.close(within: .seconds(30)))
         let lines = output.lines
         #expect(lines.first?.contains("three") == true)

@@ -5,7 +5,7 @@ import TestKit
 import Testing
 
 @Suite struct QueuedLogHandlerTests {
-    /// What a text may try to do to a log.
+    /// Texts that try to break a log line.
     private static let hostile = [
         "a\nb", "a\r\n{\"level\":\"error\"}", "\u{1B}[31mred", "\u{0}", "\u{7F}", "\u{85}", "\u{2028}x\u{2029}",
         "\u{202E}drow", "\"", "\\", "\\\"", "a=b", "", " ", "ä🙂", "\u{E0041}",
@@ -13,7 +13,7 @@ import Testing
 
     private static let time = "2025-11-21T00:00:00.123Z"
 
-    @Test func `a line of JSON has time, level and message, then the facts by name`() async throws {
+    @Test func `a JSON line has time, level and message, then the metadata`() async throws {
         let log = try Log(.json)
         var logger = log.logger()
         logger[metadataKey: "b"] = "own"
@@ -29,7 +29,7 @@ import Testing
         )
     }
 
-    @Test func `a number is one in a line of JSON, however wide`() async throws {
+    @Test func `a number stays a number in a JSON line, whatever its width`() async throws {
         let log = try Log(.json)
         log.logger().info(
             "counted",
@@ -41,7 +41,7 @@ import Testing
         #expect(try await log.finished().contains(#""a":401,"b":-3,"c":7}"#))
     }
 
-    @Test func `loggers that are in use follow another level and another form`() async throws {
+    @Test func `existing loggers follow a changed level and format`() async throws {
         let log = try Log(.json)
         let threshold = LogThreshold(.warning)
         let logger = Logger(label: "test") { _ in
@@ -63,7 +63,7 @@ import Testing
         #expect(lines.last == "\(Self.time) info later")
     }
 
-    @Test func `a line for people has the same`() async throws {
+    @Test func `a text line has the same content`() async throws {
         let log = try Log(.text)
         log.logger().info("it rains", metadata: ["a": "1", "b": "two words", "c": .stringConvertible(7), "d": ["x"]])
         let line = #"\#(Self.time) info it rains a=1 b="two words" c=7 d="[\"x\"]""#
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: hostile)
-    func `no text ends its line of JSON, and each comes back as it was`(text: String) async throws {
+    func `no text breaks its JSON line, and each text is decoded unchanged`(text: String) async throws {
         let log = try Log(.json)
         log.logger().info("\(text)", metadata: ["key": "\(text)", "\(text)": "value", "list": ["\(text)"]])
 
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: hostile)
-    func `no text ends its line for people, or looks like a fact`(text: String) async throws {
+    func `no text breaks its text line or looks like metadata`(text: String) async throws {
         let log = try Log(.text)
         log.logger().info("\(text)", metadata: ["key": "\(text)", "\(text)": "value"])
         let line = try await log.finished()
@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: ["time", "level", "message"])
-    func `a fact does not take the place of what each line has`(key: String) async throws {
+    func `metadata does not replace the standard members of a line`(key: String) async throws {
         let log = try Log(.json)
         log.logger().info("said", metadata: [key: "forged"])
         let line = try await log.finished()
@@ -112,7 +112,7 @@ import Testing
         #expect(line.hasPrefix(#"{"time":"\#(Self.time)","level":"info","message":"said","#))
     }
 
-    @Test func `a text of a megabyte is cut`() async throws {
+    @Test func `a text of a megabyte is truncated`() async throws {
         let log = try Log(.json)
         log.logger().info("long", metadata: ["a": "\(String(repeating: "x", count: 1 << 20))", "b": "behind"])
         let line = try await log.finished()
@@ -120,7 +120,7 @@ import Testing
         #expect(line.contains("…\",\"b\":\"behind\"}"))
     }
 
-    @Test func `what is below the level is not written`() async throws {
+    @Test func `messages below the level are not written`() async throws {
         let log = try Log(.json)
         log.logger(.warning).info("quiet")
         log.logger(.warning).error("loud")
@@ -128,7 +128,7 @@ import Testing
         #expect(!log.output.text.contains("quiet"))
     }
 
-    @Test func `of an error only its kind is shown`() async throws {
+    @Test func `only the type of an error is shown`() async throws {
         struct Trouble: Error { let secret = "canary" }
         let log = try Log(.json)
         log.logger().error("it broke", error: Trouble())

@@ -62,11 +62,11 @@ import TokenModel
         #"martlet_connections{side="upstream"} 2"#,
         #"martlet_build_info{version="1.2.3"} 1"#,
     ])
-    func `the contract's metrics are there`(line: String) {
+    func `the report contains every documented metric`(line: String) {
         #expect(self.report.text.split(separator: "\n").contains(line[...]))
     }
 
-    @Test func `each metric is described once, and all samples of it stand together`() {
+    @Test func `each metric is described once, and all its samples follow`() {
         var described: [Substring] = []
         for line in self.report.text.split(separator: "\n") {
             let words = line.split(separator: " ", maxSplits: 3)

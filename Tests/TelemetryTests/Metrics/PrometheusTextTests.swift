@@ -2,7 +2,7 @@ import Telemetry
 import Testing
 
 @Suite struct PrometheusTextTests {
-    @Test func `a metric is its help, its type and its samples`() {
+    @Test func `a metric has its help, its type and its samples`() {
         var text = PrometheusText()
         text.begin("a_total", .counter, "Of everything.")
         text.sample(["route": "x", "kind": "y"], 3)
@@ -27,20 +27,20 @@ import Testing
         (#"a"b"#, #"a\"b"#), (#"a\b"#, #"a\\b"#), ("a\nb", #"a\nb"#), (#"\n"#, #"\\n"#), ("ä{},=", "ä{},="), ("", ""),
         ("x\"} 1\nforged{a=\"b", #"x\"} 1\nforged{a=\"b"#),
     ])
-    func `a label's value ends nothing but itself`(value: String, shown: String) {
+    func `a label's value can't break out of its quotes`(value: String, shown: String) {
         var text = PrometheusText()
         text.begin("a", .gauge, "")
         text.sample(["l": value], 1)
         #expect(text.text == "# HELP a \n# TYPE a gauge\na{l=\"\(shown)\"} 1\n")
     }
 
-    @Test func `help stays one line`() {
+    @Test func `help text stays on one line`() {
         var text = PrometheusText()
         text.begin("a", .gauge, "one\ntwo \\ \"three\"")
         #expect(text.text == "# HELP a one\\ntwo \\\\ \"three\"\n# TYPE a gauge\n")
     }
 
-    @Test func `a histogram's buckets hold what is below them, and the last all`() {
+    @Test func `a histogram's buckets are cumulative, and the last one counts everything`() {
         var durations = DurationCounts()
         for microseconds: Int64 in [400, 500, 501, 40_000_000] { durations.add(nanoseconds: microseconds * 1_000) }
         var text = PrometheusText()

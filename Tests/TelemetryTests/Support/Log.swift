@@ -3,7 +3,7 @@ import Telemetry
 import TestKit
 import Testing
 
-/// A log that a test reads.
+/// A log whose output a test can read.
 struct Log {
     let writer: LogWriter
     let output: CapturedOutput
@@ -23,7 +23,7 @@ struct Log {
         }
     }
 
-    /// Ends the log, and says all that was written.
+    /// Closes the log and returns everything that was written.
     func finished() async throws -> String {
         try #require(await self.writer.close(within: .seconds(30)))
         return self.output.text

@@ -2,7 +2,7 @@ import Telemetry
 import TokenModel
 
 extension RequestRecord {
-    /// A whole request that began a millisecond after boot.
+    /// The record of a complete request that began one millisecond after boot.
     static func sample(
         route: Int = 0,
         status: Int = 200,

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Text that comes in pieces.
+/// Text that arrives in pieces.
 final class Transcript: Sendable {
     private let text = Mutex("")
 
-    /// All of it, with what has just come.
+    /// Appends a piece and returns the whole text.
     func add(_ piece: String) -> String {
         self.text.withLock { text in
             text += piece

@@ -33,7 +33,7 @@ import TokenModel
         }
     }
 
-    @Test func `what was counted stays when routes come behind those there are`() {
+    @Test func `counts are kept when a reload adds routes`() {
         let meter = LoopMeter(routes: ["a"], log: nil)
         meter.ended(.sample(route: 1), at: .now)
         meter.reload(routes: ["a", "b"], log: nil)
@@ -45,7 +45,7 @@ import TokenModel
         #expect(sum.routes[2].injections == 1)
     }
 
-    @Test func `what several loops have counted adds up`() {
+    @Test func `the counts of several loops add up`() {
         var sum = TrafficCounts(routes: 2)
         for loop in 1...3 {
             var counts = self.counted(Array(repeating: .sample(route: 1, replay: .answered), count: loop))
@@ -62,14 +62,14 @@ import TokenModel
         #expect(sum.upstreamConnections == 60)
     }
 
-    @Test func `a route that the configuration has not counts nowhere`() {
+    @Test func `a route that is not configured is not counted`() {
         let meter = LoopMeter(routes: ["a"], log: nil)
         meter.ended(.sample(route: 2), at: .now)
         meter.injected(route: 2)
         #expect(meter.counts.routes.map { $0[.successful] } == [0, 0])
     }
 
-    @Test func `a clock that went back a little counts as no time`() {
+    @Test func `a duration from a clock that went back counts as zero`() {
         var durations = DurationCounts()
         durations.add(nanoseconds: -5)
         durations.add(nanoseconds: .max)

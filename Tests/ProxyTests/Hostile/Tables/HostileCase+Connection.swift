@@ -1,6 +1,6 @@
 import Proxy
 
-/// Fields of one connection (RFC 9110 §7.6.1), and several requests on one.
+/// Connection-specific fields (RFC 9110 §7.6.1), and several requests on one connection.
 extension HostileCase {
     static let connection: [HostileCase] = options + hopByHop + upgrades + pipelines
 

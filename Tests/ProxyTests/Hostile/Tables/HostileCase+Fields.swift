@@ -1,6 +1,6 @@
 import Proxy
 
-/// Fields that mean something to a gateway: credentials, expectations, what tells of the caller.
+/// Fields that mean something to a gateway: credentials, expectations, and fields about the caller.
 extension HostileCase {
     static let meaningfulFields: [HostileCase] = credentials + expectations + forwarding
 

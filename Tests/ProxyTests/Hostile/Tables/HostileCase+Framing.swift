@@ -1,6 +1,6 @@
 import Proxy
 
-/// What frames a body (RFC 9112 §6), and what might be taken to.
+/// Fields that frame a body (RFC 9112 §6), and fields that may be mistaken for them.
 extension HostileCase {
     static let framing: [HostileCase] =
         lengthAndCoding + oddLengths + twoLengths + paddedLengths + codings + oddCodings
@@ -105,7 +105,7 @@ extension HostileCase {
             )
         }
 
-    /// A body that looks like a request: unframed it would be one.
+    /// Requests whose body looks like a request. Without framing the body would be one.
     private static let bodies: [HostileCase] = [
         "GET", "HEAD", "DELETE", "OPTIONS", "POST", "PUT", "PATCH", "PURGE", "x-custom", "LINK",
     ].flatMap { method in
@@ -125,7 +125,7 @@ extension HostileCase {
                 head + "Transfer-Encoding: chunked\r\n\r\n\(size)\r\n\(body)\r\n0\r\n\r\n",
                 PassedRequest("\(method) /v2/x", framing: "Transfer-Encoding: chunked", body: body)
             ),
-            // What follows a head without framing is the next request, here and there.
+            // After a head without framing comes the next request, at the gateway and at the upstream.
             .passing(
                 .bodyOnAnyMethod,
                 "\(method) without a framing field",

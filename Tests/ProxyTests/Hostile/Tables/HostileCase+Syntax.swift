@@ -59,7 +59,7 @@ extension HostileCase {
             ]
         } + delimiters.map { HostileCase.fields(.controls, "X\($0)Y: z") }
 
-    /// What no name has.
+    /// Characters that no field name contains.
     private static let delimiters: [String] = [
         "(", ")", "<", ">", "@", ",", ";", "\\", "\"", "/", "[", "]", "?", "=", "{", "}", "\u{80}", "\u{E9}", "\u{FF}",
     ]

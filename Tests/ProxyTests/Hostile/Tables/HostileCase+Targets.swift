@@ -1,6 +1,6 @@
 import Proxy
 
-/// Hosts and targets (RFC 9110 §7.2, RFC 9112 §3.2), and paths that two readers may take for different ones.
+/// Hosts and targets (RFC 9110 §7.2, RFC 9112 §3.2), and paths that two readers may understand differently.
 extension HostileCase {
     static let targets: [HostileCase] = hosts + absoluteForms + targetForms + targetBytes + paths + passedPaths
 
@@ -87,7 +87,7 @@ extension HostileCase {
             passedTarget(.targetBytes, "/acme/\u{C3}\u{A9}?\u{E2}\u{82}\u{AC}", "/v2/\u{C3}\u{A9}?\u{E2}\u{82}\u{AC}")
         ]
 
-    /// Cut short, overlong, surrogates, above the last, and control characters of two bytes.
+    /// Truncated and overlong sequences, surrogates, values above the last code point, and two-byte control characters.
     private static let notUTF8: [String] = [
         "\u{C3}", "\u{E2}\u{82}", "\u{F0}\u{9F}\u{90}", "\u{A9}", "\u{C3}a", "\u{E2}\u{82}a", "\u{C0}\u{AF}",
         "\u{C1}\u{BF}", "\u{E0}\u{80}\u{AF}", "\u{E0}\u{9F}\u{BF}", "\u{F0}\u{80}\u{80}\u{AF}",
