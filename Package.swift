@@ -13,7 +13,7 @@ let settings: [SwiftSetting] = [
     .strictMemorySafety(),
 ]
 
-func room(
+func module(
     _ name: String,
     uses dependencies: [Target.Dependency] = [],
     holding resources: [Resource] = []
@@ -59,7 +59,7 @@ let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", pac
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let yaml: Target.Dependency = .product(name: "Yams", package: "Yams")
 
-// MARK: - The house, top-down: a target may use only what stands above it
+// MARK: - The modules: each may use only those above it
 
 let package = Package(
     name: "martlet",
@@ -85,70 +85,77 @@ let package = Package(
     targets: [
         .target(name: "CShims"),
         .target(name: "CSQLiteShims", linkerSettings: [.linkedLibrary("sqlite3")]),
-        room("TokenModel", uses: ["CShims"]),
-        room("LocalFiles", uses: ["TokenModel"]),
-        room("Telemetry", uses: ["TokenModel", logging]),
-        room("Alerts", uses: ["TokenModel", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1]),
-        room("JSONText"),
-        room("HTTPWire", uses: [nioCore]),
-        room("Listening", uses: ["LocalFiles", nioCore, nioPosix]),
-        room("OAuth", uses: ["JSONText", "TokenModel"]),
-        room(
+        module("TokenModel", uses: ["CShims"]),
+        module("SystemSupport", uses: ["TokenModel", nioCore, nioPosix]),
+        module("TextCoding", uses: ["TokenModel"]),
+        module("Telemetry", uses: ["TokenModel", logging]),
+        module("HTTPWire", uses: [nioCore]),
+        module("OAuth", uses: ["TextCoding", "TokenModel"]),
+        module(
             "ProviderClient",
             uses: [
-                "LocalFiles", "OAuth", "TokenModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioCore, nioHTTP1,
+                "SystemSupport", "OAuth", "TokenModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioCore, nioHTTP1,
                 nioPosix, nioSSL,
             ]
         ),
-        room("TokenStorage", uses: ["CShims", "LocalFiles", "TokenModel", crypto]),
-        room("Audit", uses: ["TokenModel", "TokenStorage", crypto, logging]),
-        room("TokenStorageSQLite", uses: ["CSQLiteShims", "LocalFiles", "TokenModel", "TokenStorage", database]),
-        room("KillSwitch", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
-        room("TokenRefresh", uses: ["KillSwitch", "OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
-        room(
+        module("TokenStorage", uses: ["CShims", "SystemSupport", "TokenModel", crypto]),
+        module("Audit", uses: ["TokenModel", "TokenStorage", crypto, logging]),
+        module("TokenStorageSQLite", uses: ["CSQLiteShims", "SystemSupport", "TokenModel", "TokenStorage", database]),
+        module("KillSwitch", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
+        module("TokenRefresh", uses: ["KillSwitch", "OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
+        module(
             "Proxy",
             uses: [
-                "CShims", "HTTPWire", "JSONText", "Listening", "LocalFiles", "Telemetry", "TokenModel", asn1, crypto,
+                "CShims", "HTTPWire", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", asn1, crypto,
                 logging, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
-        room("Settings", uses: ["JSONText", "LocalFiles", "OAuth", "TokenModel", yaml]),
-        room(
+        module("Settings", uses: ["TextCoding", "SystemSupport", "OAuth", "TokenModel", yaml]),
+        module(
             "AdminAPI",
             uses: [
-                "Audit", "JSONText", "KillSwitch", "Listening", "LocalFiles", "OAuth", "TokenModel", "TokenRefresh",
-                "TokenStorage", httpTypes,
-                hummingbirdCore,
-                logging, nioCore,
-                nioHTTPTypes, nioPosix, serviceLifecycle,
+                "Audit", "KillSwitch", "OAuth", "SystemSupport", "TextCoding", "TokenModel", "TokenRefresh",
+                "TokenStorage", httpTypes, hummingbirdCore, logging, nioCore, nioHTTPTypes, nioPosix, serviceLifecycle,
             ],
             // In the program itself: it is one file, wherever it runs.
             holding: [.embedInCode("Dashboard/Pages")]
         ),
+        module(
+            "GatewayServer",
+            uses: [
+                "AdminAPI", "Audit", "CShims", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient", "Proxy", "Settings",
+                "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage",
+                "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, nioPosix, serviceLifecycle,
+                unixSignals,
+            ]
+        ),
+        module(
+            "AdminCLI",
+            uses: [
+                "AdminAPI", "Audit", "GatewayServer", "HTTPWire", "OAuth", "Settings", "SystemSupport", "TextCoding",
+                "TokenModel", "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, crypto, logging,
+                nioCore, nioHTTP1, nioPosix, nioSSL,
+            ]
+        ),
         program(
             "martlet",
             uses: [
-                "AdminAPI", "Alerts", "Audit", "CShims", "HTTPWire", "JSONText", "KillSwitch", "Listening",
-                "LocalFiles",
-                "OAuth",
-                "ProviderClient",
-                "Proxy",
-                "Settings",
-                "Telemetry", "TokenModel", "TokenRefresh",
-                "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, crypto, logging, nioCore,
-                nioHTTP1, nioPosix, nioSSL, serviceLifecycle, unixSignals,
+                "AdminCLI", "CShims", "GatewayServer", "Settings", "SystemSupport", "Telemetry", "TokenModel",
+                argumentParser, logging, unixSignals,
             ]
         ),
-        room(
+        module(
             "MockServers",
             uses: [
-                "Listening", "TokenModel", crypto, httpTypes, hummingbirdCore, hummingbirdTLS, logging, nioCore,
-                nioHTTP1,
-                nioHTTPTypes, nioHTTPTypesHTTP1, nioPosix, nioSSL,
+                "SystemSupport", "TextCoding", "TokenModel", crypto, httpTypes, hummingbirdCore, hummingbirdTLS, logging,
+                nioCore, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, nioPosix, nioSSL,
             ]
         ),
-        program("martlet-mock", uses: ["LocalFiles", "MockServers", argumentParser, unixSignals]),
-        room("TestKit", uses: ["CShims", "TokenModel", "TokenStorage", logging]),
+        program(
+            "martlet-mock",
+            uses: ["MockServers", "SystemSupport", "TextCoding", argumentParser, unixSignals]
+        ),
+        module("TestKit", uses: ["CShims", "TokenModel", "TokenStorage", logging]),
         // What must hold for every input: tests and fuzzers try it.
         .target(
             name: "Properties",
@@ -159,14 +166,9 @@ let package = Package(
 
         tests(of: "TokenModel"),
         tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
-        tests(
-            of: "Alerts",
-            using: ["TestKit", "TokenModel", crypto, nioCore, nioHTTP1, nioPosix]
-        ),
-        tests(of: "LocalFiles", using: ["TestKit", "TokenModel"]),
-        tests(of: "JSONText"),
+        tests(of: "SystemSupport", using: ["TestKit", "TokenModel", nioCore, nioPosix]),
+        tests(of: "TextCoding", using: ["TokenModel"]),
         tests(of: "HTTPWire", using: ["Properties", nioCore, nioEmbedded, nioHTTP1]),
-        tests(of: "Listening", using: ["TestKit", nioCore, nioPosix]),
         tests(of: "OAuth", using: ["TokenModel"]),
         tests(
             of: "ProviderClient",
@@ -188,11 +190,11 @@ let package = Package(
         tests(
             of: "Proxy",
             using: [
-                "HTTPWire", "JSONText", "Listening", "TestKit", "Telemetry", "TokenModel", crypto, logging, nioCore,
+                "HTTPWire", "TextCoding", "SystemSupport", "TestKit", "Telemetry", "TokenModel", crypto, logging, nioCore,
                 nioEmbedded, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
-        tests(of: "Settings", using: ["JSONText", "LocalFiles", "OAuth", "TestKit", "TokenModel"]),
+        tests(of: "Settings", using: ["TextCoding", "SystemSupport", "OAuth", "TestKit", "TokenModel"]),
         tests(
             of: "AdminAPI",
             using: [
@@ -201,14 +203,17 @@ let package = Package(
                 "martlet", asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix,
             ]
         ),
-        .testTarget(
-            name: "MartletTests",
-            dependencies: ["martlet", "Audit", "Settings", "TestKit", "TokenModel", "TokenStorage"],
-            swiftSettings: settings
+        tests(
+            of: "GatewayServer",
+            using: ["Settings", "TestKit", "TokenModel", crypto, logging, nioCore, nioHTTP1, nioPosix]
+        ),
+        tests(
+            of: "AdminCLI",
+            using: ["Audit", "GatewayServer", "Settings", "TestKit", "TokenModel", "TokenStorage"]
         ),
         tests(
             of: "MockServers",
-            using: ["TestKit", "TokenModel", "martlet-mock", crypto, nioCore, nioPosix, nioSSL]
+            using: ["TestKit", "TextCoding", "TokenModel", "martlet-mock", crypto, nioCore, nioPosix, nioSSL]
         ),
         .testTarget(
             name: "EndToEndTests",

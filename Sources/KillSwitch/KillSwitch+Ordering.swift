@@ -97,7 +97,7 @@ extension KillSwitch {
             }
             isNew = true
             self.logger.warning(
-                "a kill of before waits to be written to the store, and holds",
+                "a kill from an earlier run is not in the store yet; it is in force here",
                 metadata: ["kill.id": "\(pendingKill.entry.id)", "kill.scope": "\(pendingKill.entry.scope.text)"]
             )
         }
@@ -115,7 +115,7 @@ extension KillSwitch {
         }
         guard let epoch else { return }
         self.logger.notice(
-            "a kill that had to wait for the store stands there now",
+            "a kill that had to wait for the store is in the store now",
             metadata: ["kill.id": "\(id)", "kill.scope": "\(pendingKill.entry.scope.text)"]
         )
         self.newlyStanding.yield(

@@ -120,7 +120,7 @@ extension KillSwitch {
             }
             guard isNew else { return }
             self.logger.error(
-                "the kill log could not be copied to state_dir: were the store put back now, nobody would notice",
+                "the kill log could not be copied to state_dir: if the store were restored from a backup now, lost kills could not be detected",
                 metadata: ["error.reason": "\(error.message)"]
             )
         }

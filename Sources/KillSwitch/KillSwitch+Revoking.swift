@@ -65,7 +65,7 @@ extension KillSwitch {
                 }
             } catch {
                 self.logger.debug(
-                    "the kill log is not folded: that waits for the store",
+                    "the kill log could not be folded; the gateway tries again in a minute",
                     metadata: ["error.code": "\(error.code.rawValue)"]
                 )
             }

@@ -9,7 +9,7 @@ extension KillSwitch {
     func tell(_ notice: KillMachine.Notice) {
         switch notice {
         case .removedFromList:
-            self.logger.warning("this replica was taken out of the others' list, and joins anew")
+            self.logger.warning("this replica was removed from the replica list, and joins again")
         case .restored(let count):
             self.logger.error(
                 "the store had lost entries of the kill log, and has them again: it was put back, or loses what it acknowledges",

@@ -1,10 +1,10 @@
 internal import HummingbirdCore
 internal import HummingbirdTLS
-internal import Listening
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
+internal import SystemSupport
 
 /// A provider and an API in one process, for tests and the demo.
 package enum MockServer {

@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-internal import LocalFiles
+internal import SystemSupport
 internal import TokenModel
 
 /// The configuration on disk.

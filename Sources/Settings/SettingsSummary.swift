@@ -1,3 +1,4 @@
+internal import TextCoding
 internal import TokenModel
 
 /// The meaning of a configuration, as plain lines for the operator. It shows where secrets come from, never their
@@ -181,7 +182,7 @@ extension SettingsSummary {
 
 extension SettingsSummary: CustomStringConvertible {
     /// The lines, separated by newlines. Characters that would break a line or hide a part of it are shown as escapes.
-    package var description: String { self.lines.map(\.escapingUnprintables).joined(separator: "\n") }
+    package var description: String { self.lines.map(PlainText.line).joined(separator: "\n") }
 }
 
 /// All settings of a configuration file, with defaults filled in and all paths absolute.

@@ -27,27 +27,6 @@ package struct WallTime: Hashable, Comparable, Sendable {
 }
 
 extension WallTime {
-    /// The moment in the HTTP date format, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7). Intended for present-day
-    /// times.
-    package var httpDate: String {
-        let seconds = self.millisecondsSince1970.flooredQuotientAndRemainder(by: 1_000).quotient
-        let (days, second) = seconds.flooredQuotientAndRemainder(by: 86_400)
-        let (year, month, day) = Self.date(days: days)
-        let clock = [second / 3_600, second / 60 % 60, second % 60].map(Self.twoDigits).joined(separator: ":")
-        // 1970-01-01 was a Thursday.
-        let weekday = Self.weekdays[Int((days + 4).flooredQuotientAndRemainder(by: 7).remainder)]
-        return "\(weekday), \(Self.twoDigits(day)) \(Self.months[Int(month) - 1]) \(year) \(clock) GMT"
-    }
-
-    private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
-
-    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-}
-
-extension WallTime {
     /// The moment in UTC with milliseconds, `2026-11-19T08:30:00.250Z` (RFC 3339 §5.6). The format has four digits for
     /// the year. Moments before year 0 or after year 9999 are shown as the first or last moment that it can express.
     package var rfc3339: String {
@@ -65,7 +44,7 @@ extension WallTime {
 
     /// The proleptic Gregorian date for a number of days after 1970-01-01. The calculation counts years from March, so
     /// that the leap day is the last day of a year; 400 years have 146,097 days.
-    static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    package static func date(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = (days + 719_468).flooredQuotientAndRemainder(by: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
@@ -83,7 +62,7 @@ extension WallTime {
 
 extension Int64 {
     /// Like `quotientAndRemainder`, but the remainder is never negative.
-    func flooredQuotientAndRemainder(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+    package func flooredQuotientAndRemainder(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = self.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LocalFiles
+internal import SystemSupport
 internal import TokenStorage
 
 /// The file of a database, which is checked before SQLite opens it.

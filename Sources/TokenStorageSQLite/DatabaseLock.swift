@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Glibc
-internal import LocalFiles
 internal import Synchronization
+internal import SystemSupport
 internal import TokenStorage
 
 /// Excludes commits and checkpoints of one database from each other, over all threads and processes of this host.

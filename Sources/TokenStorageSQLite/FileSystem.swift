@@ -1,6 +1,6 @@
 internal import CSQLiteShims
 internal import Glibc
-internal import LocalFiles
+internal import SystemSupport
 internal import TokenStorage
 
 /// The file system of a path, as far as it matters to a database.

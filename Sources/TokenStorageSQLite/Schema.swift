@@ -34,7 +34,7 @@ enum Schema {
             throw StoreError(
                 .unwritable,
                 "the database \(path) can't have a write-ahead log; keep it on a local disk, "
-                    + "a network file system will not do"
+                    + "a network file system does not work"
             )
         }
         guard isNew else { return }

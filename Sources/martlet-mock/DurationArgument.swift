@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import MockServers
+internal import TextCoding
 
 /// A duration on the command line. Its description is the text that the user wrote.
 struct DurationArgument: ExpressibleByArgument, CustomStringConvertible {

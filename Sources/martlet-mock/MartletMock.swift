@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Glibc
-internal import LocalFiles
 internal import MockServers
+internal import SystemSupport
 internal import UnixSignals
 
 /// The program: reads the command line and serves until a signal stops it.

@@ -1,4 +1,6 @@
+internal import AdminCLI
 internal import ArgumentParser
+internal import GatewayServer
 
 /// The program: `martlet` and its commands.
 @main
@@ -24,12 +26,7 @@ struct Martlet: AsyncParsableCommand {
               78  the configuration is bad
             """,
         version: MartletVersion.current,
-        subcommands: [
-            ServeCommand.self, CheckCommand.self, AccountsCommand.self, KillCommand.self, ReviveCommand.self,
-            KillsCommand.self, ReplicasCommand.self, CallersCommand.self, AdminCommand.self, StatusCommand.self,
-            HealthCommand.self,
-            StoreCommand.self, AuditCommand.self,
-        ]
+        subcommands: [ServeCommand.self, CheckCommand.self] + AdminCommands.all
     )
 
     /// Runs the command that the arguments name. A failure prints one line on standard error and sets the exit code.
@@ -43,8 +40,9 @@ struct Martlet: AsyncParsableCommand {
             try Console.finish()
             GatewayHerald.tell()
         } catch let failure as CommandFailure {
-            Console.complain(failure.message)
-            self.exit(withError: ExitCode(failure.status.rawValue))
+            self.fail(failure)
+        } catch let error as StartError {
+            self.fail(CommandFailure(error))
         } catch {
             // Not a parse error. A command that throws an exit code has already printed its messages.
             let code = self.exitCode(for: error)
@@ -56,10 +54,15 @@ struct Martlet: AsyncParsableCommand {
         }
     }
 
+    private static func fail(_ failure: CommandFailure) -> Never {
+        Console.complain(failure.message)
+        self.exit(withError: ExitCode(failure.status.rawValue))
+    }
+
     private static func obey() async throws {
         do {
             var command = try await self.asyncParseAsRoot()
-            if let complaint = MeantCommand.complaint(aboutNoneOf: type(of: command)) {
+            if let complaint = MeantCommand.complaint(aboutNoneOf: type(of: command), of: Martlet.self) {
                 throw CommandFailure(.usage, complaint)
             }
             if var command = command as? any AsyncParsableCommand {

@@ -1,3 +1,4 @@
+internal import AdminCLI
 internal import CShims
 internal import Glibc
 

@@ -93,7 +93,7 @@ internal import TokenModel
         ("other-canary-0123\nadmin killer first-canary-0123\n", 2, "the name admin is that of a token without one"),
         (
             "olga operator first-canary-0123\nkim operator first-canary-0123\n", 2,
-            "the token is another administrator's, too"
+            "the token is already used by another administrator"
         ),
     ])
     func `a line with a wrong name or role is refused by its number, without words that may be tokens`(

@@ -1,5 +1,5 @@
 internal import AdminAPI
-internal import Listening
+internal import SystemSupport
 internal import Testing
 
 @Suite struct ConnectionRegistryTests {

@@ -183,7 +183,7 @@ internal import TokenStorage
         #expect(new.status == 1)
         #expect(
             new.complaint
-                == "martlet: what the command printed is lost: No space left on device; what it was to do is done\n"
+                == "martlet: the output can't be written: No space left on device; what it was to do is done\n"
         )
         #expect(try await program.run(["callers", "new", "reports"], device: "/dev/null").status == 0)
     }

@@ -109,7 +109,7 @@ import Testing
     func `a peer that an earlier one covers gets a warning`(first: String, later: String, isCovered: Bool) throws {
         let callers = "callers: [{ name: a, peer: \(first) }, { name: b, peer: \(later) }]"
         let warnings = try settings(of: SampleFile().adding(callers).text).warnings
-        let said = warnings.filter { $0.message.hasPrefix("is never asked: callers[0] comes first") }
+        let said = warnings.filter { $0.message.hasPrefix("is never used: callers[0] comes first") }
         #expect(said.map(\.path) == (isCovered ? ["callers[1].peer"] : []))
     }
 

@@ -80,7 +80,7 @@ import TokenModel
         ),
         (
             "callers: [{ name: a, key_sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 }]",
-            "12:34: callers[0].key_sha256: is the SHA-256 of nothing, not of a key"
+            "12:34: callers[0].key_sha256: is the SHA-256 of the empty string, not of a key"
         ),
         (
             "callers: [{ name: a, key_sha256: [] }]",

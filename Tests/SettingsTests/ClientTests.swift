@@ -39,7 +39,7 @@ import TokenModel
         ("[[{ env: OLD }]]", "5:21: providers.acme.client_secret[0]: expected a mapping, found a list"),
         (
             "[canary]",
-            "5:21: providers.acme.client_secret[0]: a secret does not stand in this file; "
+            "5:21: providers.acme.client_secret[0]: a secret must not be written in this file; "
                 + "expected { file: PATH } or { env: NAME }"
         ),
     ])
@@ -116,7 +116,7 @@ import TokenModel
         ),
         (
             ["tls: { certificate: c.pem }"],
-            ["5:25: providers.acme.tls.certificate: is nothing without its key, add key: PATH"]
+            ["5:25: providers.acme.tls.certificate: needs its key: add key: PATH"]
         ),
         (
             ["tls: { key: k.pem }"],
@@ -235,7 +235,7 @@ import TokenModel
         (
             "{ provider: acme, grant: password, username: me, password: { env: OLD } }",
             [
-                "6:55: accounts.alice.username: a secret does not stand in this file; "
+                "6:55: accounts.alice.username: a secret must not be written in this file; "
                     + "expected { file: PATH } or { env: NAME }"
             ]
         ),

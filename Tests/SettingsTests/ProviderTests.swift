@@ -178,7 +178,7 @@ import TokenModel
         ("", "5:5: providers.acme.client_secret: expected a mapping, found nothing"),
         (
             "canary",
-            "5:20: providers.acme.client_secret: a secret does not stand in this file; "
+            "5:20: providers.acme.client_secret: a secret must not be written in this file; "
                 + "expected { file: PATH } or { env: NAME }"
         ),
         ("{ env: }", "5:22: providers.acme.client_secret.env: expected the name of a variable, found nothing"),

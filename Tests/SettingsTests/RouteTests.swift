@@ -172,7 +172,7 @@ import Testing
         ("{ ca: missing.pem }", "12:25: routes[0].upstream_tls.ca: /etc/martlet/missing.pem can't be read"),
         (
             "{ certificate: c.pem }",
-            "12:34: routes[0].upstream_tls.certificate: is nothing without its key, add key: PATH"
+            "12:34: routes[0].upstream_tls.certificate: needs its key: add key: PATH"
         ),
         (
             "{ key: k.pem }",

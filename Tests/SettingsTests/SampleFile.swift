@@ -1,4 +1,4 @@
-import LocalFiles
+import SystemSupport
 import Settings
 import TokenModel
 

@@ -325,7 +325,7 @@ import TokenModel
         #expect(
             settings.warnings.map(\.description) == [
                 "martlet.yaml:5:5: providers.acme.client_secret: is never sent, because client_auth is none",
-                "martlet.yaml:14:26: store.path: means nothing for the memory driver",
+                "martlet.yaml:14:26: store.path: has no effect with the memory driver",
             ]
         )
     }

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import Glibc
-import LocalFiles
+import SystemSupport
 import TestKit
 import Testing
 import TokenModel

@@ -1,4 +1,5 @@
-internal import LocalFiles
+internal import SystemSupport
+internal import TextCoding
 package import TokenModel
 
 /// The file with the admin tokens. Each line is an ``AdminTokenLine`` with a token of 16 characters or more.
@@ -89,7 +90,7 @@ package struct AdminTokenFile: Sendable {
         let administrator = entry.administrator
         // Otherwise the audit log could not tell who acted, and the token's role would be ambiguous.
         guard !others.contains(where: { $0.token == entry.token && $0.administrator != administrator }) else {
-            throw AdminTokenError(.malformed, "\(self.path):\(line): the token is another administrator's, too")
+            throw AdminTokenError(.malformed, "\(self.path):\(line): the token is already used by another administrator")
         }
         let sameName = others.first { $0.administrator.name == administrator.name }
         guard sameName.map({ $0.administrator.role == administrator.role }) ?? true else {
@@ -123,29 +124,7 @@ package struct AdminTokenFile: Sendable {
     private static func randomLine() -> Secret {
         var generator = SystemRandomNumberGenerator()
         let drawn = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        return Secret(Base64URL.encode(drawn) + [UInt8(ascii: "\n")])
-    }
-}
-
-/// The URL-safe alphabet of base64, without padding (RFC 4648 §5).
-enum Base64URL {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-
-    static func encode(_ bytes: [UInt8]) -> [UInt8] {
-        var encoded: [UInt8] = []
-        encoded.reserveCapacity((bytes.count * 4 + 2) / 3)
-        var pending: UInt32 = 0
-        var bits = 0
-        for byte in bytes {
-            pending = pending << 8 | UInt32(byte)
-            bits += 8
-            while bits >= 6 {
-                bits -= 6
-                encoded.append(Self.alphabet[Int(pending >> bits & 0x3F)])
-            }
-        }
-        if bits > 0 { encoded.append(Self.alphabet[Int(pending << (6 - bits) & 0x3F)]) }
-        return encoded
+        return Secret(Base64.encodeURLSafe(drawn) + [UInt8(ascii: "\n")])
     }
 }
 

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Listening
+internal import SystemSupport
 internal import TokenModel
 
 /// An authenticated administrator, with the name for the audit log and the role.

@@ -2,10 +2,10 @@ internal import Audit
 internal import HTTPTypes
 internal import HummingbirdCore
 internal import KillSwitch
-internal import Listening
 internal import Logging
 internal import NIOCore
 internal import Synchronization
+internal import SystemSupport
 internal import TokenModel
 internal import TokenRefresh
 

@@ -38,7 +38,7 @@ struct BrowserRequest {
             throw .forbidden("Sec-Fetch-Site says that a page from elsewhere sent the request")
         }
         guard !origins.isEmpty || self.method == .get || self.method == .head else {
-            throw .forbidden("a change without Origin; browsers send it with every one")
+            throw .forbidden("a change needs the Origin field, which browsers always send with it")
         }
     }
 

@@ -2,6 +2,7 @@ internal import HTTPTypes
 internal import HummingbirdCore
 internal import Logging
 internal import Synchronization
+internal import TextCoding
 internal import TokenModel
 
 /// The page that operators use in a browser, and the sessions with which the page uses the API.
@@ -196,23 +197,8 @@ struct SignInForm {
 
     /// - Returns: `nil` for text that no browser produces.
     private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var rest = text
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "&"), UInt8(ascii: "="): return nil
-            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard let high = rest.popFirst().flatMap(Self.digit), let low = rest.popFirst().flatMap(Self.digit)
-                else { return nil }
-                bytes.append(high << 4 | low)
-            default: bytes.append(byte)
-            }
-        }
-        return bytes
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
+        guard !text.contains(where: { $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: "=") }) else { return nil }
+        let text = Array(text)
+        return PercentCoding.decode(text.span, isForm: true)
     }
 }

@@ -1,3 +1,4 @@
+internal import TextCoding
 package import TokenModel
 
 /// The sessions of administrators who have signed in to the dashboard. They exist only in the memory of this process.
@@ -106,7 +107,7 @@ package struct SessionStore: Sendable {
 extension Secret {
     fileprivate static func randomText() -> Secret {
         var generator = SystemRandomNumberGenerator()
-        return Secret(Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))
+        return Secret(Base64.encodeURLSafe((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))
     }
 }
 

@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import TextCoding
 internal import TokenModel
 
 /// The resource of the admin API that a request's path names.
@@ -124,26 +125,12 @@ enum AdminRoute: Equatable, Sendable {
 
     /// The name in a percent-encoded path segment (RFC 3986 §2.1).
     private static func name(_ segment: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = segment.utf8
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst().flatMap(Self.digit), let low = rest.popFirst().flatMap(Self.digit) else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
-        }
+        let escaped = Array(segment.utf8)
+        guard let bytes = PercentCoding.decode(escaped.span, isForm: false) else { return nil }
         guard (1...Self.longestName).contains(bytes.count),
             bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") })
         else { return nil }
         return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
     }
 
     /// The maximum length in bytes. No configured name is longer than 64; records of other versions may have longer

@@ -2,6 +2,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import HummingbirdCore
 internal import NIOCore
+internal import TextCoding
 internal import TokenModel
 
 extension AdminError {
@@ -27,13 +28,13 @@ extension AdminError {
         switch self.code {
         case .unauthorized: "The admin token is missing or wrong"
         case .tooManyAttempts: "Too many attempts with a wrong token"
-        case .forbidden: "Not from there"
+        case .forbidden: "The request comes from another origin"
         case .roleForbidden: "The administrator's role does not permit it"
-        case .notFound: "There is no such thing"
+        case .notFound: "The path or resource does not exist"
         case .methodNotAllowed: "The path does not take this method"
-        case .invalidField: "The request is not as it should be"
-        case .conflict: "The request does not go with what is there"
-        case .accountUnreadable: "The account's stored record does not open"
+        case .invalidField: "The request is invalid"
+        case .conflict: "The request conflicts with the current state"
+        case .accountUnreadable: "The account's stored record can't be decrypted"
         case .storeLost: "The token store is out of reach"
         case .auditUnavailable: "The audit log can't be written, so nothing was changed"
         }
@@ -127,10 +128,8 @@ struct AdminResponse: Sendable {
     }
 
     private static func text(of content: some Encodable) -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Encoding fails only for numbers that JSON can't represent, and there are none.
-        guard let text = try? encoder.encode(content) else { return Array("{}\n".utf8) }
-        return Array(text) + [UInt8(ascii: "\n")]
+        guard let text = try? JSONText.encode(content) else { return Array("{}\n".utf8) }
+        return text + [UInt8(ascii: "\n")]
     }
 }

@@ -1,9 +1,9 @@
 package import Audit
 package import KillSwitch
-package import Listening
 package import Logging
 package import NIOCore
 internal import ServiceLifecycle
+package import SystemSupport
 package import TokenModel
 package import TokenRefresh
 

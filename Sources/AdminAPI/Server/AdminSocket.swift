@@ -1,5 +1,5 @@
-internal import Listening
 internal import ServiceLifecycle
+internal import SystemSupport
 
 /// The admin API on a Unix socket. The process's own user and root need no token there, because the kernel identifies
 /// them.

@@ -1,4 +1,4 @@
-package import Listening
+package import SystemSupport
 
 /// Assigns a listener's places to connections, and decides which connection a newcomer replaces when all places are
 /// taken.

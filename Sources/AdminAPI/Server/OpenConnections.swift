@@ -1,7 +1,7 @@
-internal import Listening
 internal import Logging
 internal import NIOCore
 internal import Synchronization
+internal import SystemSupport
 internal import TokenModel
 
 /// The connections that a listener has accepted. It decides which of them keep their places, and a stop reaches all of

@@ -1,9 +1,9 @@
 internal import HummingbirdCore
-internal import Listening
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
+internal import SystemSupport
 
 /// A listening socket for operators with its own event loop, and the connections that it has accepted.
 final class OperatorListener: Sendable {

@@ -109,7 +109,7 @@ package final class AuditTrail: Sendable {
             // The number of the announcing record, if there is one.
             if let number = ticket.number { facts["audit.number"] = .stringConvertible(number) }
             self.logger.error(
-                "what came of a change is not in the audit log, which can't be written",
+                "the outcome of a change could not be written to the audit log",
                 metadata: facts
             )
             return false

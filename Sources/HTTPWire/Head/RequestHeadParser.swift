@@ -58,7 +58,7 @@ package struct RequestHeadParser {
     }
 
     private static let unexpectedTLS = WireError.bad(
-        "TLS on a listener without tls: the caller was given https:// where http:// is spoken"
+        "TLS on a listener without tls: the client must use http:// instead of https://"
     )
 
     private struct RequestLine {

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import TextCoding
 
 /// The endpoints below `/api/`. They require a live access token, then do what the path says.
 struct APIEndpoints {

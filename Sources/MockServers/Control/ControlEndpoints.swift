@@ -65,7 +65,7 @@ struct ControlEndpoints {
         guard let body = try await exchange.wholeBody(limit: 16 * 1_048_576) else {
             throw GrantRefusal(.invalidRequest, "the body is longer than 16 MiB")
         }
-        return try JSONText.decode(type, from: body.readableBytesView)
+        return try JSONBody.decode(type, from: body.readableBytesView)
     }
 
     private struct GrantRequest: Decodable {

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import TextCoding
 
 extension FaultRule: Decodable {
     /// Reads one rule. An unknown key, unit, status or header name is an error that names it, because a fault that

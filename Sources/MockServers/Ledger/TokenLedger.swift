@@ -235,7 +235,7 @@ extension TokenLedger {
         guard let scope else { return asked }
         let granted = Set(scope.split(separator: " "))
         guard granted.isSuperset(of: asked.split(separator: " ")) else {
-            throw GrantRefusal(.invalidScope, "more is asked for than was granted")
+            throw GrantRefusal(.invalidScope, "the requested scope exceeds the granted scope")
         }
         return asked
     }

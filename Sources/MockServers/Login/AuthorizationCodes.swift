@@ -1,4 +1,5 @@
 internal import Crypto
+internal import TextCoding
 package import TokenModel
 
 /// The authorization codes in use. Each works once, for a minute, for the request it was issued to.
@@ -44,7 +45,7 @@ package struct AuthorizationCodes: Sendable {
             return .replayed(family: family)
         }
         guard now.boot < entry.expiresAt.boot else {
-            throw GrantRefusal(.invalidGrant, "the code is too old")
+            throw GrantRefusal(.invalidGrant, "the code has expired")
         }
         guard redirectURI == entry.request.redirectURI else {
             throw GrantRefusal(.invalidGrant, "the redirect_uri is not the one the code was issued for")
@@ -62,7 +63,7 @@ package struct AuthorizationCodes: Sendable {
 
     /// The S256 challenge of a verifier (RFC 7636 section 4.2).
     package static func challenge(of verifier: String) -> String {
-        Base64URL.encode(SHA256.hash(data: Array(verifier.utf8)))
+        Base64.urlSafeText(SHA256.hash(data: Array(verifier.utf8)))
     }
 }
 

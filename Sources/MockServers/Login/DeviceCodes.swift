@@ -64,7 +64,7 @@ package struct DeviceCodes: Sendable {
             throw GrantRefusal(.invalidGrant, "the device code is unknown or used")
         }
         guard now.boot < entry.expiresAt.boot else {
-            throw GrantRefusal(.expiredToken, "the device code is too old")
+            throw GrantRefusal(.expiredToken, "the device code has expired")
         }
         if let polledAt = entry.polledAt, polledAt.duration(to: now) < Self.interval {
             self.entries[deviceCode]?.polledAt = now

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import TextCoding
 
 /// `GET /oauth/authorize`: approves at once, for the account that `account` or `login_hint` names, otherwise for
 /// `mock-user`.
@@ -30,12 +31,12 @@ struct AuthorizationEndpoint {
         var parameters: [(String, String)] = []
         do throws(GrantRefusal) {
             guard try query.require("response_type") == "code" else {
-                throw GrantRefusal(.unsupportedResponseType, "only response_type code is known")
+                throw GrantRefusal(.unsupportedResponseType, "response_type must be code")
             }
             // Without a method the challenge is plain (RFC 7636 section 4.3). This provider does not accept plain
             // challenges.
             guard query["code_challenge"] == nil || query["code_challenge_method"] == "S256" else {
-                throw GrantRefusal(.invalidRequest, "only code_challenge_method S256 is known")
+                throw GrantRefusal(.invalidRequest, "code_challenge_method must be S256")
             }
             let code = self.service.mint.opaqueToken("mac")
             let request = AuthorizationRequest(

@@ -56,8 +56,8 @@ struct ClientForm: Sendable {
             let text = String(validating: data, as: UTF8.self)
         else { return nil }
         let halves = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard halves.count == 2, let id = PercentCoding.decodeForm(halves[0]),
-            let secret = PercentCoding.decodeForm(halves[1])
+        guard halves.count == 2, let id = FormBody.decode(halves[0]),
+            let secret = FormBody.decode(halves[1])
         else { return nil }
         return (id, secret)
     }

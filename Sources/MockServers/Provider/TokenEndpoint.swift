@@ -136,7 +136,7 @@ struct TokenEndpoint {
             return tokens
         case .replayed(let family):
             state.ledger.revokeFamily(family, at: now)
-            throw GrantRefusal(.invalidGrant, "the code was used before; what it yielded is revoked")
+            throw GrantRefusal(.invalidGrant, "the code was used before; its tokens are revoked")
         }
     }
 }

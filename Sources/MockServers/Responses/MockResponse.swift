@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import NIOCore
+internal import TextCoding
 
 /// A response ready to be written. The writer adds `Date`, `Content-Length` and `Connection` if they are missing.
 package struct MockResponse: Equatable, Sendable {

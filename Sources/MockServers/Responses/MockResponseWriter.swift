@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import HummingbirdCore
 package import NIOCore
+internal import TextCoding
 internal import TokenModel
 
 /// Writes a response to the wire.
@@ -38,7 +39,7 @@ struct MockResponseWriter {
             fields.append(HTTPField(name: name, value: field.value))
         }
         if !fields.contains(.date) {
-            fields[.date] = Moment.now.wall.httpDate
+            fields[.date] = HTTPDate.text(of: Moment.now.wall)
         }
         if let length = response.body.length, !fields.contains(.contentLength), !fields.contains(.transferEncoding) {
             fields[.contentLength] = String(length)

@@ -1,4 +1,5 @@
 internal import Crypto
+internal import TextCoding
 package import TokenModel
 
 /// Access tokens as signed JWTs (RFC 9068), which resource servers can check against `/oauth/jwks`.
@@ -8,7 +9,7 @@ package struct SignedTokenMint: TokenMint {
 
     package init(key: SigningKey) {
         self.key = key
-        self.header = Base64URL.encode(
+        self.header = Base64.urlSafeText(
             Array(#"{"alg":"ES256","kid":"\#(key.publicKey.keyID)","typ":"at+jwt"}"#.utf8)
         )
     }
@@ -24,8 +25,8 @@ package struct SignedTokenMint: TokenMint {
                 exp: claims.expiresAt.millisecondsSince1970 / 1_000,
                 jti: self.opaqueToken("jti")
             )
-            let signed = "\(self.header).\(Base64URL.encode(try JSONText.encode(payload)))"
-            return "\(signed).\(Base64URL.encode(try self.key.sign(signed)))"
+            let signed = "\(self.header).\(Base64.urlSafeText(try JSONText.encode(payload)))"
+            return "\(signed).\(Base64.urlSafeText(try self.key.sign(signed)))"
         } catch {
             throw GrantRefusal(.serverError, "the access token could not be signed")
         }
@@ -64,7 +65,7 @@ extension TokenMint {
     /// 256 random bits after a prefix that names the kind of the string in a trace.
     package func opaqueToken(_ prefix: String) -> String {
         var generator = SystemRandomNumberGenerator()
-        return "\(prefix)_\(Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))"
+        return "\(prefix)_\(Base64.urlSafeText((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))"
     }
 }
 
@@ -86,8 +87,8 @@ package struct SigningKey: Sendable {
     /// The public key, ready for a key set.
     package var publicKey: JSONWebKey {
         let point = self.key.publicKey.x963Representation.dropFirst()
-        let x = Base64URL.encode(point.prefix(32))
-        let y = Base64URL.encode(point.suffix(32))
+        let x = Base64.urlSafeText(point.prefix(32))
+        let y = Base64.urlSafeText(point.suffix(32))
         // RFC 7638: the thumbprint is over exactly these members in this order.
         let canonical = #"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#
         return JSONWebKey(
@@ -95,7 +96,7 @@ package struct SigningKey: Sendable {
             use: "sig",
             algorithm: "ES256",
             curve: "P-256",
-            keyID: Base64URL.encode(SHA256.hash(data: Array(canonical.utf8))),
+            keyID: Base64.urlSafeText(SHA256.hash(data: Array(canonical.utf8))),
             x: x,
             y: y
         )

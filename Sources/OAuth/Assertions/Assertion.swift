@@ -1,3 +1,4 @@
+internal import TextCoding
 package import TokenModel
 
 /// The claims of a JWT that authenticates a client or serves as a grant (RFC 7523 §3), before it is signed.
@@ -66,7 +67,7 @@ package struct Assertion: Equatable, Sendable {
     package static func newID() -> String {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        return String(decoding: Base64.encodeURLSafe(bytes), as: UTF8.self)
+        return Base64.urlSafeText(bytes)
     }
 }
 

@@ -1,3 +1,5 @@
+internal import TextCoding
+
 /// The URL of a provider to which tokens may be sent: `https`, or `http` if that is allowed.
 ///
 /// Deliberately narrower than RFC 3986: every parser understands an accepted URL in the same way.
@@ -84,7 +86,7 @@ package struct ProviderURL: Hashable, Sendable {
         }
         let inner = isAddress ? host.dropFirst().dropLast() : host
         guard !inner.isEmpty, inner.utf8.allSatisfy(isAddress ? Self.mayStandInAddress : Self.mayStandInName) else {
-            throw ProviderURLError(.malformed, "the address has no host, a user name, or a host that can't be one")
+            throw ProviderURLError(.malformed, "the address has a user name, or its host is missing or invalid")
         }
 
         let afterHost = authority.dropFirst(host.count)

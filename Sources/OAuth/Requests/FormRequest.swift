@@ -1,3 +1,4 @@
+internal import TextCoding
 package import TokenModel
 
 /// A POST to a provider: its `Authorization` field and its body, without its destination.
@@ -181,10 +182,10 @@ extension ClientRegistration {
     var authorization: Secret? {
         guard case .clientSecretBasic(let secret) = self.authentication else { return nil }
         var credentials: [UInt8] = []
-        for byte in self.clientID.utf8 { FormEncoding.append(byte, to: &credentials) }
+        for byte in self.clientID.utf8 { PercentCoding.appendToForm(byte, into: &credentials) }
         credentials.append(UInt8(ascii: ":"))
         secret.withUnredacted { secret in
-            for index in secret.indices { FormEncoding.append(secret[index], to: &credentials) }
+            for index in secret.indices { PercentCoding.appendToForm(secret[index], into: &credentials) }
         }
         return Secret(Array("Basic ".utf8) + Base64.encode(credentials))
     }

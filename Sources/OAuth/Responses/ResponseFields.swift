@@ -1,4 +1,4 @@
-internal import JSONText
+internal import TextCoding
 package import TokenModel
 
 /// Reads the fields of a response that a verdict depends on.
@@ -53,8 +53,7 @@ enum ResponseFields {
     }
 
     private static func firstByte(of body: Span<UInt8>) -> UInt8? {
-        var scanner = JSONScanner(at: 0)
-        if body.count >= 3, body[0] == 0xEF, body[1] == 0xBB, body[2] == 0xBF { scanner = JSONScanner(at: 3) }
+        var scanner = JSONScanner(at: JSONScanner.start(of: body))
         scanner.skipSpace(body)
         return scanner.peek(body)
     }

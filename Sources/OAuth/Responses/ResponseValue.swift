@@ -1,4 +1,4 @@
-internal import JSONText
+internal import TextCoding
 internal import TokenModel
 
 /// One value in a response. Every string counts as a secret, because providers do print tokens in unexpected fields.

@@ -1,3 +1,4 @@
+internal import TextCoding
 internal import TokenModel
 
 /// Why a successful response can't be used.
@@ -111,7 +112,7 @@ enum TokenLifetime {
     private static func expiry(ofJWT token: Secret) -> Double? {
         token.withUnredacted { token in
             let dots = token.indices.filter { token[$0] == UInt8(ascii: ".") }
-            guard dots.count == 2, let payload = Base64.decodeURLSafe(token, from: dots[0] + 1, to: dots[1]),
+            guard dots.count == 2, let payload = Base64.decodeURLSafe(token.extracting((dots[0] + 1)..<dots[1])),
                 let claims = try? JSONReader.read(payload.span, members: ["exp"]),
                 case .number(let expiry) = claims["exp"]
             else { return nil }

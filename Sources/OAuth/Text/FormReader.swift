@@ -1,3 +1,4 @@
+internal import TextCoding
 internal import TokenModel
 
 /// Reads the requested pairs of an `application/x-www-form-urlencoded` body.
@@ -41,38 +42,10 @@ enum FormReader {
     }
 
     private static func decode(_ bytes: Span<UInt8>, _ start: Int, _ stop: Int) throws(ResponseFault) -> [UInt8] {
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(stop - start)
-        var index = start
-        while index < stop {
-            switch bytes[index] {
-            case UInt8(ascii: "+"):
-                decoded.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard index + 2 < stop, let high = HexDigit.value(bytes[index + 1]),
-                    let low = HexDigit.value(bytes[index + 2])
-                else { throw .malformed }
-                decoded.append(high << 4 | low)
-                index += 2
-            case 0x21...0x7E:
-                decoded.append(bytes[index])
-            default:
-                throw .malformed
-            }
-            index += 1
-        }
+        let text = bytes.extracting(start..<stop)
+        guard text.indices.allSatisfy({ (0x21...0x7E).contains(text[$0]) }),
+            let decoded = PercentCoding.decode(text, isForm: true)
+        else { throw .malformed }
         return decoded
-    }
-}
-
-/// One hexadecimal digit.
-enum HexDigit {
-    static func value(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }

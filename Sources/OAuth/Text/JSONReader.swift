@@ -1,4 +1,4 @@
-internal import JSONText
+internal import TextCoding
 internal import TokenModel
 
 /// Reads the requested members of one JSON object (RFC 8259).
@@ -12,56 +12,24 @@ enum JSONReader {
     ) throws(ResponseFault) -> [String: ResponseValue] {
         guard (try? UTF8Span(validating: bytes)) != nil else { throw .malformed }
         var members: [String: ResponseValue] = [:]
-        let isPlain: Bool
+        var isRepeated = false
+        var scanner = JSONScanner(at: JSONScanner.start(of: bytes))
         do throws(JSONScanFault) {
-            isPlain = try Self.readObject(bytes, members: wanted, into: &members)
+            scanner.skipSpace(bytes)
+            try scanner.object(bytes, depth: 1) { name, scanner throws(JSONScanFault) in
+                let name = String(decoding: name, as: UTF8.self)
+                guard wanted.contains(name) else { return try scanner.skipValue(bytes, depth: 1) }
+                let value = try Self.readValue(bytes, &scanner)
+                let former = members.updateValue(value, forKey: name)
+                if former != nil, ResponseFault.isDecisive(name) { isRepeated = true }
+            }
+            scanner.skipSpace(bytes)
+            guard scanner.position == bytes.count else { throw .malformed }
         } catch {
-            throw ResponseFault(error)
+            throw isRepeated ? .repeatedMember : ResponseFault(error)
         }
-        guard isPlain else { throw .repeatedMember }
+        guard !isRepeated else { throw .repeatedMember }
         return members
-    }
-
-    /// - Returns: whether no member that decides is repeated.
-    private static func readObject(
-        _ bytes: Span<UInt8>,
-        members wanted: Set<String>,
-        into members: inout [String: ResponseValue]
-    ) throws(JSONScanFault) -> Bool {
-        var scanner = JSONScanner(at: Self.startsWithByteOrderMark(bytes) ? 3 : 0)
-        scanner.skipSpace(bytes)
-        try scanner.expect(UInt8(ascii: "{"), bytes)
-        scanner.skipSpace(bytes)
-        if !scanner.take(UInt8(ascii: "}"), bytes) {
-            repeat {
-                scanner.skipSpace(bytes)
-                guard try Self.readMember(bytes, &scanner, members: wanted, into: &members) else { return false }
-                scanner.skipSpace(bytes)
-            } while scanner.take(UInt8(ascii: ","), bytes)
-            try scanner.expect(UInt8(ascii: "}"), bytes)
-        }
-        scanner.skipSpace(bytes)
-        guard scanner.position == bytes.count else { throw .malformed }
-        return true
-    }
-
-    private static func readMember(
-        _ bytes: Span<UInt8>,
-        _ scanner: inout JSONScanner,
-        members wanted: Set<String>,
-        into members: inout [String: ResponseValue]
-    ) throws(JSONScanFault) -> Bool {
-        let name = String(decoding: try scanner.string(bytes), as: UTF8.self)
-        scanner.skipSpace(bytes)
-        try scanner.expect(UInt8(ascii: ":"), bytes)
-        scanner.skipSpace(bytes)
-
-        guard wanted.contains(name) else {
-            try scanner.skipValue(bytes, depth: 1)
-            return true
-        }
-        let value = try Self.readValue(bytes, &scanner)
-        return members.updateValue(value, forKey: name) == nil || !ResponseFault.isDecisive(name)
     }
 
     private static func readValue(
@@ -84,9 +52,5 @@ enum JSONReader {
         default:
             return .number(try scanner.number(bytes))
         }
-    }
-
-    private static func startsWithByteOrderMark(_ bytes: Span<UInt8>) -> Bool {
-        bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
     }
 }

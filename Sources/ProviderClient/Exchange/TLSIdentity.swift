@@ -1,5 +1,5 @@
-internal import LocalFiles
 internal import NIOSSL
+internal import SystemSupport
 
 /// The certificate that the client presents to a provider (RFC 8705), and its key, each in a PEM file.
 package struct TLSIdentity: Sendable, Equatable {

@@ -1,6 +1,6 @@
 import HTTPWire
-import Listening
 import NIOCore
+import SystemSupport
 
 /// A caller that was authenticated for one request. Only ``CallerTable/authenticate(_:_:)`` returns one, and no route
 /// is found without one.

@@ -1,6 +1,6 @@
 package import HTTPWire
-import Listening
 import NIOCore
+import SystemSupport
 package import TokenModel
 
 /// Who may use the gateway, by what authenticates them. A class, for the same reason as ``Gateway``.
@@ -42,7 +42,7 @@ package final class CallerTable: Sendable {
         }
         if callers.knowsCertificates, unverified.certificate != nil {
             guard let caller = unverified.caller(of: self.configGeneration, by: callers) else {
-                throw GatewayError(.callerUnknown, "a connection with a certificate that no caller has")
+                throw GatewayError(.callerUnknown, "the client certificate matches no caller")
             }
             // A browser presents a certificate by itself, whichever page sends the request. The host needs no check:
             // with a host name other than the listener's own, the page's handshake would have failed.
@@ -52,11 +52,11 @@ package final class CallerTable: Sendable {
         let bytes = request.bytes.readableBytesUInt8Span
         guard let key = PresentedKey(request.fields, in: bytes) else {
             if let caller = unverified.caller(of: self.configGeneration, by: callers) { return caller }
-            throw GatewayError(.callerUnknown, "a request without a key")
+            throw GatewayError(.callerUnknown, "missing caller key")
         }
         if let caller = unverified.caller(of: self.configGeneration, presenting: key, in: bytes) { return caller }
         guard let digest = key.digest(in: bytes), let caller = callers[digest] else {
-            throw GatewayError(.callerUnknown, "a request with a key that no caller has")
+            throw GatewayError(.callerUnknown, "unknown caller key")
         }
         unverified.remember(caller, presenting: key, of: digest, in: bytes)
         return caller

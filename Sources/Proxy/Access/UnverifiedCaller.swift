@@ -1,5 +1,5 @@
 import HTTPWire
-package import Listening
+package import SystemSupport
 import TokenModel
 
 /// The peer of one connection before it is authenticated: how it has connected, and the key that it last authenticated

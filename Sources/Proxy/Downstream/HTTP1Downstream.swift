@@ -1,8 +1,8 @@
 import HTTPWire
-import Listening
 import NIOCore
 import NIOSSL
 import NIOTLS
+import SystemSupport
 import TokenModel
 
 /// A caller's HTTP/1 connection: reads requests from its bytes, one at a time, feeds its ``Exchange``, and writes the

@@ -11,7 +11,7 @@ final class OverloadResponder: ChannelInboundHandler {
 
     static let error = GatewayError(
         .overloaded,
-        "no place for another connection; see limits.connections and limits.connections_per_address"
+        "too many connections; see limits.connections and limits.connections_per_address"
     )
     private static let reply = error.reply(to: .get, close: true)
     private static let answerToHead = error.reply(to: .head, close: true)

@@ -138,7 +138,7 @@ extension Exchange {
                     ? GatewayError(CredentialError.leaseEnded)
                     : GatewayError(
                         .refreshFailed,
-                        "each token ended before it could be used; its lifetime is too short"
+                        "every token expired before it could be used; the token lifetime is too short"
                     )
             )
         }

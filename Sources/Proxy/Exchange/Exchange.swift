@@ -186,7 +186,7 @@ extension Exchange {
             self.reply(
                 GatewayError(
                     .overloaded,
-                    "a body must be kept whole, and all take too much; see limits.replay_memory"
+                    "no memory left to keep the body; see limits.replay_memory"
                 )
             )
         }

@@ -1,6 +1,6 @@
 package import HTTPWire
-package import JSONText
 package import NIOCore
+package import TextCoding
 
 /// Detects that an upstream rejects a token.
 package enum TokenRejection {

@@ -114,7 +114,7 @@ extension RouteTable {
     func choice(of request: RequestHead, among run: Range<Int>, for caller: Caller) throws(GatewayError) -> Int {
         // A configuration that leads here is refused when it is read. Here it would mean that anybody may choose.
         guard caller.name != nil else {
-            throw GatewayError(.callerForbidden, "nobody is known who could choose an account")
+            throw GatewayError(.callerForbidden, "no callers are configured, so no account can be chosen")
         }
         let bytes = request.bytes.readableBytesUInt8Span
         guard

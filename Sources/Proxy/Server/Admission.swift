@@ -1,7 +1,7 @@
 import HTTPWire
-package import Listening
 package import NIOCore
 import Synchronization
+package import SystemSupport
 import Telemetry
 import TokenModel
 

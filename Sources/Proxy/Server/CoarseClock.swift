@@ -1,5 +1,6 @@
 import HTTPWire
 package import NIOCore
+internal import TextCoding
 package import TokenModel
 
 /// Coarse time of one event loop: the number of sweeps so far. Reading it costs nothing, so it serves as the timestamp
@@ -50,7 +51,7 @@ package struct DateLine {
         let second = now.millisecondsSince1970 / 1_000
         if self.second != second {
             self.second = second
-            self.line = ByteBuffer(string: "Date: \(now.httpDate)\r\n")
+            self.line = ByteBuffer(string: "Date: \(HTTPDate.text(of: now))\r\n")
         }
         return self.line
     }

@@ -1,5 +1,5 @@
 package import HTTPWire
-import Listening
+import SystemSupport
 import Telemetry
 
 /// What a proxy serves: where it listens, its routes and its limits.

@@ -1,6 +1,6 @@
-import Listening
 import NIOCore
 import Synchronization
+import SystemSupport
 package import Telemetry
 package import TokenModel
 

@@ -1,9 +1,9 @@
 import HTTPWire
-package import Listening
 package import Logging
 import NIOCore
 import NIOPosix
 import Synchronization
+package import SystemSupport
 package import Telemetry
 package import TokenModel
 

@@ -1,5 +1,5 @@
-import LocalFiles
 import NIOSSL
+import SystemSupport
 
 /// A certificate and its key, each in a PEM file.
 package struct CertificateFiles: Sendable, Hashable {

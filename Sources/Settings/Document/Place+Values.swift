@@ -1,4 +1,4 @@
-internal import LocalFiles
+internal import SystemSupport
 internal import TokenModel
 
 extension Place {

@@ -1,3 +1,5 @@
+internal import TextCoding
+
 /// A finding about a configuration file: a fault that prevents a start, or a warning.
 package struct SettingsFinding: Equatable, Sendable {
     /// The file as the operator named it.
@@ -32,23 +34,7 @@ extension SettingsFinding: CustomStringConvertible {
         if let position = self.position {
             place += ":\(position.line):\(position.column)"
         }
-        return [place, self.path, self.message].filter { !$0.isEmpty }.joined(separator: ": ").escapingUnprintables
-    }
-}
-
-extension String {
-    /// The text with control, format and line-breaking characters as `\u{…}`.
-    var escapingUnprintables: String {
-        var result = ""
-        for scalar in self.unicodeScalars {
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator:
-                result += "\\u{\(String(scalar.value, radix: 16))}"
-            default:
-                result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
+        return PlainText.line([place, self.path, self.message].filter { !$0.isEmpty }.joined(separator: ": "))
     }
 }
 

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
-package import LocalFiles
 package import OAuth
+package import SystemSupport
 package import TokenModel
 
 /// Access to what a configuration refers to: directories, environment variables, files.

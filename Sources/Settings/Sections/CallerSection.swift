@@ -45,7 +45,7 @@ extension CallerSettings {
             if let peer, let first = peers.updateValue(index, forKey: peer) {
                 section[.peer]?.fault("is the peer of callers[\(first)] too")
             } else if let peer, let first = peers.filter({ $0.key != peer && $0.key.covers(peer) }).values.min() {
-                section[.peer]?.warn("is never asked: callers[\(first)] comes first, and its peer covers this one")
+                section[.peer]?.warn("is never used: callers[\(first)] comes first, and its peer covers this one")
             }
             if let place = section[.peer], !listeners.contains(where: \.isUnixSocket) {
                 place.warn("no listener is a Unix socket")

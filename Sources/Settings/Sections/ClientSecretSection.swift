@@ -1,4 +1,4 @@
-internal import LocalFiles
+internal import SystemSupport
 internal import TokenModel
 
 /// The keys of `client_secret`, of which exactly one is allowed.
@@ -30,7 +30,7 @@ extension ClientSecret {
         switch place.content {
         case .text:
             // The text may be the secret itself, so the message doesn't repeat it.
-            place.fault("a secret does not stand in this file; expected { file: PATH } or { env: NAME }")
+            place.fault("a secret must not be written in this file; expected { file: PATH } or { env: NAME }")
             return nil
         case .nothing, .mapping, .list, .tagged: break
         }

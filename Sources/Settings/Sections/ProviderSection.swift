@@ -1,5 +1,5 @@
-internal import LocalFiles
 internal import OAuth
+internal import SystemSupport
 internal import TokenModel
 
 /// The keys of one provider.

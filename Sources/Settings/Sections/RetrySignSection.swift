@@ -1,4 +1,4 @@
-internal import JSONText
+internal import TextCoding
 
 /// The keys of a member of a route's `retry_on`.
 enum RetrySignKey: String, Vocabulary {

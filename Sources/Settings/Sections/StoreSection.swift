@@ -1,4 +1,4 @@
-internal import LocalFiles
+internal import SystemSupport
 
 /// The keys of `store`.
 enum StoreKey: String, Vocabulary {
@@ -32,7 +32,7 @@ extension StoreSettings {
             }
         case .memory:
             self = .memory
-            for key in [StoreKey.path, .sealingKeyFile] { section[key]?.warn("means nothing for the memory driver") }
+            for key in [StoreKey.path, .sealingKeyFile] { section[key]?.warn("has no effect with the memory driver") }
         }
     }
 }

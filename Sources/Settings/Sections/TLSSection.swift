@@ -1,4 +1,4 @@
-internal import LocalFiles
+internal import SystemSupport
 internal import TokenModel
 
 /// The keys of a provider's `tls`.
@@ -57,7 +57,7 @@ extension CertificateSettings {
         let certificateFile = certificate.flatMap { $0.certificates() }
         let keyFile = key.flatMap { $0.privateKey() }
         switch (certificate, key) {
-        case (let place?, nil): place.fault("is nothing without its key, add key: PATH")
+        case (let place?, nil): place.fault("needs its key: add key: PATH")
         case (nil, let place?): place.fault("is nothing without its certificate, add certificate: PATH")
         case (nil, nil), (_?, _?): break
         }

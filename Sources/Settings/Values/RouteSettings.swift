@@ -1,4 +1,4 @@
-package import JSONText
+package import TextCoding
 package import TokenModel
 
 /// Which requests go to which upstream, and with which account.

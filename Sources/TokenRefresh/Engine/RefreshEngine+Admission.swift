@@ -110,7 +110,7 @@ extension RefreshEngine {
         }
         switch changes.isFailing {
         case true?:
-            self.logger.warning("a provider fails again and again and is left alone for a while", metadata: facts)
+            self.logger.warning("a provider keeps failing; requests to it pause for a while", metadata: facts)
         case false?:
             self.logger.notice("a provider answers again", metadata: facts)
         case nil: break

@@ -145,7 +145,7 @@ extension CredentialError {
     static func tooOften(_ account: AccountID, retryAfter: Duration) -> CredentialError {
         CredentialError(
             .refreshFailed,
-            "account \(account) was refreshed too often in a short time; its tokens end too early",
+            "account \(account) was refreshed too often in a short time; its tokens expire too early",
             retryAfter: retryAfter,
             restraint: .account
         )
@@ -198,7 +198,7 @@ extension CredentialError {
     static func waitedTooLong(_ account: AccountID) -> CredentialError {
         CredentialError(
             .refreshFailed,
-            "account \(account): its refresh takes longer than callers wait, and goes on",
+            "account \(account): its refresh takes longer than callers may wait; it continues in the background",
             retryAfter: .seconds(1),
             isUnderWay: true
         )

@@ -1,4 +1,4 @@
-internal import LocalFiles
+internal import SystemSupport
 internal import TokenModel
 
 /// The state of the journals in one `state_dir`: new tokens that the store has not yet taken.

@@ -1,5 +1,5 @@
-internal import LocalFiles
 internal import Synchronization
+internal import SystemSupport
 package import TokenModel
 
 /// The host state in a `state_dir`: the locks and journals of the processes on this host (``IncarnationRegistry``), and

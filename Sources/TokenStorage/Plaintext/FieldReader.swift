@@ -87,7 +87,7 @@ package struct FieldReader {
     ) throws(StoreError) -> [Value] {
         let count = Int(try self.read(UInt32.self))
         // Each element takes at least one byte, so a count greater than the rest of the bytes is wrong.
-        guard count <= self.bytes.count - self.position else { throw Self.malformed("a list longer than itself") }
+        guard count <= self.bytes.count - self.position else { throw Self.malformed("a list longer than the record") }
         var values: [Value] = []
         for _ in 0..<count { values.append(try body(&self)) }
         return values

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LocalFiles
+internal import SystemSupport
 internal import TokenModel
 
 /// A file of keys (``KeyRingText``). It is made at first start if that is allowed.
@@ -137,12 +137,12 @@ package struct KeyFileLock: ~Copyable {
         guard descriptor >= 0 else {
             throw KeyRingError(
                 .inaccessible,
-                "\(SystemCallError(errno, "can't make \(path).lock").message): it keeps two from changing the keys at once"
+                "\(SystemCallError(errno, "can't make \(path).lock").message): this lock file prevents two changes of the keys at once"
             )
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             Glibc.close(descriptor)
-            throw KeyRingError(.inaccessible, "another process changes the keys in \(path) just now")
+            throw KeyRingError(.inaccessible, "another process is changing the keys in \(path) just now")
         }
         self.descriptor = descriptor
     }

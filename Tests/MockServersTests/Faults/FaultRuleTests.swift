@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct FaultRuleTests {
     func rules(_ json: String) throws(GrantRefusal) -> [FaultRule] {
-        try JSONText.decode([FaultRule].self, from: json.utf8)
+        try JSONBody.decode([FaultRule].self, from: json.utf8)
     }
 
     @Test func `a rule names the place, the number of times and the fault`() throws {

@@ -50,7 +50,7 @@ import Testing
             let signature = try P256.Signing.ECDSASignature(rawRepresentation: try Self.decode(parts[2]))
             #expect(publicKey.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8)))
 
-            let claims = try JSONText.decode(Claims.self, from: try Self.decode(parts[1]))
+            let claims = try JSONBody.decode(Claims.self, from: try Self.decode(parts[1]))
             #expect(claims.iss == "\(address)")
             #expect(claims.sub == "alice")
             #expect(claims.exp - claims.iat == 90)

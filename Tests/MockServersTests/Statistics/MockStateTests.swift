@@ -1,5 +1,6 @@
 import MockServers
 import Testing
+import TextCoding
 
 @Suite struct MockStateTests {
     let mint = CountingMint()

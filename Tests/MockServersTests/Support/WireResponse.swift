@@ -11,7 +11,7 @@ struct WireResponse {
     func value(_ name: String) -> String? { self.fields.first { $0.isNamed(name) }?.value }
 
     func json<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-        try JSONText.decode(type, from: self.body)
+        try JSONBody.decode(type, from: self.body)
     }
 
     /// Parses one response at the start of `bytes`. Returns nil if it is incomplete.

@@ -1,6 +1,6 @@
 import Foundation
 import HTTPWire
-import Listening
+import SystemSupport
 import Proxy
 import TestKit
 import Testing
@@ -111,7 +111,7 @@ import Testing
             (PeerIdentity(user: 1_001, group: 1), "Authorization: Negotiate x\r\n", nil),
         ] as [(PeerIdentity?, String, String?)]
     )
-    func `a request without a key belongs to the process behind the connection`(
+    func `missing caller key belongs to the process behind the connection`(
         peer: PeerIdentity?,
         fields: String,
         name: String?

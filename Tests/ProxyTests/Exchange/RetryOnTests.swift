@@ -1,4 +1,4 @@
-import JSONText
+import TextCoding
 import NIOCore
 import Proxy
 import Testing

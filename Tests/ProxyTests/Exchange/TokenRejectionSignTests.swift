@@ -1,5 +1,5 @@
 import HTTPWire
-import JSONText
+import TextCoding
 import NIOCore
 import Proxy
 import Testing

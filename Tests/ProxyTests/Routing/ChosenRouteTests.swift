@@ -1,5 +1,5 @@
 import HTTPWire
-import Listening
+import SystemSupport
 import Proxy
 import Testing
 import TokenModel

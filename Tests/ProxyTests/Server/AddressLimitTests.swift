@@ -1,4 +1,4 @@
-import Listening
+import SystemSupport
 import NIOCore
 import Proxy
 import Testing

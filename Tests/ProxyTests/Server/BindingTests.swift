@@ -1,4 +1,4 @@
-import Listening
+import SystemSupport
 import Proxy
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import Listening
+import SystemSupport
 import NIOCore
 import Proxy
 import Testing

@@ -3,7 +3,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Who waits, and what they are told. Waiters are names.
+/// The waiters of an account and what they get. A waiter is a name here.
 @Suite struct AccountStateTests {
     private typealias State = AccountState<String>
     private let now = Moment.start
@@ -34,7 +34,7 @@ import TokenStorage
         )
     }
 
-    /// Asks, and says in a word what came of it.
+    /// Asks for `request` and returns the result in words.
     private func ask(
         _ accountState: inout State,
         _ name: String,
@@ -64,13 +64,13 @@ import TokenStorage
         }
     }
 
-    @Test func `a valid token is given at once`() {
+    @Test func `a valid token is returned at once`() {
         var accountState = self.accountState(.valid())
         let answer = self.ask(&accountState, "a")
         #expect(answer == "a: generation 1")
     }
 
-    @Test func `the first who needs a flight starts it and the others share it`() {
+    @Test func `the first waiter starts a flight and the others share it`() {
         var accountState = self.accountState(.expired())
         let first = self.ask(&accountState, "a")
         let second = self.ask(&accountState, "b")
@@ -88,7 +88,7 @@ import TokenStorage
         #expect(!accountState.isFlying)
     }
 
-    @Test func `nobody is served an expired token, whatever the flight says`() {
+    @Test func `no waiter gets an expired token even if the flight reports success`() {
         var accountState = self.accountState(.expired())
         _ = self.ask(&accountState, "a")
         let landing = accountState.land(
@@ -99,7 +99,7 @@ import TokenStorage
         #expect(landing.event == nil)
     }
 
-    @Test func `a 401 waits for a new generation while others go on with the old one`() {
+    @Test func `a caller with a 401 waits for a new generation while others use the old one`() {
         var accountState = self.accountState(.valid())
         let refused = self.ask(&accountState, "a", .credential(refused: Generation(1)))
         let other = self.ask(&accountState, "b")
@@ -116,7 +116,7 @@ import TokenStorage
         #expect(later == "c: generation 1")
     }
 
-    @Test func `a 401 for a generation that is not the current one gets the current one`() {
+    @Test func `a 401 for another generation than the current one returns the current one`() {
         var accountState = self.accountState(.valid(generation: 5))
         let older = self.ask(&accountState, "a", .credential(refused: Generation(4)))
         let unknown = self.ask(&accountState, "b", .credential(refused: Generation(9)))
@@ -124,7 +124,7 @@ import TokenStorage
         #expect(unknown == "b: generation 5")
     }
 
-    @Test func `I11_what a 401 brought and an upstream refuses again comes back as it is`() {
+    @Test func `I11_a token set that a 401 brought is not refreshed for 60 s after it is refused too`() {
         var accountState = self.accountState(.valid())
         _ = self.ask(&accountState, "a", .credential(refused: Generation(1)))
         _ = accountState.land(
@@ -141,7 +141,7 @@ import TokenStorage
         #expect(after == "starts for a 401")
     }
 
-    @Test func `I11_what an upstream has taken is refreshed by a later 401 at once`() {
+    @Test func `I11_a token set that an upstream accepted is refreshed at once by a later 401`() {
         var accountState = self.accountState(.valid())
         _ = self.ask(&accountState, "a", .credential(refused: Generation(1)))
         _ = accountState.land(
@@ -155,12 +155,12 @@ import TokenStorage
         #expect(answer == "starts for a 401")
     }
 
-    @Test func `a 401 that meets a process knowing nothing is judged by what the store says`() {
+    @Test func `a 401 in a process that knows nothing of the account is judged by the stored record`() {
         var accountState = State(account: alice, binding: .acme)
         let first = self.ask(&accountState, "a", .credential(refused: Generation(1)))
         #expect(first == "starts a flight")
 
-        // The store has just the refused generation: one more flight, for it.
+        // The store has exactly the refused generation, so another flight starts to replace it.
         let landing = accountState.land(
             self.outcome(.settled, .valid(), 1, after: accountState),
             now: self.now.boot
@@ -171,7 +171,7 @@ import TokenStorage
         #expect(accountState.isFlying)
     }
 
-    @Test func `a record that changed under the flight starts another for those it does not serve`() {
+    @Test func `a record that changed during the flight starts another flight for waiters that it does not serve`() {
         var accountState = self.accountState(.expired())
         _ = self.ask(&accountState, "a")
         let imported = AccountRecord.expired(grant: GrantID("new"))
@@ -191,7 +191,7 @@ import TokenStorage
         #expect(stopped.start == nil)
     }
 
-    @Test func `a backoff that a reload has ended stays ended when a flight of before lands`() {
+    @Test func `a backoff that a reload ended stays ended when an earlier flight lands`() {
         let failureRecord = AccountRecord.FailureRecord.sample(
             retryIn: .seconds(60),
             reason: "account_config.invalid_scope"
@@ -206,12 +206,12 @@ import TokenStorage
         _ = accountState.land(blocked, now: self.now.boot)
         #expect(accountState.snapshot?.retryAt == self.now.boot)
 
-        // But what was written since then counts
+        // A backoff that was written after the reload counts.
         _ = accountState.land(renewed, now: self.now.boot)
         #expect(accountState.snapshot?.retryAt == self.now.boot.advanced(by: .seconds(60)))
     }
 
-    @Test func `an operator's refresh waits for a flight of its own kind`() {
+    @Test func `a normal flight does not serve an operator's refresh, which gets a forced flight`() {
         var accountState = State(account: alice, binding: .acme)
         _ = self.ask(&accountState, "a")
         let operators = self.ask(&accountState, "operator", .refresh)
@@ -226,7 +226,7 @@ import TokenStorage
         #expect(landing.start == .forced)
     }
 
-    @Test func `a record that says no is not read again for a second`() {
+    @Test func `a record without a usable credential is not read again for one second`() {
         var accountState = self.accountState(
             .expired().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }
         )
@@ -236,7 +236,7 @@ import TokenStorage
         #expect(later == "starts a flight")
     }
 
-    @Test func `a flight that failed is not repeated for a quarter of a second`() {
+    @Test func `no flight starts for 250 ms after a failed one`() {
         var accountState = State(account: alice, binding: .acme)
         _ = self.ask(&accountState, "a")
         _ = accountState.land(FlightOutcome(.failed(.any(.storeLost)), snapshot: nil), now: self.now.boot)
@@ -246,7 +246,7 @@ import TokenStorage
         #expect(later == "starts a flight")
     }
 
-    @Test func `a doubtful token asks for a refresh once, and is served after that has failed`() {
+    @Test func `a doubtful token causes one refresh and is served if that refresh fails`() {
         let future = self.now.wall.advanced(by: .seconds(7_200))
         let doubtful = AccountRecord.valid().with { $0.tokens = .sample(receivedAt: future) }
         var accountState = self.accountState(doubtful)
@@ -267,7 +267,7 @@ import TokenStorage
         #expect(expired == "starts a flight")
     }
 
-    @Test func `what another process wrote serves those who wait, without the flight`() {
+    @Test func `a record that another process wrote serves the waiters before the flight ends`() {
         var accountState = self.accountState(.expired())
         _ = self.ask(&accountState, "a")
         _ = self.ask(&accountState, "b", .credential(refused: Generation(1)))
@@ -279,7 +279,7 @@ import TokenStorage
         #expect(accountState.isFlying)
     }
 
-    @Test func `a read that was overtaken changes nothing`() {
+    @Test func `a read that is older than the known version changes nothing`() {
         var accountState = self.accountState(nil)
         _ = accountState.observe(self.entry(.valid(generation: 2), 5), now: self.now)
         let older = accountState.observe(self.entry(.expired(), 4), now: self.now)
@@ -288,7 +288,7 @@ import TokenStorage
         #expect(accountState.snapshot?.tokenVersion?.generation == Generation(2))
     }
 
-    @Test func `I2_a later version with an older token set of the grant is not gone by, and another grant's is`() {
+    @Test func `I2_a later version with an older generation of the grant is ignored, but another grant is accepted`() {
         var accountState = self.accountState(nil)
         _ = accountState.observe(self.entry(.valid(generation: 2), 5), now: self.now)
 
@@ -301,7 +301,7 @@ import TokenStorage
         #expect(accountState.snapshot?.tokenVersion?.grant == GrantID("new"))
     }
 
-    @Test func `slots are told of each new credential once, and of its end`() {
+    @Test func `the credential caches get one event for each new credential and one for its end`() {
         var accountState = self.accountState(nil)
         let first = accountState.observe(self.entry(.valid(), 1), now: self.now)
         let claimed = accountState.observe(
@@ -319,7 +319,7 @@ import TokenStorage
         #expect(forgotten.event == .dropped(alice))
     }
 
-    @Test func `a record that stops opening leaves the credential that was given`() {
+    @Test func `a record that becomes unreadable leaves the known credential usable`() {
         var accountState = self.accountState(.valid())
         let isNew = accountState.observeUnreadable(.any(.accountUnreadable))
         let again = accountState.observeUnreadable(.any(.accountUnreadable))
@@ -328,7 +328,7 @@ import TokenStorage
         #expect(answer == "a: generation 1")
     }
 
-    @Test func `one watch over deadlines is on while somebody waits, and a new one after it has ended`() {
+    @Test func `one watch over deadlines runs while there are waiters, and a new one starts after it ended`() {
         var accountState = self.accountState(.expired())
         var watches: [Bool] = []
         func enter(_ id: UInt64) {
@@ -355,14 +355,14 @@ import TokenStorage
         #expect(watches == [true, false, false, true])
     }
 
-    @Test func `whoever would have to wait is told the obstacle instead`() {
+    @Test func `a waiter that would have to wait gets the obstacle as its error instead`() {
         var accountState = self.accountState(.expired())
         let answer = self.ask(&accountState, "a", unless: .any(.overloaded))
         #expect(answer == "a: overloaded")
         #expect(!accountState.isFlying)
     }
 
-    @Test func `I14_every waiter comes out exactly once, by its deadline, its going or the close`() {
+    @Test func `I14_every waiter leaves exactly once, by its deadline, its cancellation or the close`() {
         var accountState = self.accountState(.expired())
         _ = accountState.ask(
             "late",

@@ -3,14 +3,14 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// What the one is told who asked for a refresh, and not for a credential.
+/// The result for an operator who asked for a refresh and not for a credential.
 @Suite struct OperatorsRefreshTests {
     private typealias State = AccountState<String>
     private let now = Moment.start
     private var deadline: BootInstant { self.now.boot.advanced(by: .seconds(15)) }
     private let entry = AccountVault.Entry(record: .valid(), version: Version(1))
 
-    /// A valid token, which an operator has refreshed all the same.
+    /// A valid token, with an operator waiting for its refresh.
     private func accountState() -> State {
         var accountState = State(account: alice, binding: .acme)
         _ = accountState.observe(self.entry, now: self.now)
@@ -28,7 +28,7 @@ import TokenStorage
         if case .failure(let error)? = served?.result { error } else { nil }
     }
 
-    @Test func `a refresh that failed is told of beside a token that is still valid`() {
+    @Test func `an operator gets the error of a failed refresh although the token is still valid`() {
         var accountState = self.accountState()
         #expect(accountState.waiterCount == 1)
 
@@ -43,14 +43,14 @@ import TokenStorage
         #expect(self.error(landing.served.first)?.isUnderWay == false)
     }
 
-    @Test func `a wait that has lasted too long leaves the refresh under way`() {
+    @Test func `a wait that times out leaves the refresh in progress`() {
         var accountState = self.accountState()
         let late = accountState.expire(now: self.deadline)
         #expect(self.error(late.first)?.isUnderWay == true)
         #expect(accountState.isFlying)
     }
 
-    @Test func `a refresh that a stop has ended is not under way`() {
+    @Test func `a refresh that a stop ended is not in progress`() {
         var accountState = self.accountState()
         let stopped = accountState.close()
         #expect(self.error(stopped.first)?.isUnderWay == false)

@@ -8,13 +8,13 @@ import TokenRefresh
         TokenVersion(grant: GrantID("g"), generation: Generation(generation))
     }
 
-    @Test func `a 401 to a token that no 401 brought refreshes it`() {
+    @Test func `a 401 to a token set that no earlier 401 brought leads to a refresh`() {
         var refusals = Refusals()
         let first = refusals.mayRefresh(self.tokenVersion(1), now: self.start)
         #expect(first)
     }
 
-    @Test func `I11_a 401 to what a 401 has just brought starts 60 s without refreshes by 401`() {
+    @Test func `I11_a 401 to a token set that a 401 just brought starts 60 s in which no 401 leads to a refresh`() {
         var refusals = Refusals()
         refusals.brings(self.tokenVersion(2), now: self.start)
 
@@ -28,13 +28,13 @@ import TokenRefresh
         #expect(after)
     }
 
-    @Test func `I11_a 401 to what another replica has put in place of what a 401 brought starts that time too`() {
+    @Test func `I11_a 401 to another replica's replacement of the brought token set starts the quiet time too`() {
         var refusals = Refusals()
         refusals.brings(self.tokenVersion(2), now: self.start)
         let others = refusals.mayRefresh(self.tokenVersion(3), now: self.start.advanced(by: .seconds(1)))
         #expect(!others)
 
-        // What some upstream has taken since tells that it does not refuse everything.
+        // A token set that some upstream accepted proves that this upstream does not refuse everything.
         for proven in [self.tokenVersion(4), self.tokenVersion(5)] {
             refusals = Refusals()
             refusals.brings(self.tokenVersion(4), now: self.start)
@@ -44,7 +44,7 @@ import TokenRefresh
         }
     }
 
-    @Test func `I11_a replay that is refused starts that time, also when another replica has brought more since`() {
+    @Test func `I11_a refused replay starts the quiet time even if another replica has replaced the token set since`() {
         var refusals = Refusals()
         refusals.brings(self.tokenVersion(2), now: self.start)
         refusals.refusedAgain(self.tokenVersion(2), now: self.start)
@@ -60,7 +60,7 @@ import TokenRefresh
         #expect(proven)
     }
 
-    @Test func `a token that some upstream took is refreshed by a later 401 at once`() {
+    @Test func `a token set that some upstream accepted is refreshed at once by a later 401`() {
         var refusals = Refusals()
         refusals.brings(self.tokenVersion(2), now: self.start)
         refusals.proves(self.tokenVersion(2))
@@ -68,7 +68,7 @@ import TokenRefresh
         #expect(proven)
     }
 
-    @Test func `a second waiter with the same token does not make it look younger`() {
+    @Test func `a second waiter that gets the same token set does not make it count as newer`() {
         var refusals = Refusals()
         refusals.brings(self.tokenVersion(2), now: self.start)
         refusals.brings(self.tokenVersion(2), now: self.start.advanced(by: .seconds(50)))

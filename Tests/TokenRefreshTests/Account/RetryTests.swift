@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A client that the provider has refused, after a reload by which it is asked by something else.
+/// A provider that refused the client is tried again after a reload that changes the requests to it.
 @Suite struct RetryTests {
     private typealias State = AccountState<String>
     private let now = Moment.start
@@ -31,7 +31,7 @@ import TokenStorage
         return accountState
     }
 
-    /// Whether the account is refreshed at `later`, though nobody asks.
+    /// Whether a background refresh of the account is due at `later`.
     private func isDue(_ accountState: inout State, _ timing: RefreshTiming? = nil, at later: Duration = .zero) -> Bool
     {
         let now = self.now.boot.advanced(by: later)
@@ -39,7 +39,7 @@ import TokenStorage
         return appointment.map { $0 <= now } ?? false
     }
 
-    /// Has the flight that the retry was made for end like this.
+    /// Lets the retry's flight end with `result`.
     private func land(
         _ accountState: inout State,
         _ result: FlightOutcome.Result,
@@ -52,13 +52,13 @@ import TokenStorage
         _ = accountState.land(outcome, now: self.now.boot)
     }
 
-    @Test func `it is tried at once`() {
+    @Test func `a refused client is tried at once after such a reload`() {
         var accountState = self.accountState(Self.refused)
         let isDue = self.isDue(&accountState)
         #expect(isDue)
     }
 
-    @Test func `a reload by which it is asked as before has nothing tried`() {
+    @Test func `a reload that does not change the requests causes no try`() {
         var accountState = self.accountState(Self.refused, asksOtherwise: false)
         let isDue = self.isDue(&accountState)
         #expect(!isDue)
@@ -70,7 +70,7 @@ import TokenStorage
         #expect(!isDue)
     }
 
-    @Test func `a provider that ends the old token with a new one is not asked before that has ended`() {
+    @Test func `a provider whose refresh invalidates the old token is not asked before that token expires`() {
         let timing = RefreshTiming(mode: .onExpiry)
         var accountState = self.accountState(Self.refused)
         let isDueWhileValid = self.isDue(&accountState, timing)
@@ -85,10 +85,10 @@ import TokenStorage
         (.failed(.any(.providerConfig)), 1, false),
         (.failed(.any(.refreshFailed)), 1, false),
         (.failed(.any(.reauthorizationRequired)), 0, false),
-        // Another process is at it, by what is refused still.
+        // Another process is refreshing, but still with what the provider refuses.
         (.settled, 0, true),
     ])
-    func `a try counts when the provider was asked`(_ result: FlightOutcome.Result, uses: Int, isDueAgain: Bool) {
+    func `a try counts only if the provider was asked`(_ result: FlightOutcome.Result, uses: Int, isDueAgain: Bool) {
         var accountState = self.accountState(Self.refused)
         self.land(&accountState, result, Self.refused, uses: uses)
         let isDueAtOnce = self.isDue(&accountState)
@@ -97,14 +97,14 @@ import TokenStorage
         #expect(isDueLater == isDueAgain)
     }
 
-    @Test func `what another process has settled is not tried`() {
+    @Test func `nothing is tried after another process has refreshed the account`() {
         var accountState = self.accountState(Self.refused)
         self.land(&accountState, .settled, .valid())
         let isDue = self.isDue(&accountState, at: .seconds(301))
         #expect(!isDue)
     }
 
-    @Test func `tokens that are imported meanwhile are not spent by it`() {
+    @Test func `tokens imported in the meantime are not spent by the retry`() {
         var accountState = self.accountState(Self.refused)
         let imported = AccountRecord.valid(grant: GrantID("imported"))
         _ = accountState.replace(
@@ -116,7 +116,7 @@ import TokenStorage
         #expect(!isDue)
     }
 
-    @Test func `a refresh from before the reload that succeeds leaves nothing to try`() {
+    @Test func `a refresh that began before the reload and succeeds leaves nothing to try`() {
         var accountState = State(account: alice, binding: .acme)
         _ = accountState.observe(AccountVault.Entry(record: Self.refused, version: Version(1)), now: self.now)
         _ = accountState.keepAppointment()

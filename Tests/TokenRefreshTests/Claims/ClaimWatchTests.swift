@@ -7,7 +7,7 @@ import TokenStorage
     private let claim = AccountRecord.Claim(incarnation: IncarnationID("b"), id: ClaimID("c"), standsFor: .seconds(12))
     private let start = Moment.start.boot
 
-    @Test func `a claim seen unchanged for its whole time has lapsed, and not a moment earlier`() {
+    @Test func `a claim lapses when it was seen unchanged for its whole term, and not earlier`() {
         var watch = ClaimWatch()
         var lapsed: [Duration] = []
         for step in 0...48 {
@@ -17,7 +17,7 @@ import TokenStorage
         #expect(lapsed == [.seconds(12)])
     }
 
-    @Test func `a gap of more than 2 s starts the count anew`() {
+    @Test func `a gap of more than 2 s between looks restarts the count`() {
         var watch = ClaimWatch()
         var now = self.start
         for _ in 0..<10 {
@@ -42,7 +42,7 @@ import TokenStorage
         ),
         (AccountRecord.Claim(incarnation: IncarnationID("b"), id: ClaimID("c"), standsFor: .seconds(12)), Version(4)),
     ])
-    func `another claim, or the same one written anew, is watched from the beginning`(
+    func `another claim, or the same claim in a new version, is watched from the beginning`(
         later: AccountRecord.Claim,
         version: Version
     ) {
@@ -54,7 +54,7 @@ import TokenStorage
         #expect(!atItsTime)
     }
 
-    @Test func `a claim that is there for longer than it stands is overdue, however seldom it was looked at`() {
+    @Test func `a claim seen for longer than its term is overdue even if it was rarely looked at`() {
         var watch = ClaimWatch()
         _ = watch.saw(self.claim, in: Version(3), at: self.start)
         let lapsed = watch.saw(self.claim, in: Version(3), at: self.start.advanced(by: .seconds(13)))
@@ -66,7 +66,7 @@ import TokenStorage
         #expect(!watch.isOverdue(self.claim, at: self.start.advanced(by: .seconds(14))))
     }
 
-    @Test func `a holder sends only while a whole exchange and a second are left`() {
+    @Test func `a holder sends only while its claim lasts for a whole exchange and one more second`() {
         let term = ClaimTerm(sentAt: self.start, timeout: .seconds(8))
 
         #expect(ClaimTerm.length(timeout: .seconds(8)) == .seconds(12))

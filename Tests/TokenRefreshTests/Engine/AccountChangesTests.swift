@@ -5,7 +5,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Import, forgetting, explicit refreshes, states, and what other processes write.
+/// Imports, removals, forced refreshes, states, and writes of other processes.
 @Suite struct AccountChangesTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
@@ -29,7 +29,7 @@ import TokenStorage
         (Duration?.none, Duration.seconds(3_600)), (.seconds(60), .seconds(60)), (.seconds(-1), .zero),
         (.seconds(1_000_000), .seconds(86_400)),
     ])
-    func `an imported access token is used until its end, without asking the provider`(
+    func `an imported access token is used until it expires, without asking the provider`(
         expiresIn: Duration?,
         lifetime: Duration
     ) async throws {
@@ -55,7 +55,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an import under an open claim makes the running flight drop what it brings`() async throws {
+    @Test func `an import during a flight makes this flight drop its new tokens`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
@@ -74,14 +74,12 @@ import TokenStorage
             #expect(try await self.house.record() == imported)
             let later = await replica.ask().value
             #expect(later == served)
-            // What an import replaces is dropped, not revoked.
+            // Tokens that an import replaces are dropped and not revoked.
             #expect(self.provider.revoked.isEmpty)
         }
     }
 
-    @Test func `an import without an access token under an open claim is refreshed by a flight of its own`()
-        async throws
-    {
+    @Test func `an import without an access token during a flight is refreshed by another flight`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
@@ -98,7 +96,7 @@ import TokenStorage
     @Test(arguments: [
         ("", nil), ("rt\n", nil), ("rt", ""), ("rt", "at\r\nHost: evil"), ("rt", "a t"), ("rt", "\u{7F}"), ("rt", "ä"),
     ])
-    func `a token that no provider issues is not imported`(refresh: String, access: String?) async throws {
+    func `a malformed token is not imported`(refresh: String, access: String?) async throws {
         try await self.house.withReplica(self.provider) { replica in
             let error = await #expect(throws: AccountChangeError.self) {
                 try await replica.engine.importTokens(
@@ -127,7 +125,7 @@ import TokenStorage
             #expect(outcomes.last?.endsAt == TokenSet.sample().expiresAt)
             #expect(self.provider.revoked == ["rt-0", "at-0"])
             #expect(again.isEmpty)
-            // The second time there was nothing to forget, and the log does not say that there was.
+            // The second removal finds no tokens, so it writes no log entry.
             #expect(self.house.log.lines.count { $0.contains("tokens were forgotten") } == 1)
             #expect(answer == .error(.accountEmpty))
             #expect(record?.tokens == nil && record?.grant != GrantID("g"))
@@ -135,29 +133,29 @@ import TokenStorage
         }
     }
 
-    @Test func `forgetting goes through although the provider can't be reached`() async throws {
+    @Test func `forgetting succeeds although the provider can't be reached`() async throws {
         try await self.house.put(.valid())
         self.provider.answerRevocations(.unreachable(.connectFailed))
         try await self.house.withReplica(self.provider) { replica in
             let outcomes = try await replica.engine.forget(alice)
             #expect(outcomes.map(\.verdict) == [.unreachable(.connectFailed), .unreachable(.connectFailed)])
             #expect(try await self.house.record()?.tokens == nil)
-            // It is asked again.
+            // The tokens are recorded so that the provider is asked again.
             #expect(self.house.kills.takenAway.map(\.tokens?.refreshToken) == [Secret("rt-0")])
         }
     }
 
-    @Test func `tokens of an account that moved to another provider are revoked where they were made`() async throws {
-        // Given tokens of a provider that the configuration still has, and an account that it names another for
+    @Test func `tokens of an account that changed its provider are revoked by their issuing provider`() async throws {
+        // Given tokens of a configured provider, and an account that is now configured for another one
         let moved = ScriptedTokenEndpoint()
         var house = self.house
         house.endpoint = { $0.provider == ProviderID("moved") ? moved : nil }
         try await house.put(.valid().with { $0.binding.provider = ProviderID("moved") })
         try await house.withReplica(self.provider) { replica in
-            // When they are removed
+            // When the tokens are removed
             let outcomes = try await replica.engine.forget(alice)
 
-            // Then who made them is asked, and nobody else
+            // Then only the provider that issued them is asked
             #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
             #expect(moved.revoked == ["rt-0", "at-0"])
             #expect(self.provider.revoked.isEmpty)
@@ -167,15 +165,15 @@ import TokenStorage
         }
     }
 
-    @Test func `tokens of a provider that is gone are written down to be revoked when it is back`() async throws {
-        // Given an account that was moved to another provider, and that one taken out
+    @Test func `tokens of an unconfigured provider are recorded for revocation on its return`() async throws {
+        // Given an account that was moved to another provider, and whose former provider is not configured any more
         let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
         try await self.house.put(record)
         try await self.house.withReplica(self.provider) { replica in
             // When its tokens are removed
             let outcomes = try await replica.engine.forget(alice)
 
-            // Then nobody could be asked, and they are kept for that
+            // Then no provider can be asked, and the tokens are recorded for revocation
             #expect(outcomes.map(\.verdict) == [.unreachable(.notConfigured), .unreachable(.notConfigured)])
             #expect(self.provider.revoked.isEmpty)
             #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
@@ -184,13 +182,13 @@ import TokenStorage
         }
     }
 
-    @Test func `what a refresh commits while tokens are forgotten is dead, and the sweep is told`() async throws {
+    @Test func `tokens that a refresh commits during a removal are dead, and the sweep is told`() async throws {
         try await self.house.put(.valid())
         let (house, provider) = (self.house, self.provider)
         let next = AccountRecord.valid(generation: 2).with { $0.tokens = .sample(1) }
         try await self.house.withReplica(self.provider) { replica in
             provider.whileRevoking {
-                // As another replica's refresh does, whose request had gone.
+                // Like another replica's refresh, whose request was sent before the removal.
                 if provider.revoked.isEmpty { try? await house.put(next) }
             }
             let outcomes = try await replica.engine.forget(alice)
@@ -204,16 +202,16 @@ import TokenStorage
         }
     }
 
-    @Test func `what is stored behind the removal's entry stays, and what was there is written down to be revoked`()
+    @Test func `tokens stored after the removal's log entry stay, and the old ones are recorded for revocation`()
         async throws
     {
-        // Given a provider that revokes nothing just now
+        // Given a provider that can't be reached for revocations
         try await self.house.put(.valid())
         self.provider.answerRevocations(.unreachable(.connectFailed))
         let (house, provider) = (self.house, self.provider)
         try await self.house.withReplica(self.provider) { replica in
             provider.whileRevoking {
-                // And new tokens, which nothing says are dead
+                // And new tokens, which no kill or removal affects
                 guard provider.revoked.isEmpty else { return }
                 let next = AccountRecord.valid(grant: GrantID("later")).with {
                     $0.tokens = .sample(1)
@@ -225,7 +223,7 @@ import TokenStorage
             // When the tokens are removed
             _ = try await replica.engine.forget(alice)
 
-            // Then those that were there are kept to be revoked, and the new ones are used
+            // Then the old tokens are recorded for revocation, and the new ones stay
             #expect(house.kills.changed == [alice])
             #expect(house.kills.takenAway.map { $0.tokens?.refreshToken } == [Secret("rt-0")])
             #expect(try await house.record()?.tokens == .sample(1))
@@ -250,7 +248,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an explicit refresh refreshes a valid token, and says what came of it`() async throws {
+    @Test func `a forced refresh refreshes a valid token and reports the result`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             let refreshed = await replica.engine.refreshNow(alice)
@@ -268,11 +266,11 @@ import TokenStorage
         }
     }
 
-    @Test func `an explicit refresh says what callers would be told, also beside a valid token`() async throws {
+    @Test func `a forced refresh reports the callers' error even if the token is valid`() async throws {
         // Given a valid token
         try await self.house.put(.valid())
         let refreshed: [CredentialError.Code?] = try await self.house.withReplica(self.provider) { replica in
-            // When the provider is out of reach, the store takes no write, and nothing is wrong
+            // When first the provider is unreachable, then the store rejects writes, and then nothing is wrong
             self.provider.answer(.notSent(.connectFailed))
             let unsent = await replica.engine.refreshNow(alice)
             self.house.store.fail(.full)
@@ -281,13 +279,13 @@ import TokenStorage
             let done = await replica.engine.refreshNow(alice)
             return [unsent, unwritten, done].map { $0?.refreshError }
         }
-        // And when nobody may wait
+        // And when no waiter is allowed
         let crowded: AccountStatus? = try await self.house.withReplica(self.provider, limits: RefreshLimits(waiters: 0))
         { replica in
             await replica.engine.refreshNow(alice)
         }
 
-        // Then each says why
+        // Then each result names the reason
         #expect(refreshed == [.refreshFailed, .storeLost, nil])
         #expect(crowded?.refreshError == .overloaded)
     }
@@ -302,7 +300,7 @@ import TokenStorage
         (.valid().with { $0.claim = FlightBench.others }, .refreshing),
         (.valid().with { $0.failureRecord = .sample(retryIn: .seconds(5)) }, .backingOff),
     ])
-    func `the state shown is the first that holds`(record: AccountRecord?, state: AccountStatus.State) async throws {
+    func `the status shows the first matching state`(record: AccountRecord?, state: AccountStatus.State) async throws {
         if let record { try await self.house.put(record) }
         try await self.house.withReplica(self.provider) { replica in
             let status = await replica.engine.status(of: alice)
@@ -311,7 +309,7 @@ import TokenStorage
         }
     }
 
-    @Test func `accounts that only the store knows are listed too`() async throws {
+    @Test func `accounts that are only in the store are listed too`() async throws {
         let left = AccountID("left")
         try await self.house.put(.valid())
         try await self.house.put(.valid(), for: left)
@@ -324,7 +322,7 @@ import TokenStorage
         }
     }
 
-    @Test func `what another process commits reaches the slots by a hint`() async throws {
+    @Test func `a commit of another process reaches the credential caches by a hint`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)
@@ -335,7 +333,7 @@ import TokenStorage
         }
     }
 
-    @Test func `fault 21: what another process forgets is noticed although every hint is lost`() async throws {
+    @Test func `fault 21: a removal by another process is noticed although every hint is lost`() async throws {
         let house = House(store: FaultyTokenStore(hints: false))
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in
@@ -347,7 +345,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a doubtful stored time asks for a refresh first`() async throws {
+    @Test func `a token with a doubtful receipt time is refreshed first`() async throws {
         let future = Moment.start.wall.advanced(by: .seconds(86_400))
         try await self.house.put(.valid().with { $0.tokens = .sample(receivedAt: future) })
         self.provider.answer(.notSent(.connectFailed))
@@ -360,7 +358,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I21_wall clock jumps of ten years cause no refresh and lengthen nothing`() async throws {
+    @Test func `I21_wall clock jumps of ten years cause no refresh and extend no token`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             let first = try await replica.engine.credential(for: alice)
@@ -374,7 +372,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an import into an account that never had a record is not told of, unless the log knows of one before`()
+    @Test func `the first import into an account is not announced, unless the log has an earlier import`()
         async throws
     {
         try await self.house.withReplica(self.provider) { replica in
@@ -382,7 +380,7 @@ import TokenStorage
             #expect(self.house.kills.changed.isEmpty)
             try await replica.engine.importTokens(Secret("rt-1"), for: alice)
             #expect(self.house.kills.changed == [alice])
-            // The store has lost it all, and the log says that there was something.
+            // The store has lost everything, but the log has an earlier import.
             self.house.store.history = StoreHistory()
             try await self.house.withReplica(self.provider) { other in
                 try await other.engine.importTokens(Secret("rt-2"), for: alice)

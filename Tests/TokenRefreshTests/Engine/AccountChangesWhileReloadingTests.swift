@@ -5,13 +5,13 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// What an operator does while another configuration comes into force.
+/// Changes by an operator during a reload of the configuration.
 @Suite struct AccountChangesWhileReloadingTests {
     private let house = House()
     private let endpoint = ScriptedTokenEndpoint()
     private let other = ScriptedTokenEndpoint(clientID: "another-app")
 
-    @Test func `what takes the place of forgotten tokens is bound as the configuration says by then`() async throws {
+    @Test func `the empty record after a removal has the binding of the new configuration`() async throws {
         try await self.house.put(.valid())
         let (endpoint, other) = (self.endpoint, self.other)
 
@@ -34,8 +34,7 @@ import TokenStorage
         #expect(other.revoked.isEmpty)
     }
 
-    @Test func `tokens of an account that is taken out while they are revoked are forgotten all the same`() async throws
-    {
+    @Test func `tokens of an account that is unconfigured during their revocation are forgotten`() async throws {
         try await self.house.put(.valid())
         let endpoint = self.endpoint
 
@@ -49,10 +48,10 @@ import TokenStorage
         #expect(try await self.house.record()?.tokens == nil)
     }
 
-    @Test func `a removal that another writer comes between leaves the rest to the sweep, in the configuration or not`()
+    @Test func `a removal leaves tokens that another process writes meanwhile to the sweep, configured or not`()
         async throws
     {
-        // Given an account that is taken out while its tokens are revoked, and other tokens of its that are stored just then
+        // Given an account that leaves the configuration while its tokens are revoked and other tokens are stored
         try await self.house.put(.valid())
         let (house, endpoint) = (self.house, self.endpoint)
         let other = AccountRecord.valid(grant: GrantID("h")).with { $0.tokens = .sample(5) }
@@ -63,10 +62,10 @@ import TokenStorage
                 try? await house.put(other)
             }
 
-            // When the removal finds them in its way
+            // When the removal meets the other tokens
             let forgotten = try await replica.engine.forget(alice)
 
-            // Then it has revoked what was there, and those are dead by its entry
+            // Then it has revoked the old tokens, and its log entry makes the other tokens dead
             #expect(forgotten.map(\.verdict) == [.revoked, .revoked])
         }
 

@@ -18,11 +18,11 @@ import TokenStorage
         return (counts[acme]?.states ?? [:]).filter { $0.value > 0 }
     }
 
-    @Test func `accounts are counted by state, also those that nobody has used yet`() async throws {
+    @Test func `accounts are counted by state, including those that nobody has used yet`() async throws {
         try await self.house.put(.valid())
         let reads = self.house.store.count(of: .read)
         try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
-            // The engine looks at both by itself at first, and is not to find what comes after.
+            // The engine first reads both accounts by itself. These reads must not see the later write.
             try await eventually("the first looks") { self.house.store.count(of: .read) >= reads + 2 }
             #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
 
@@ -34,8 +34,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a count reads nothing that is known, so that a store that is away holds it up no longer`() async throws
-    {
+    @Test func `a count does not read known accounts, so an unreachable store does not delay it`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
             #expect(await self.counts(replica) == [.valid: 1, .empty: 1])
@@ -44,7 +43,7 @@ import TokenStorage
         }
     }
 
-    @Test func `accounts whose provider refuses the client are counted as valid and as in trouble`() async throws {
+    @Test func `accounts whose provider refuses the client are counted as valid and as having an issue`() async throws {
         try await self.house.put(.valid())
         try await self.house.put(.valid(), for: self.bob)
         self.provider.answer(.config(.code("invalid_client")))
@@ -56,7 +55,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an account that can't be read yet is in no state`() async throws {
+    @Test func `an account that could not be read yet is counted in no state`() async throws {
         self.house.store.fail(.away)
         try await self.house.withReplica(self.provider) { replica in
             #expect(await self.counts(replica).isEmpty)

@@ -5,13 +5,13 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// What is told of an account beside a state that sounds well.
+/// Problems that are shown as an issue beside a healthy state of the account.
 @Suite struct AccountIssueTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 
-    @Test func `a refused client stands beside the valid tokens of all the provider's accounts`() async throws {
+    @Test func `a refused client is an issue of all the provider's accounts beside valid tokens`() async throws {
         try await self.house.put(.valid())
         try await self.house.put(.valid(), for: self.bob)
         self.provider.answer(.config(.code("invalid_client")))
@@ -37,7 +37,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a provider that takes the client again ends the trouble of all its accounts`() async throws {
+    @Test func `a provider that accepts the client again ends the issue of all its accounts`() async throws {
         try await self.house.put(.valid())
         try await self.house.put(.valid(), for: self.bob)
         self.provider.answer(.config(.code("invalid_client")))
@@ -50,7 +50,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a token that an API refused and that can't be replaced is told of although it is valid`() async throws {
+    @Test func `a valid token that an API refused and that can't be replaced is an issue`() async throws {
         try await self.house.put(.valid())
         self.provider.answer(.config(.code("invalid_client")))
         try await self.house.withReplica(self.provider) { replica in
@@ -66,12 +66,12 @@ import TokenStorage
 
             try await replica.engine.importTokens(Secret("rt-9"), accessToken: Secret("at-9"), for: alice)
             let imported = await replica.engine.status(of: alice)
-            // The provider is still held: the new token is good, and the next one in doubt.
+            // The provider is still held. The new token is valid, but its refresh is in doubt.
             #expect(imported?.issue?.kind == .clientRefused)
         }
     }
 
-    @Test func `a 401 whose refresh is under way, or has brought another token, is no trouble`() async throws {
+    @Test func `a 401 whose refresh is in progress or has brought another token is no issue`() async throws {
         try await self.house.withRefusedToken(self.provider) { replica, refused in
             let meanwhile = await replica.engine.status(of: alice)
             self.provider.release()
@@ -84,7 +84,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an API that refuses every token is not taken for a refresh that fails`() async throws {
+    @Test func `an API that refuses every token is not shown as a failing refresh`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)
@@ -97,7 +97,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a trouble is known since its first failure, until a refresh succeeds`() async throws {
+    @Test func `an issue is known since its first failure and ends when a refresh succeeds`() async throws {
         try await self.house.put(.valid())
         self.provider.answer(.notSent(.connectFailed), .throttled(retryAfter: .seconds(1)))
         try await self.house.withReplica(self.provider) { replica in
@@ -114,10 +114,10 @@ import TokenStorage
         }
     }
 
-    @Test func `a refresh that the gateway itself holds back, or the store, leaves a trouble as it was`() async throws {
+    @Test func `a refresh that the gateway or the store holds back does not change an issue`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
-            // As many as may be, the last of which is refused, and the store does not take that.
+            // As many refreshes as the limit allows. The provider refuses the last one; the store can't record that.
             for _ in 0..<4 { _ = await replica.engine.refreshNow(alice) }
             self.provider.answer(.accountConfig(.code("invalid_scope")))
             self.provider.hold()
@@ -169,12 +169,12 @@ import TokenStorage
                 .valid().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") },
                 .refreshFailing, "invalid_grant"
             ),
-            // Their state says it.
+            // The state itself shows these problems.
             (.valid().with { $0.binding.clientID = "other" }, nil, nil),
             (.valid().with { $0.tokens = nil }, nil, nil),
         ] as [(AccountRecord, AccountIssue.Kind?, String?)]
     )
-    func `what a record says is told by whoever reads it`(
+    func `any process derives the issue from the record that it reads`(
         record: AccountRecord,
         kind: AccountIssue.Kind?,
         reason: String?

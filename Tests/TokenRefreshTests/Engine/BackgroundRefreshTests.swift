@@ -5,26 +5,26 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Refreshes that nobody waits for, on a clock that the test moves.
+/// Background refreshes on a manual clock.
 @Suite struct BackgroundRefreshTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
 
-    /// Nobody sleeps but the scheduler, so that the clock goes from one appointment to the next: what did not happen
-    /// between two of them needs no wait to be seen.
+    /// Limits with which only the scheduler sleeps, so that the clock advances from one appointment to the next. A test
+    /// then need not wait to see that nothing happens between two appointments.
     private let onlyAppointments = RefreshLimits(rereadInterval: .seconds(1_000_000))
 
     private func use(_ credential: UpstreamCredential, _ replica: Replica) {
         replica.engine.used(TokenVersion(credential), of: alice)
     }
 
-    @Test func `a token in use is replaced before it ends, and nobody has waited`() async throws {
+    @Test func `a token in use is replaced before it expires, and no caller waits`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
             let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
 
-            // The jitter of this house is 1: three quarters of 720 s.
+            // The jitter of this house is 1, so the refresh comes three quarters of 720 s before the end.
             try await self.house.clock.advance(bySleepersWithin: .seconds(3_060), until: "the new pass") {
                 replica.events.count == 2
             }
@@ -38,9 +38,9 @@ import TokenStorage
         }
     }
 
-    @Test func `a token that nobody uses is left to end, and the account is kept alive a day later`() async throws {
+    @Test func `an unused token expires without a refresh, and the account is kept alive a day later`() async throws {
         try await self.house.put(.valid())
-        // So that no other appointment is made behind the first.
+        // A held response prevents another appointment after the first.
         self.provider.hold()
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
             let start = self.house.clock.now
@@ -50,12 +50,12 @@ import TokenStorage
                 self.provider.spent == ["rt-0"]
             }
 
-            // A day less a tenth, by the jitter of this house.
+            // A day less a tenth, since the jitter of this house is 1.
             #expect(start.duration(to: self.house.clock.now) == .seconds(86_400 - 8_640))
         }
     }
 
-    @Test func `a use that comes when the token is ripe already refreshes it at once`() async throws {
+    @Test func `a use of a token that is already ripe refreshes it at once`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             let first = try await replica.engine.credential(for: alice)
@@ -68,13 +68,11 @@ import TokenStorage
         }
     }
 
-    @Test func `I22_a 10 s token in use for 60 s: a new credential stands before the old one ends, each time`()
-        async throws
-    {
+    @Test func `I22_a 10 s token in use for 60 s is always replaced before it expires`() async throws {
         self.provider.issue(lifetime: .seconds(10))
         try await self.house.put(.valid().with { $0.tokens = .sample(lifetime: .seconds(10)) })
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
-            // Whoever asks before that has a deadline, which sleeps too.
+            // A caller that asks earlier has a deadline, whose watch sleeps too.
             try await eventually("the first look") { replica.events.count == 1 }
             let start = self.house.clock.now
             var current = try await replica.engine.credential(for: alice)
@@ -94,13 +92,13 @@ import TokenStorage
                 current = next
                 self.use(current, replica)
             }
-            // Each 6.25 s.
+            // One refresh every 6.25 s.
             #expect(self.provider.spent.count == 10)
             #expect(replica.events.count == 11)
         }
     }
 
-    @Test func `where a refresh kills the old token it comes when that has ended`() async throws {
+    @Test func `where a refresh invalidates the old token, it comes when that token has expired`() async throws {
         try await self.house.put(.valid())
         let timing = RefreshTiming(mode: .onExpiry)
         try await self.house.withReplica(self.provider, timing: timing, limits: self.onlyAppointments) { replica in
@@ -115,7 +113,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an account that nobody uses, nor ever has in this process, is kept alive`() async throws {
+    @Test func `an account that nobody has used in this process is kept alive`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { _ in
@@ -173,7 +171,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a minted token is made at first use, under one claim, and replaced while it is used`() async throws {
+    @Test func `a token is minted at first use under one claim and replaced while it is in use`() async throws {
         let (grant, limits) = (AccountGrant.clientCredentials, self.onlyAppointments)
         try await self.house.withReplica(self.provider, grant: grant, limits: limits) { first in
             try await self.house.withReplica(self.provider, grant: grant, limits: limits) { second in
@@ -200,7 +198,7 @@ import TokenStorage
                 }
                 #expect(self.provider.minted == 2)
 
-                // Nobody uses that one: once the deadlines of those who asked are over, nothing is left to be done.
+                // Nobody uses the second token. After the deadlines of the earlier callers nothing is left to do.
                 try await self.house.clock.advance(bySleepersWithin: .seconds(200_000), until: "all to be at rest") {
                     self.house.clock.nextWake(within: .seconds(200_000)) == nil
                 }
@@ -212,7 +210,7 @@ import TokenStorage
         }
     }
 
-    @Test func `nothing is imported where tokens are minted`() async throws {
+    @Test func `an account that mints accepts no import`() async throws {
         try await self.house.withReplica(self.provider, grant: .clientCredentials) { replica in
             let error = await #expect(throws: AccountChangeError.self) {
                 try await replica.engine.importTokens(Secret("rt-0"), for: alice)
@@ -223,7 +221,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I7_tokens made for another client are sent nowhere until they are adopted`() async throws {
+    @Test func `I7_tokens issued to another client are not sent until they are adopted`() async throws {
         try await self.house.put(
             .expired().with {
                 $0.binding.clientID = "old-app"
@@ -251,7 +249,7 @@ import TokenStorage
         }
     }
 
-    @Test func `what is known of a refresh token's use is adopted with it`() async throws {
+    @Test func `an adoption keeps the knowledge that the refresh token may be spent`() async throws {
         try await self.house.put(
             .expired().with {
                 $0.binding.provider = ProviderID("old")
@@ -266,7 +264,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a claim that was left beside a valid token is not shown as a refresh for ever`() async throws {
+    @Test func `an abandoned claim beside a valid token is not shown as a refresh forever`() async throws {
         try await self.house.put(.valid().with { $0.claim = FlightBench.others })
         try await self.house.withReplica(self.provider) { replica in
             let first = await replica.engine.status(of: alice)
@@ -277,7 +275,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a claim that was left is broken when the used token ends, before anybody asks`() async throws {
+    @Test func `an abandoned claim is broken when the token in use expires, before anybody asks`() async throws {
         try await self.house.put(.valid().with { $0.claim = FlightBench.others })
         try await self.house.withReplica(self.provider) { replica in
             let first = try await replica.engine.credential(for: alice)
@@ -299,7 +297,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a hundred accounts that are due together are refreshed a few at a time, all of them`() async throws {
+    @Test func `a hundred accounts that are due together are all refreshed, a few at a time`() async throws {
         let accounts = (0..<100).map { AccountID("a\($0)") }
         for account in accounts {
             try await self.house.put(.valid().with { $0.tokens?.refreshToken = Secret("rt-\(account)") }, for: account)
@@ -320,8 +318,8 @@ import TokenStorage
         }
     }
 
-    @Test func `a provider that hangs holds up the refreshes of no other`() async throws {
-        // Given two providers, of which the first has more accounts than errands and never answers,
+    @Test func `a provider that hangs does not delay the refreshes of other providers`() async throws {
+        // Given two providers, of which the first has more accounts than errands and does not respond,
         let other = ProviderID("globex")
         let healthy = ScriptedTokenEndpoint()
         let hung = (0..<40).map { AccountID("a\($0)") }
@@ -350,17 +348,17 @@ import TokenStorage
             }
             self.house.clock.advance(by: .seconds(3_100))
 
-            // then all of the other are refreshed, and few of the first are tried.
+            // then all accounts of the second are refreshed, and only a few of the first are tried.
             try await eventually("all of the healthy provider") { Set(healthy.spent).count == 10 }
             #expect(self.provider.mostAtOnce <= Agenda.mostErrands)
 
-            // And when it answers at last, its other accounts come up too.
+            // And when the first provider responds at last, its other accounts are refreshed too.
             self.provider.release()
             try await eventually("all of the other") { self.provider.spent.count == 40 }
         }
     }
 
-    @Test func `no refresh begins when the process is stopping`() async throws {
+    @Test func `no refresh begins while the process is stopping`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             self.use(try await replica.engine.credential(for: alice), replica)

@@ -5,7 +5,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A store that holds less than it has acknowledged: a backup was put back under the running gateway.
+/// A store that has lost acknowledged writes, as after a backup was restored under the running gateway.
 @Suite struct FallenStoreTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
@@ -18,7 +18,7 @@ import TokenStorage
         try await replica.hasLanded()
     }
 
-    @Test func `a generation that was lost is put back whole, as a version that nobody has seen`() async throws {
+    @Test func `a lost generation is put back unchanged, under a version that nobody has seen`() async throws {
         try await self.house.put(.expired())
         let backup = self.house.store.history
         try await self.house.withReplica(self.provider) { replica in
@@ -35,7 +35,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I5_what is put back knows the providers that the record there was bound to`() async throws {
+    @Test func `I5_a record that is put back takes over the former providers of the replaced one`() async throws {
         try await self.house.put(.expired())
         let backup = self.house.store.history
         try await self.house.withReplica(self.provider) { replica in
@@ -74,7 +74,7 @@ import TokenStorage
         }
     }
 
-    @Test func `after a fall no account is claimed for 3 s, in which all that are known are looked at`() async throws {
+    @Test func `after a loss no account is claimed for 3 s, in which all known accounts are read`() async throws {
         try await self.house.put(.expired())
         try await self.house.put(.expired(), for: self.bob)
         let backup = self.house.store.history
@@ -107,7 +107,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a flight whose claim was lost commits over what is there`() async throws {
+    @Test func `a flight whose claim was lost commits over the stored record`() async throws {
         try await self.house.put(.expired())
         let backup = self.house.store.history
         self.provider.hold()
@@ -128,7 +128,7 @@ import TokenStorage
     @Test func `I1_a claim is put back while its token request is open, so that nobody else sends the refresh token`()
         async throws
     {
-        // Given a store whose hints come too late to tell a process of its own claim
+        // Given a store without hints, so that the process does not hear of its own claim
         let house = House(store: FaultyTokenStore(hints: false))
         try await house.put(.expired())
         let backup = house.store.history
@@ -149,7 +149,7 @@ import TokenStorage
         }
     }
 
-    @Test func `of an equal generation the store's record counts`() async throws {
+    @Test func `at equal generations the store's record counts`() async throws {
         try await self.house.put(.valid())
         let backup = self.house.store.history
         try await self.house.put(.valid().with { $0.failureRecord = .sample(reason: "not_sent.connect_failed") })
@@ -168,8 +168,7 @@ import TokenStorage
     }
 
     @Test(arguments: [true, false])
-    func `another grant counts, unless the kill log says that the known one has replaced it`(isTold: Bool) async throws
-    {
+    func `another grant in the store counts, unless the kill log says that it was replaced`(isTold: Bool) async throws {
         let replaced = AccountRecord.valid(grant: GrantID("before"))
         try await self.house.put(replaced)
         let backup = self.house.store.history
@@ -200,7 +199,7 @@ import TokenStorage
         }
     }
 
-    @Test func `what only the journal has is not taken for a loss`() async throws {
+    @Test func `a record that only the journal holds does not count as lost by the store`() async throws {
         var house = self.house
         house.journal = ListedJournal()
         try await house.put(.expired())
@@ -220,7 +219,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a claim that was lost is put back, so that nobody sends its refresh token meanwhile`() async throws {
+    @Test func `a lost claim is put back, so that no other replica sends the refresh token meanwhile`() async throws {
         try await self.house.put(.expired())
         let backup = self.house.store.history
         self.provider.hold()
@@ -234,7 +233,7 @@ import TokenStorage
                 let begin = self.house.clock.now
 
                 _ = second.ask()
-                // Longer than no claim is written after a fall, and less than the claim stands.
+                // Longer than the time without claims after a loss, and shorter than the claim's term.
                 try await self.house.clock.advance(bySleepersWithin: .seconds(1), until: "some time to pass") {
                     begin.duration(to: self.house.clock.now) >= .seconds(6)
                 }
@@ -248,7 +247,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a success that only the journal has survives a fall, and the account goes on`() async throws {
+    @Test func `a success that only the journal holds survives a loss, and the next refresh works`() async throws {
         var withJournal = self.house
         withJournal.journal = ListedJournal()
         let house = withJournal
@@ -279,7 +278,7 @@ import TokenStorage
         }
     }
 
-    @Test func `what was imported since is not written over by what was known before`() async throws {
+    @Test func `a known record that an import has replaced is not put back`() async throws {
         try await self.house.put(.expired())
         let backup = self.house.store.history
         try await self.house.withReplica(self.provider) { replica in
@@ -295,7 +294,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a read that may have been overtaken is neither gone by nor repaired`() {
+    @Test func `a read that may be outdated is neither accepted nor repaired`() {
         let now = Moment.start
         let known = AccountVault.Entry(record: .valid(generation: 5), version: Version(9))
         let older = AccountVault.Entry(record: .valid(generation: 4), version: Version(8))
@@ -313,7 +312,7 @@ import TokenStorage
         #expect(accountState.compare(known, readAt: after) == .current)
     }
 
-    @Test func `a read from before a fall does not bring back what the store has lost`() {
+    @Test func `a read from before a loss does not bring back the lost record`() {
         let now = Moment.start
         let lost = AccountVault.Entry(record: .valid(generation: 5), version: Version(9))
         let found = AccountVault.Entry(record: .valid(grant: GrantID("other")), version: Version(8))

@@ -6,7 +6,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Flights that are under way when the configuration changes.
+/// Flights that are in progress when the configuration changes.
 @Suite struct FollowingFlightsTests {
     private let house = House()
     private let before = ScriptedTokenEndpoint()
@@ -34,7 +34,7 @@ import TokenStorage
         )
     }
 
-    /// Asks, and comes back when the flight has seen the other replica's claim and waits for it.
+    /// Requests a credential, and returns when the flight has seen the other replica's claim and waits for it.
     private func askBehindAClaim(_ replica: Replica) async throws -> Asked {
         let waiting = replica.ask()
         for _ in 0..<3 { try await self.house.clock.advanceToSleeper(within: .milliseconds(250)) }
@@ -51,7 +51,7 @@ import TokenStorage
         return answered
     }
 
-    @Test func `a flight behind another's claim does not go to the endpoint of before`() async throws {
+    @Test func `a flight that waits for another replica's claim does not use the former endpoint`() async throws {
         try await self.house.put(.expired().with { $0.claim = FlightBench.othersShort })
         try await self.withReplica { replica in
             let waiting = try await self.askBehindAClaim(replica)
@@ -68,7 +68,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a flight behind another's claim sends nothing for an account that is taken out`() async throws {
+    @Test func `a flight that waits for a claim sends nothing once its account is unconfigured`() async throws {
         try await self.house.put(.expired().with { $0.claim = FlightBench.othersShort })
         try await self.withReplica { replica in
             let waiting = try await self.askBehindAClaim(replica)
@@ -82,7 +82,7 @@ import TokenStorage
     }
 
     @Test(arguments: [AccountGrant.refreshToken, .clientCredentials])
-    func `a claim whose request has not left is taken back`(_ grant: AccountGrant) async throws {
+    func `a claim whose request was not sent is removed`(_ grant: AccountGrant) async throws {
         if grant == .refreshToken { try await self.house.put(.expired()) }
         let reload = Mutex<(@Sendable () -> Void)?>(nil)
         let connecting = ScriptedTokenEndpoint { reload.withLock { $0 }?() }
@@ -104,7 +104,7 @@ import TokenStorage
         }
     }
 
-    @Test func `what may be spent stays known when the second use is given up`() async throws {
+    @Test func `the record says that a refresh token may be spent even if the second use is given up`() async throws {
         try await self.house.put(.expired())
         self.before.answer(.ambiguous(.timedOut))
         self.before.hold()
@@ -123,7 +123,7 @@ import TokenStorage
         }
     }
 
-    @Test func `nobody starts another flight for an account that was taken out`() async throws {
+    @Test func `no further flight starts for an account that has left the configuration`() async throws {
         try await self.house.put(.expired().with { $0.claim = FlightBench.others })
         try await self.withReplica { replica in
             let waiting = try await self.askBehindAClaim(replica)
@@ -140,8 +140,8 @@ import TokenStorage
         }
     }
 
-    @Test func `an operator hears of a refresh that failed although its account was taken out by then`() async throws {
-        // Given a valid token, and a refresh whose answer the provider keeps
+    @Test func `an operator gets the error of a refresh even if its account was unconfigured by then`() async throws {
+        // Given a valid token, and a refresh whose response the provider holds back
         try await self.house.put(.valid())
         self.before.answer(.config(.code("invalid_client")))
         self.before.hold()
@@ -149,11 +149,11 @@ import TokenStorage
             async let status = replica.engine.refreshNow(alice)
             try await eventually("the refresh to reach the provider") { self.before.heldCount == 1 }
 
-            // When the account is taken out before the answer comes
+            // When the account leaves the configuration before the response comes
             self.apply(replica)
             self.before.release()
 
-            // Then the operator is told of that answer
+            // Then the operator gets the error of that response
             let refreshed = await status
             #expect(refreshed?.refreshError == .providerConfig)
             #expect(refreshed?.isRefreshUnderWay == false)
@@ -161,7 +161,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a mended provider is not held for what the client of before was told`() async throws {
+    @Test func `a corrected provider is not held because of a response to the former client`() async throws {
         try await self.house.put(.expired())
         self.before.answer(.config(.code("invalid_client")))
         self.before.hold()
@@ -178,7 +178,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a provider whose probe is under way at a reload is probed anew`() async throws {
+    @Test func `a provider whose probe is in progress at a reload is probed again`() async throws {
         try await self.house.put(.expired())
         self.before.answer(.config(.code("invalid_client")), .config(.code("invalid_client")))
         try await self.withReplica { replica in

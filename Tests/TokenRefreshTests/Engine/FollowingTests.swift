@@ -5,7 +5,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Another configuration while the engine runs.
+/// Reloads of the configuration while the engine runs.
 @Suite struct FollowingTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
@@ -33,7 +33,7 @@ import TokenStorage
         replica.engine.reload(plans, waiters: waiters)
     }
 
-    @Test func `an account that is added is served, and looked at before anybody asks`() async throws {
+    @Test func `an added account is served, and its record is read before anybody asks`() async throws {
         try await self.house.put(.valid(), for: self.bob)
         try await self.house.withReplica(self.provider) { replica in
             await #expect(throws: CredentialError.any(.accountEmpty)) {
@@ -48,7 +48,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an account that is taken out gives no credential, and what is stored of it stays`() async throws {
+    @Test func `an account that leaves the configuration has no credential, but its record stays`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             let credential = try await replica.engine.credential(for: alice)
@@ -58,12 +58,12 @@ import TokenStorage
             await #expect(throws: CredentialError.any(.accountEmpty)) {
                 try await replica.engine.credential(for: alice)
             }
-            // What looks at the account of its own accord as the replica starts may still be at it.
+            // The first read of the account at the start of the replica may still be in progress.
             try await eventually("the account's end") { replica.events == [.installed(credential), .retired(alice)] }
             #expect(try await self.house.record()?.tokens == .sample(0))
             #expect(await replica.engine.status(of: alice)?.isConfigured == false)
             #expect(await replica.engine.refreshNow(alice) == nil)
-            // Nor is it kept alive any more
+            // The account is not kept alive any more.
             self.house.clock.advance(by: .seconds(200_000))
             self.apply(replica, self.plan(self.bob))
             #expect(self.provider.spent.isEmpty)
@@ -73,7 +73,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I2_the flight of an account that is taken out commits, and serves who waits for it`() async throws {
+    @Test func `I2_the flight of an account that was unconfigured still commits and serves its waiters`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
@@ -95,7 +95,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an account that comes back during its flight goes on with it`() async throws {
+    @Test func `an account that leaves and returns during its flight goes on with that flight`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
@@ -114,7 +114,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a flight ends where it began, and the next goes to the new endpoint`() async throws {
+    @Test func `a flight ends at the endpoint where it began, and the next one uses the new endpoint`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         let other = ScriptedTokenEndpoint()
@@ -122,7 +122,7 @@ import TokenStorage
         try await self.house.withReplica([self.plan()], of: [self.provider, other]) { replica in
             let waiting = replica.ask()
             try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
-            // When the account moves to another provider of the same tokens too
+            // The account moves to another endpoint, which accepts the same tokens.
             self.apply(replica, self.plan(at: other))
             self.provider.release()
             #expect(await waiting.value.generation == Generation(2))
@@ -133,7 +133,7 @@ import TokenStorage
         }
     }
 
-    @Test func `tokens made for another client are withdrawn when the client changes`() async throws {
+    @Test func `tokens of the former client are withdrawn when the client changes`() async throws {
         try await self.house.put(.valid())
         let other = ScriptedTokenEndpoint(clientID: "another-app")
         try await self.house.withReplica([self.plan()], of: [self.provider, other]) { replica in
@@ -148,7 +148,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an account may change its provider while its errands are under way`() async throws {
+    @Test func `an account may change its provider while its errands are in progress`() async throws {
         try await self.house.put(.expired())
         let other = ProviderID("other")
         self.provider.hold()
@@ -164,7 +164,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a provider that is held is tried at once`() async throws {
+    @Test func `a held provider is tried at once after a reload`() async throws {
         try await self.house.put(.expired())
         self.provider.answer(.config(.code("invalid_client")))
         try await self.house.withReplica(self.provider) { replica in
@@ -179,7 +179,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refused client is tried at once by what a reload has put right, though nobody needs a token`()
+    @Test func `a refused client is tried at once after a reload corrects it, even if nobody needs a token`()
         async throws
     {
         try await self.house.put(.valid())
@@ -200,7 +200,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refused client is not tried by a reload that changes nothing of how it is asked`() async throws {
+    @Test func `a refused client is not tried after a reload that leaves the requests unchanged`() async throws {
         try await self.house.put(.valid())
         try await self.house.put(.valid(), for: self.bob)
         self.provider.answerAll(with: .config(.code("invalid_client")))
@@ -212,12 +212,12 @@ import TokenStorage
             _ = await replica.engine.refreshNow(alice)
             let spent = self.provider.spent
 
-            // When a reload puts that right for one of them
+            // When a reload corrects the client for one of them
             self.apply(replica, self.plan(), self.plan(self.bob, at: repaired))
 
-            // Then the provider is asked for that one
+            // Then the provider is asked for that account only
             try await eventually("the client to be taken again") { repaired.spent == ["rt-0"] }
-            // One that had to leave the first try to the other would come when it has rested.
+            // If the other account had only left the first try to this one, it would be tried after its rest.
             self.house.clock.advance(by: .seconds(301))
             _ = await replica.engine.refreshNow(self.bob)
             try await eventually("all tries to end") {
@@ -227,7 +227,7 @@ import TokenStorage
         }
     }
 
-    @Test func `scopes that were refused are put right by a reload, though nobody needs a token`() async throws {
+    @Test func `refused scopes are tried again after a reload corrects them, without any caller`() async throws {
         try await self.house.put(.valid())
         self.provider.answer(.accountConfig(.code("invalid_scope")))
         try await self.house.withReplica([self.plan(scopes: ["raed"])], of: [self.provider]) { replica in
@@ -243,7 +243,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a store that takes no claim for such a try, it is made again later`() async throws {
+    @Test func `given a store that rejects the claim of such a try, the try is repeated later`() async throws {
         try await self.house.put(.valid())
         self.provider.answer(.config(.code("invalid_client")))
         let repaired = ScriptedTokenEndpoint()
@@ -263,7 +263,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a mint that was refused is tried at once`() async throws {
+    @Test func `a refused mint is tried at once after a reload`() async throws {
         self.provider.answer(.refused(.code("access_denied")))
         try await self.house.withReplica([self.plan(grant: .clientCredentials)], of: [self.provider]) { replica in
             guard case .error = await replica.ask().value else {
@@ -275,7 +275,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refresh token is not spent sooner for a reload`() async throws {
+    @Test func `a reload does not shorten the backoff of a refresh token`() async throws {
         try await self.house.put(.expired())
         self.provider.answer(.throttled(retryAfter: .seconds(60)))
         try await self.house.withReplica(self.provider) { replica in
@@ -286,12 +286,12 @@ import TokenStorage
         }
     }
 
-    @Test func `the limit of waiters follows`() async throws {
+    @Test func `a reload changes the limit of waiters`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             let waiting = replica.ask()
-            // Sent by then: what was not would be withdrawn, as another is asked from here on.
+            // The request is sent by then. Otherwise it would be withdrawn, since the reload changes the endpoint.
             try await eventually("one to wait for the provider") {
                 replica.engine.waiterCount == 1 && self.provider.heldCount == 1
             }

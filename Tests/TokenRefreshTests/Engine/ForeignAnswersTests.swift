@@ -5,7 +5,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Answers that are not the provider's own words, or say nothing: no grant ends by them, and all is well again by itself.
+/// Responses that are not the provider's own or give no reason. They end no grant, and the account recovers by itself.
 @Suite struct ForeignAnswersTests {
     private static let page = TokenVerdict.notProvider(.answerHTML)
     private let house = House()
@@ -13,9 +13,7 @@ import TokenStorage
     private let bob = AccountID("bob")
     private let onlyAppointments = RefreshLimits(rereadInterval: .seconds(1_000_000))
 
-    @Test func `five pages of a proxy, then the provider again: the account is valid within minutes, untouched`()
-        async throws
-    {
+    @Test func `after five pages of a proxy the account becomes valid again within minutes by itself`() async throws {
         try await self.house.put(.valid().with { $0.tokens = .sample(lifetime: .seconds(60)) })
         self.provider.answer(Self.page, Self.page, Self.page, Self.page, Self.page)
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
@@ -35,7 +33,7 @@ import TokenStorage
         }
     }
 
-    @Test func `operators are told too where the token has not ended, and an upstream refuses it`() async throws {
+    @Test func `operators also get an event if an upstream refuses a token that has not expired`() async throws {
         try await self.house.put(.valid())
         self.provider.answerAll(with: Self.page)
         try await self.house.withReplica(self.provider) { replica in
@@ -47,9 +45,7 @@ import TokenStorage
         }
     }
 
-    @Test func `callers are told that the configuration is in trouble and when to try again, operators once`()
-        async throws
-    {
+    @Test func `callers get a configuration error with a retry time, and operators get one event`() async throws {
         try await self.house.put(.expired())
         self.provider.answerAll(with: Self.page)
         try await self.house.withReplica(self.provider) { replica in
@@ -74,7 +70,7 @@ import TokenStorage
         }
     }
 
-    @Test func `two hundred accounts behind a broken proxy cost one request in ten seconds, and one event`()
+    @Test func `two hundred accounts behind a broken proxy cause one request per ten seconds and one event`()
         async throws
     {
         let accounts = (0..<200).map { AccountID("account-\($0)") }
@@ -95,9 +91,9 @@ import TokenStorage
             #expect(waiting?.issue?.reason == "not_provider")
             #expect(waiting?.lastError == "not_provider")
 
-            // The provider is back: each that asks is served, but for those that met the proxy last.
+            // The provider is back. Every account that asks is served, except those that met the proxy last.
             for number in 1...200 { self.provider.answer(.success(.sample(number))) }
-            // Whoever asks while an errand finds that out is told to come again.
+            // A caller that asks while a background errand probes the provider is told to retry.
             try await eventually("the provider to be found back") {
                 self.house.clock.advance(by: .seconds(1))
                 return await replica.ask(accounts[50]).value.generation == Generation(2)
@@ -110,7 +106,7 @@ import TokenStorage
         }
     }
 
-    @Test func `one account that a provider answers oddly holds up no other, and is told once`() async throws {
+    @Test func `one account with odd responses delays no other account and causes one event`() async throws {
         try await self.house.put(.expired())
         self.provider.issue(lifetime: .seconds(1))
         try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
@@ -127,7 +123,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refusal without a reason is tried once an hour, told once by all replicas, and never ends the grant`()
+    @Test func `a refusal without a reason is retried hourly, reported by one replica and never ends the grant`()
         async throws
     {
         try await self.house.put(.expired())
@@ -151,7 +147,7 @@ import TokenStorage
                 #expect(self.provider.spent.count == 5)
 
                 self.provider.answer(.success(.sample(1)))
-                // The other one counts the hour from when it has seen that.
+                // The second replica counts the hour from its first sight of the failure.
                 _ = await second.engine.status(of: alice)
                 self.house.clock.advance(by: .seconds(3_601))
                 let served = await first.ask().value
@@ -160,7 +156,7 @@ import TokenStorage
         }
     }
 
-    @Test func `what an earlier version took for the end after three such answers is asked again`() async throws {
+    @Test func `a grant that an earlier version declared dead after three such refusals is tried again`() async throws {
         try await self.house.put(
             .expired().with {
                 $0.failureRecord = .sample(
@@ -180,7 +176,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a reload tries a refusal again at once: its reason may have been the client`() async throws {
+    @Test func `after a reload a refusal is retried at once, since the client may have been its cause`() async throws {
         try await self.house.put(.expired())
         self.provider.answer(.refused(.answerEmpty))
         try await self.house.withReplica(self.provider) { replica in
@@ -194,7 +190,7 @@ import TokenStorage
         }
     }
 
-    @Test func `the first who is told that the client is refused is told when to try again, too`() async throws {
+    @Test func `the first caller that learns of a refused client also learns when to retry`() async throws {
         try await self.house.put(.expired())
         self.provider.answerAll(with: .config(.code("invalid_client")))
         try await self.house.withReplica(self.provider) { replica in

@@ -5,7 +5,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Whom a refresh token goes to: the issuer that it was made by, and the endpoint that this had then.
+/// A refresh token is sent only to the issuer that issued it, at the token endpoint that the issuer had then.
 @Suite struct IssuerTests {
     private static let realm = "\(origin)/realms/a"
     private static let known = TokenIssuer.issuer(realm, tokenEndpoint: "\(realm)/token")
@@ -22,11 +22,11 @@ import TokenStorage
     ]
 
     @Test(arguments: moves)
-    func `a token of another realm, or whose endpoint has moved, is not sent until it is adopted`(
+    func `a refresh token whose realm or token endpoint has changed is not sent until it is adopted`(
         stored: TokenIssuer,
         configured: TokenIssuer
     ) async throws {
-        // Given tokens of one, and another in its place
+        // Given tokens of one issuer, and another issuer or endpoint in its place
         let house = House()
         try await house.put(Self.record(of: stored))
         let endpoint = ScriptedTokenEndpoint()
@@ -35,7 +35,7 @@ import TokenStorage
             // When somebody needs a token
             let error = await #expect(throws: CredentialError.self) { try await replica.engine.credential(for: alice) }
 
-            // Then nothing is sent, nothing is lost, and the remedy is named
+            // Then nothing is sent, nothing is lost, and the error names the remedy
             #expect(error?.code == .reauthorizationRequired)
             #expect(error?.message.contains("martlet accounts adopt alice") == true)
             #expect(error?.message.contains("\(configured)") == true)
@@ -45,7 +45,7 @@ import TokenStorage
             #expect(status?.lastError == "bound_elsewhere")
             #expect(try await house.record() == Self.record(of: stored))
 
-            // And an operator's word is all that it takes
+            // And an adoption by the operator is enough
             try await replica.engine.adopt(alice)
             _ = try await replica.engine.credential(for: alice)
             #expect(endpoint.spent.count == 1)
@@ -54,7 +54,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a valid access token goes on while its issuer has moved, and the move is asked about again`()
+    @Test func `a valid access token is used although its endpoint has moved, and the endpoint is checked again`()
         async throws
     {
         let house = House()
@@ -72,10 +72,10 @@ import TokenStorage
         }
     }
 
-    @Test func `tokens that were imported before the issuer was heard of belong to the endpoint they first go to`()
+    @Test func `tokens imported before the issuer's discovery are bound to the first endpoint they are sent to`()
         async throws
     {
-        // Given an import while nobody knows where the issuer has its token endpoint
+        // Given an import while the issuer's token endpoint is unknown
         let house = House()
         let endpoint = ScriptedTokenEndpoint()
         endpoint.move(to: .issuer(Self.realm, tokenEndpoint: nil), discovered: Self.known)
@@ -83,16 +83,16 @@ import TokenStorage
             try await replica.engine.importTokens(Secret("rt-0"), for: alice)
             #expect(try await house.record()?.binding.issuer == .issuer(Self.realm, tokenEndpoint: nil))
 
-            // When it is used
+            // When the tokens are used
             _ = try await replica.engine.credential(for: alice)
 
-            // Then it is sent there and nowhere else from then on
+            // Then they are sent to the discovered endpoint and are bound to it from then on
             #expect(endpoint.sentFor == [Self.known])
             #expect(try await house.record()?.binding.issuer == Self.known)
         }
     }
 
-    @Test func `a record is bound before its token is sent`() async throws {
+    @Test func `a record is bound to its token endpoint before its token is sent`() async throws {
         let house = House()
         try await house.put(Self.record(of: .issuer(Self.realm, tokenEndpoint: nil)))
         let endpoint = ScriptedTokenEndpoint()
@@ -109,17 +109,17 @@ import TokenStorage
         }
     }
 
-    @Test func `a record of an earlier version is taken over once, and the log says so`() async throws {
-        // Given one that says no more than an origin
+    @Test func `a record of an earlier version is bound to its issuer once, and the log says so`() async throws {
+        // Given a record that names only an origin
         let house = House()
         try await house.put(Self.record(of: .origin(origin), .valid()))
         let endpoint = ScriptedTokenEndpoint()
         endpoint.move(to: Self.known)
         try await house.withReplica(endpoint) { replica in
-            // When it is looked at, more than once
+            // When the record is read more than once
             for _ in 1...3 { _ = await replica.engine.status(of: alice) }
 
-            // Then it is bound without having been sent, and goes on to be good
+            // Then it is bound without sending its token, and its tokens stay valid
             let taken = Self.record(of: Self.known, .valid())
             let record = try await house.record()
             #expect(record == taken)
@@ -128,14 +128,14 @@ import TokenStorage
         }
         #expect(house.log.lines.count { $0.contains("bound to its issuer from now on") } == 1)
 
-        // And another realm of that host does not get it any more
+        // And the tokens are not usable for another realm of that host
         endpoint.move(to: .issuer("\(origin)/realms/b", tokenEndpoint: "\(origin)/realms/b/token"))
         try await house.withReplica(endpoint) { replica in
             #expect(await replica.engine.status(of: alice)?.lastError == "bound_elsewhere")
         }
     }
 
-    @Test func `tokens of before are revoked where they belong, or it is said that nobody was asked`() async throws {
+    @Test func `earlier tokens are revoked at their issuer, or reported as not revoked`() async throws {
         for isMoved in [false, true] {
             let house = House()
             try await house.put(Self.record(of: Self.known, .valid()))

@@ -6,7 +6,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// What a kill means to refreshes, imports and those who wait.
+/// The effects of a kill on refreshes, imports and waiters.
 @Suite struct KilledAccountsTests {
     private let house = House()
     private let endpoint = ScriptedTokenEndpoint()
@@ -15,7 +15,7 @@ import TokenStorage
         replica.engine.apply(self.house.kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) })
     }
 
-    @Test func `given a kill, an account gives no credential and its credential is withdrawn`() async throws {
+    @Test func `given a kill, an account returns no credential and its cached credential is withdrawn`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             #expect(await replica.ask().value.generation != nil)
@@ -27,9 +27,9 @@ import TokenStorage
         #expect(self.endpoint.spent.isEmpty)
     }
 
-    @Test func `given a kill, its accounts show no error of it, whether or not a refresh was tried since`() async throws
+    @Test func `given a kill, the accounts show no last error, whether or not a refresh was tried since`() async throws
     {
-        // Given two accounts that a kill holds
+        // Given two killed accounts
         let bob = AccountID("bob")
         try await self.house.put(.valid())
         try await self.house.put(.valid(), for: bob)
@@ -40,7 +40,7 @@ import TokenStorage
             let refreshed = await replica.engine.refreshNow(alice)
             let other = await replica.engine.status(of: bob)
 
-            // Then it was in vain, and the two look alike
+            // Then it fails, and both accounts show the same status
             #expect(refreshed?.refreshError == .killed)
             #expect(refreshed?.state == .killed)
             #expect(refreshed?.lastError == nil)
@@ -49,7 +49,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill that this process has not heard of, no refresh token is spent`() async throws {
+    @Test func `given a kill that this process has not read yet, no refresh token is spent`() async throws {
         try await self.house.put(.expired())
         self.house.kills.changeAtNextRead { $0.raise(.all, at: $0.last.next, holds: true) }
         try await self.house.withReplica(self.endpoint) { replica in
@@ -59,7 +59,7 @@ import TokenStorage
         #expect(try await self.house.record()?.claim == nil)
     }
 
-    @Test func `given a kill while a refresh is under way, its tokens are born dead, and whoever waits is told`()
+    @Test func `given a kill during a refresh, the new tokens are dead at once and the waiters get an error`()
         async throws
     {
         try await self.house.put(.expired())
@@ -79,7 +79,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill that was lifted, what was killed is gone, and an import serves`() async throws {
+    @Test func `given a kill that was lifted, the killed tokens are gone and imported ones are used`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             self.kill(replica)
@@ -98,7 +98,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given tokens that were removed, all replicas are told first`() async throws {
+    @Test func `given a removal of tokens, all replicas are told of it first`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             let outcomes = try await replica.engine.forget(alice)
@@ -108,9 +108,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given tokens that were removed, they stay dead whatever the provider does, and others come`()
-        async throws
-    {
+    @Test func `given removed tokens, they can't be imported again, but other tokens can`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             _ = try await replica.engine.forget(alice)
@@ -127,7 +125,7 @@ import TokenStorage
     }
 
     @Test(arguments: [(false, "was removed here: it"), (true, "was killed or removed here, and")])
-    func `given tokens that were removed, they are not called killed`(wasKilled: Bool, what: String) async throws {
+    func `given removed tokens, the status does not call them killed`(wasKilled: Bool, what: String) async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             if wasKilled {
@@ -136,7 +134,7 @@ import TokenStorage
                     epochs.lift(.all, at: epochs.last.next)
                 }
             }
-            // As when the sweep of dead tokens comes first.
+            // As if the sweep of dead tokens came first.
             replica.engine.apply(
                 self.house.kills.change { $0.raise(.account(alice), at: $0.last.next, holds: false) }
             )
@@ -161,7 +159,7 @@ import TokenStorage
         #expect(self.endpoint.spent.isEmpty)
     }
 
-    @Test func `given a kill that was lifted, a minting account mints anew under another grant`() async throws {
+    @Test func `given a kill that was lifted, a minting account mints again under another grant`() async throws {
         try await self.house.withReplica(self.endpoint, grant: .clientCredentials) { replica in
             #expect(await replica.ask().value.generation == Generation(1))
             let before = try await self.house.record()?.grant
@@ -174,7 +172,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a kill while a refresh is about to be sent, its refresh token stays here`() async throws {
+    @Test func `given a kill right before a refresh is sent, the refresh token is not sent`() async throws {
         try await self.house.put(.expired())
         let kills = self.house.kills
         let engines = EngineBox()
@@ -189,7 +187,7 @@ import TokenStorage
     }
 
     @Test(arguments: [true, false])
-    func `given a kill and an import while a refresh is under way, what it brings is written down to be revoked`(
+    func `given a kill and an import during a refresh, the refresh's tokens are recorded for revocation`(
         isLogReadable: Bool
     ) async throws {
         try await self.house.put(.expired())
@@ -202,7 +200,7 @@ import TokenStorage
             replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
             try await replica.engine.importTokens(Secret("rt-9"), for: alice)
             let imported = try await self.house.record()?.grant
-            // As when the process ends: nothing new is learned, and what was known holds.
+            // As at the end of the process: it learns nothing new, and what it knows still applies.
             if !isLogReadable { self.house.kills.becomeAway() }
             self.endpoint.release()
             try await eventually("what came too late to be written down") {
@@ -212,7 +210,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given killed tokens that an import writes over, they are written down to be revoked`() async throws {
+    @Test func `given killed tokens that an import overwrites, they are recorded for revocation`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
             self.kill(replica)
@@ -223,7 +221,7 @@ import TokenStorage
     }
 
     @Test(arguments: [("rt-0", nil), ("rt-new", "at-0")] as [(String, String?)])
-    func `given a kill that was lifted, a killed token is not imported again, before and after others were`(
+    func `given a kill that was lifted, a killed token can't be imported before or after another import`(
         _ refreshToken: String,
         _ accessToken: String?
     ) async throws {
@@ -249,9 +247,7 @@ import TokenStorage
     }
 
     @Test(arguments: [true, false])
-    func `given a kill while tokens are imported, the import is an error, and they are revoked`(isLifted: Bool)
-        async throws
-    {
+    func `given a kill during an import, the import fails and its tokens are revoked`(isLifted: Bool) async throws {
         try await self.house.withReplica(self.endpoint) { replica in
             self.house.kills.changeAfterNextRead { epochs in
                 epochs.raise(.account(alice), at: epochs.last.next, holds: true)
@@ -265,14 +261,14 @@ import TokenStorage
         }
     }
 
-    /// Tokens that the configuration's provider has not adopted yet.
+    /// The provider that the tokens belonged to before their adoption.
     private let before = ProviderID("before")
 
     private func killProviderBefore(_ epochs: inout KillEpochs) {
         epochs.raise(.provider(self.before), at: epochs.last.next, holds: true)
     }
 
-    @Test func `given a kill of the provider before while tokens are adopted, they are dead, and nobody uses them`()
+    @Test func `given a kill of the former provider during an adoption, the tokens are dead and not used`()
         async throws
     {
         try await self.house.put(.valid().with { $0.binding.provider = self.before })
@@ -288,27 +284,27 @@ import TokenStorage
         #expect(self.endpoint.spent.isEmpty)
     }
 
-    @Test func `given a kill of the provider before that the process which adopted did not live to see, it holds`()
+    @Test func `given a kill of the former provider that the adopting process never saw, it still applies`()
         async throws
     {
-        // Given tokens that were adopted by a process that ended right then
+        // Given tokens that were adopted by a process that ended right afterwards
         var adopted = AccountRecord.expired().with { $0.binding.provider = self.before }
         adopted.adopt(.acme)
         try await self.house.put(adopted)
         _ = self.house.kills.change { self.killProviderBefore(&$0) }
 
-        // When another goes by the log
+        // When another process reads the kill log
         try await self.house.withReplica(self.endpoint) { replica in
             #expect(await replica.ask().value == .error(.killed))
 
-            // Then they are dead also when that is revived
+            // Then the tokens are dead even after the former provider is revived
             replica.engine.apply(self.house.kills.change { $0.lift(.provider(self.before), at: $0.last.next) })
             #expect(await replica.ask().value == .error(.accountEmpty))
         }
         #expect(self.endpoint.spent.isEmpty)
     }
 
-    @Test func `given adopted tokens, a kill of the provider before withdraws their pass, also after a refresh`()
+    @Test func `given adopted tokens, a kill of the former provider withdraws their credential even after a refresh`()
         async throws
     {
         try await self.house.put(.valid().with { $0.binding.provider = self.before })
@@ -330,7 +326,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given an import into an account with adopted tokens, a kill of the provider before is no matter of it`()
+    @Test func `given an import after an adoption, a kill of the former provider does not affect the new tokens`()
         async throws
     {
         try await self.house.put(.valid().with { $0.binding.provider = self.before })
@@ -344,7 +340,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I4_given a kill and its revival between a refresh's claim and its commit, what it brings is dead`()
+    @Test func `I4_given a kill and its revival between a refresh's claim and commit, the new tokens are dead`()
         async throws
     {
         try await self.house.put(.expired())
@@ -368,7 +364,7 @@ import TokenStorage
     }
 }
 
-/// An engine that is there later than who uses it.
+/// Holds an engine that is created after the closure that uses it.
 private final class EngineBox: Sendable {
     private let box = Mutex<RefreshEngine?>(nil)
     var engine: RefreshEngine? {

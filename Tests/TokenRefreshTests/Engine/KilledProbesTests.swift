@@ -6,9 +6,9 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A kill beside the one request that finds out whether a provider can be asked again.
+/// A kill of the account whose request probes the provider.
 @Suite struct KilledProbesTests {
-    /// What keeps requests from the provider.
+    /// What holds back requests to the provider.
     enum Obstacle: CaseIterable, Sendable { case hold, breaker }
 
     private let house = House()
@@ -18,7 +18,7 @@ import TokenStorage
         self.accounts.map { AccountConfiguration(account: $0, provider: acme, endpoint: provider) }
     }
 
-    /// Brings the provider to where the next request is a probe. The last two accounts have asked for nothing by then.
+    /// Makes the next request to the provider a probe. The last two accounts have asked for nothing by then.
     private func bringToProbe(
         past obstacle: Obstacle,
         _ provider: ScriptedTokenEndpoint,
@@ -38,7 +38,7 @@ import TokenStorage
     }
 
     @Test(arguments: Obstacle.allCases)
-    func `given a kill while a probe is under way, what the provider answers counts`(obstacle: Obstacle) async throws {
+    func `given a kill during a probe, the provider's response still counts`(obstacle: Obstacle) async throws {
         for account in self.accounts { try await self.house.put(.expired(), for: account) }
         let provider = ScriptedTokenEndpoint()
         try await self.house.withReplica(self.plans(provider), of: [provider]) { replica in
@@ -62,7 +62,7 @@ import TokenStorage
     }
 
     @Test(arguments: Obstacle.allCases)
-    func `given a kill when a probe is about to be sent, another account finds out at once`(
+    func `given a kill right before a probe is sent, another account may probe at once`(
         obstacle: Obstacle
     ) async throws {
         for account in self.accounts { try await self.house.put(.expired(), for: account) }
@@ -83,13 +83,13 @@ import TokenStorage
             provider.answer(.success(.sample(9)))
             let next = await replica.ask(self.accounts[6]).value
             #expect(next.generation == Generation(2))
-            // The credential is there as soon as its tokens are.
+            // The caller gets the credential before the provider's state is updated.
             try await eventually("the answer to be heeded") { replica.engine.providers == [acme: .answering] }
         }
     }
 }
 
-/// What happens when a refresh token is about to be sent next.
+/// An action that runs once, right before the next refresh token is sent.
 private final class Snare: Sendable {
     private let action = Mutex<(@Sendable () -> Void)?>(nil)
 

@@ -5,12 +5,12 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A provider that rotates the refresh token at once and answers long after callers have given up.
+/// A provider that rotates the refresh token at once and responds long after callers have given up.
 @Suite struct LateAnswersTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint(answerTimeout: .seconds(60))
 
-    @Test func `callers are answered at the timeout, and an answer that comes after 55 s is kept`() async throws {
+    @Test func `callers get an error at the timeout, and tokens that come after 55 s are kept`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
@@ -30,9 +30,7 @@ import TokenStorage
         }
     }
 
-    @Test func `another replica sends the same refresh token only when the claim has stood for its whole time`()
-        async throws
-    {
+    @Test func `another replica sends the same refresh token only after the claim's whole term`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { first in
@@ -60,8 +58,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an errand that waits for an answer longer than callers do keeps no other from beginning`() async throws
-    {
+    @Test func `an errand that waits longer than callers do does not keep other errands from beginning`() async throws {
         let accounts = (0..<Agenda.mostErrands + 1).map { AccountID("account-\($0)") }
         for account in accounts {
             try await self.house.put(.valid().with { $0.tokens?.lifetime = .zero }, for: account)
@@ -78,7 +75,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a stop waits for the answer to what was sent, and keeps it`() async throws {
+    @Test func `a stop waits for the response to a request that was sent, and keeps its tokens`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in

@@ -4,12 +4,12 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// An account that is refreshed as often as it may be.
+/// An account that has reached its refresh limit.
 @Suite struct LimitedRefreshesTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
 
-    @Test func `a refresh that is one too many says that it was held back here`() async throws {
+    @Test func `a refresh beyond the limit reports that the gateway held it back`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             for _ in 0..<5 { #expect(await replica.engine.refreshNow(alice)?.lastError == nil) }
@@ -17,14 +17,14 @@ import TokenStorage
             let held = await replica.engine.refreshNow(alice)
             #expect(held?.state == .valid)
             #expect(held?.lastError == "refresh_limit")
-            // It is over in seconds, and the next one is as good as any.
+            // The limit ends within seconds, so it is no issue.
             #expect(held?.issue == nil)
             #expect(self.provider.spent == spent)
         }
     }
 
     @Test func `an import lifts the refresh limit, since its grant was not refreshed yet`() async throws {
-        // Given an account that was refreshed as often as it may be
+        // Given an account that has reached its refresh limit
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             for _ in 0..<5 { _ = await replica.engine.refreshNow(alice) }
@@ -33,7 +33,7 @@ import TokenStorage
             // When tokens are imported
             try await replica.engine.importTokens(Secret("rt-5"), for: alice)
 
-            // Then they are refreshed at first use, and as often as any
+            // Then they are refreshed at first use, and with a full limit
             let answer = await replica.ask().value
             #expect(answer.generation == Generation(1))
             try await replica.hasLanded()

@@ -4,11 +4,11 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// What a host's disk adds to the store: a journal, and the knowledge of who has ended.
+/// What a host's disk adds to the store: a journal, and the knowledge which incarnations have ended.
 @Suite struct LocalRemainsTests {
     private let journal = ListedJournal()
 
-    @Test func `I13_callers are served from the journal while the store takes nothing, and it is emptied after`()
+    @Test func `I13_callers are served from the journal while the store rejects writes, and it is emptied afterwards`()
         async throws
     {
         var house = House()
@@ -37,7 +37,7 @@ import TokenStorage
         #expect(endpoint.spent == ["rt-0"])
     }
 
-    @Test func `I13_nobody is served a token that neither store nor journal takes`() async throws {
+    @Test func `I13_nobody is served a token that neither store nor journal accepts`() async throws {
         var house = House()
         house.journal = self.journal
         let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
@@ -63,7 +63,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I19_what stands in the journal alone stays there when the process is stopped`() async throws {
+    @Test func `I19_tokens that only the journal holds stay there when the process is stopped`() async throws {
         var house = House()
         house.journal = self.journal
         let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
@@ -83,7 +83,7 @@ import TokenStorage
         #expect(endpoint.revoked.isEmpty)
     }
 
-    @Test func `the claim of an incarnation that has ended is not waited out`() async throws {
+    @Test func `the claim of an incarnation that has ended is broken without waiting`() async throws {
         var house = House()
         house.witness = ListedWitness(dead: [FlightBench.others.incarnation])
         let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
@@ -96,7 +96,7 @@ import TokenStorage
         #expect(inHouse.clock.now == Moment.start.boot)
     }
 
-    @Test func `the claim of an incarnation of which nothing is known is waited out`() async throws {
+    @Test func `the claim of an incarnation that may still run is broken only after its term`() async throws {
         var house = House()
         house.witness = ListedWitness(dead: [IncarnationID("some other")])
         let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())

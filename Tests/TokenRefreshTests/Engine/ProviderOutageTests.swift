@@ -6,7 +6,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A provider that fails whoever asks, or that may be asked only so often.
+/// A provider that fails for every account, or whose request rate is limited.
 @Suite struct ProviderOutageTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
@@ -29,7 +29,7 @@ import TokenStorage
     @Test(arguments: [
         TokenVerdict.notSent(.connectFailed), .ambiguous(.serverError), .throttled(retryAfter: .seconds(1)),
     ])
-    func `after five failures valid tokens flow, others are told when to come again, and one request finds out`(
+    func `after five failures valid tokens are still used, other callers get errors, and one request probes`(
         verdict: TokenVerdict
     ) async throws {
         try await self.putExpired()
@@ -68,12 +68,10 @@ import TokenStorage
         }
     }
 
-    @Test func `a provider's only account is tried again as its own backoff says, however often that failed`()
-        async throws
-    {
+    @Test func `a provider's only account is retried by its own backoff, however often it has failed`() async throws {
         try await self.house.put(.expired())
         self.provider.answerAll(with: .notSent(.connectFailed))
-        // The longest that the jitter can draw, which is drawn here.
+        // The longest backoffs that the jitter allows. This test draws them.
         let backoff: [Duration] = [
             .milliseconds(500), .seconds(1), .seconds(2), .seconds(4), .seconds(8), .seconds(16), .seconds(30),
             .seconds(30),
@@ -83,7 +81,7 @@ import TokenStorage
                 let first = await replica.ask().value
                 #expect(first == .error(.refreshFailed))
                 #expect(self.provider.spent.count == tries + 1)
-                // Who is told "not yet" by a look at the record is told so for another quarter of a second.
+                // After a flight that found the backoff in the record, callers get its error for another 250 ms.
                 self.house.clock.advance(by: pause - .milliseconds(251))
                 _ = await replica.ask().value
                 #expect(self.provider.spent.count == tries + 1, "before \(pause) were over")
@@ -98,11 +96,11 @@ import TokenStorage
         }
     }
 
-    @Test func `who waits for more than can be sent is told so at once, and the others in their time`() async throws {
+    @Test func `callers that the rate limit would delay too long fail at once, and others are served`() async throws {
         try await self.putExpired()
         let rate = RefreshRate(perSecond: 1, burst: 1)
         for number in 1...7 { self.provider.answer(.success(.sample(number))) }
-        // Two find a place after the first, a second and two later.
+        // After the first request two more find a place, one and two seconds later.
         let limits = RefreshLimits(longestWait: .milliseconds(2_900))
         try await self.house.withReplica(self.plans(rate), of: [self.provider], limits: limits) { replica in
             #expect(await replica.ask(self.accounts[0]).value.generation == Generation(2))
@@ -131,7 +129,7 @@ import TokenStorage
         func append(_ answer: Answer) { self.answers.withLock { $0.append(answer) } }
     }
 
-    @Test func `a stop does not wait for those whose moment has not come`() async throws {
+    @Test func `a stop does not wait for requests whose turn has not come`() async throws {
         try await self.putExpired()
         self.provider.answer(.success(.sample(1)), .success(.sample(2)))
         let plans = self.plans(RefreshRate(perSecond: 1, burst: 1))
@@ -146,7 +144,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an outage is told once per account, and again only after a token`() async throws {
+    @Test func `an outage is reported once per account, and again only after a new token`() async throws {
         try await self.house.put(.expired())
         let failure = TokenVerdict.notSent(.connectFailed)
         self.provider.answer(failure, failure)
@@ -161,7 +159,7 @@ import TokenStorage
             let served = await replica.ask().value
             #expect(served.generation == Generation(2))
 
-            // Before time goes on: nobody need ask for a refresh that is due.
+            // Set before the clock moves, since a refresh that is due may begin without a caller.
             self.provider.answer(failure)
             self.house.clock.advance(by: .seconds(3_700))
             _ = await replica.ask().value
@@ -170,7 +168,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refresh that fails while the token is good is no outage`() async throws {
+    @Test func `a refresh that fails while the token is valid is not reported as an outage`() async throws {
         try await self.house.put(.valid())
         self.provider.answerAll(with: .notSent(.connectFailed))
         try await self.house.withReplica(self.provider) { replica in
@@ -180,7 +178,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refused client is told once per hold, and a refused account once for itself`() async throws {
+    @Test func `a refused client is reported once per hold, and a refused account once for itself`() async throws {
         try await self.putExpired()
         self.provider.answer(.accountConfig(.code("invalid_scope")))
         self.provider.answer(.config(.code("invalid_client")), .config(.code("invalid_client")))
@@ -193,7 +191,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a probe of a refused client that is not answered is made again at the same distance`() async throws {
+    @Test func `a probe of a refused client that gets no response is repeated after the same interval`() async throws {
         try await self.putExpired()
         self.provider.answer(.config(.code("invalid_client")))
         self.provider.answer(.ambiguous(.timedOut), .ambiguous(.timedOut), .success(.sample(9)))
@@ -212,7 +210,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a dead grant is told once by all replicas`() async throws {
+    @Test func `a dead grant is reported once by all replicas together`() async throws {
         try await self.house.put(.expired())
         self.provider.answerAll(with: .dead(.code("invalid_grant")))
         try await self.house.withReplica(self.provider) { first in
@@ -228,7 +226,7 @@ import TokenStorage
         }
     }
 
-    @Test func `accounts that a failing provider keeps waiting are told each, once`() async throws {
+    @Test func `each account that waits for a failing provider is reported once`() async throws {
         try await self.putExpired()
         self.provider.answerAll(with: .notSent(.connectFailed))
         try await self.house.withReplica(self.plans(), of: [self.provider]) { replica in

@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A row that does not open: refused, reported once, kept, and never taken for "no tokens".
+/// A record that can't be decrypted. It is refused, reported once, kept, and never treated as an empty account.
 @Suite struct QuarantineTests {
     enum Damage: CaseIterable { case bitFlipped, cutShort, emptied, anotherRow, olderVersion, anotherKey }
 
@@ -12,7 +12,7 @@ import TokenStorage
     private let provider = ScriptedTokenEndpoint()
     private let key = RecordKey.account("alice")
 
-    /// A house in which the record of alice is damaged, that of bob is not, and nobody is told of changes if `isSilent`.
+    /// A house with a damaged record of alice and an intact one of bob. If `isSilent`, the store sends no hints.
     private func house(_ damage: Damage, isSilent: Bool = false) async throws -> House {
         let house = House(store: FaultyTokenStore(hints: !isSilent))
         try await house.put(.expired())
@@ -40,7 +40,7 @@ import TokenStorage
     }
 
     @Test(arguments: Damage.allCases)
-    func `I17_callers are told so, nothing is sent, and the row stays whatever is tried`(damage: Damage) async throws {
+    func `I17_callers get an error, nothing is sent, and the row stays unchanged`(damage: Damage) async throws {
         let house = try await self.house(damage)
         let row = try #require(try await house.store.read(self.key))
         try await house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
@@ -86,7 +86,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a flight that finds out before anybody was told of the change reports it too`() async throws {
+    @Test func `a flight that finds the damage before a hint of the change reports it too`() async throws {
         let house = House(store: FaultyTokenStore(hints: false))
         try await house.put(.expired())
         try await house.withReplica(self.provider) { replica in
@@ -99,8 +99,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a credential that was given before is good to its end, and a row put right serves again`() async throws
-    {
+    @Test func `a known credential is used until it expires, and a repaired row works again`() async throws {
         let house = House()
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in
@@ -114,13 +113,13 @@ import TokenStorage
             house.clock.advance(by: .seconds(3_601))
             #expect(await replica.ask().value == .error(.accountUnreadable))
 
-            // As from a backup: the row of before, sealed for the place it is put at.
+            // As from a backup: the earlier record, sealed again for its place in the store.
             let version = try #require(try await house.store.read(self.key)).version
             _ = try await house.vault.write(.expired(), for: alice, expecting: version)
             try await eventually("the row to be seen") {
                 await replica.engine.status(of: alice)?.state == .expired
             }
-            // A failure is answered again for a moment before another flight begins.
+            // Callers get the last failure again for a moment before another flight begins.
             house.clock.advance(by: .seconds(1))
             #expect(await replica.ask().value.generation == Generation(2))
             #expect(self.provider.spent == ["rt-0"])

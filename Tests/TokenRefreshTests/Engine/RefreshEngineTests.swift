@@ -6,12 +6,12 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Callers, one or several replicas, one store and one provider.
+/// Callers of one or several replicas with one store and one provider.
 @Suite struct RefreshEngineTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
 
-    @Test func `a valid token is given without asking the provider`() async throws {
+    @Test func `a valid token is returned without asking the provider`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             let credential = try await replica.engine.credential(for: alice)
@@ -24,7 +24,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an expired token is refreshed, once, and then given at once`() async throws {
+    @Test func `an expired token is refreshed once and then returned at once`() async throws {
         try await self.house.put(.expired())
         try await self.house.withReplica(self.provider) { replica in
             let first = try await replica.engine.credential(for: alice)
@@ -47,14 +47,14 @@ import TokenStorage
         }
     }
 
-    @Test func `I1_two replicas that need a token at once send one refresh`() async throws {
+    @Test func `I1_two replicas that need a token at the same time send one refresh`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { first in
             try await self.house.withReplica(self.provider) { second in
                 let answers = [first.ask(), second.ask(), first.ask(), second.ask()]
                 try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
-                // The other replica looks a few times, sees the claim and waits.
+                // The other replica reads the record a few times, sees the claim and waits.
                 for _ in 0..<8 { try await self.house.clock.advanceToSleeper(within: .milliseconds(250)) }
                 #expect(self.provider.spent == ["rt-0"])
 
@@ -70,7 +70,7 @@ import TokenStorage
     }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func `I1_five replicas that refuse each other's generations still send one refresh for each`(
+    func `I1_three replicas with many 401s send one refresh per refused generation`(
         seed: UInt64
     ) async throws {
         try await self.house.put(.valid())
@@ -105,11 +105,11 @@ import TokenStorage
         #expect(self.provider.mostAtOnce == 1)
     }
 
-    @Test func `I2_a success of a replica whose claim was broken, and declared dead, still stands`() async throws {
+    @Test func `I2_a success is stored even if another replica declared the grant dead meanwhile`() async throws {
         let slow = self.provider
         try await self.house.put(.expired())
         slow.hold()
-        // The same provider, as another replica reaches it: rt-0 is used up.
+        // The same provider as another replica sees it: rt-0 is spent.
         let other = ScriptedTokenEndpoint()
         other.answer(.dead(.code("invalid_grant")))
         try await self.house.withReplica(slow) { first in
@@ -126,7 +126,7 @@ import TokenStorage
 
                 slow.release()
 
-                // The first one's caller was told by then that it takes too long.
+                // By then the first replica's caller has got a timeout error.
                 _ = await waits.value
                 try await eventually("the success to stand") {
                     try await self.house.record()?.generation == Generation(2)
@@ -141,7 +141,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a claim is broken no earlier than after its whole time`() async throws {
+    @Test func `a claim is broken only after its whole term`() async throws {
         let stuck = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
         try await self.house.put(.expired().with { $0.claim = stuck })
         try await self.house.withReplica(self.provider) { replica in
@@ -157,7 +157,7 @@ import TokenStorage
         }
     }
 
-    // MARK: - Durable before seen
+    // MARK: - Durable before visible
 
     @Test func `I13_nobody sees new tokens before the store has them`() async throws {
         try await self.house.put(.expired())
@@ -184,7 +184,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a claim that the store has not taken hides no other process's write of that version`() async throws {
+    @Test func `a claim that the store rejected does not hide another process's write of its version`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)
@@ -202,7 +202,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a store that is away when a token is needed burns none`() async throws {
+    @Test func `no refresh token is spent if the store is unreachable when a token is needed`() async throws {
         try await self.house.put(.expired())
         self.house.store.fail(.away)
         try await self.house.withReplica(self.provider) { replica in
@@ -221,7 +221,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I23_a valid token flows while the store is away, and not a moment after its end`() async throws {
+    @Test func `I23_a valid token is used while the store is unreachable, but not after its expiry`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)
@@ -230,7 +230,7 @@ import TokenStorage
             self.house.clock.advance(by: .seconds(3_600) - .nanoseconds(1))
             let last = await replica.ask().value
             self.house.clock.advance(by: .nanoseconds(1))
-            // The last question may have begun a flight, which pauses on our clock between its tries.
+            // The next request may start a flight, which pauses on the manual clock between its tries.
             let after = Mutex<Answer?>(nil)
             async let asking: Void = {
                 let answer = await replica.ask().value

@@ -5,7 +5,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// What the log says of refreshes, whoever caused them.
+/// The log entries about refreshes, for any cause of the refresh.
 @Suite struct RefreshLogTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
@@ -14,7 +14,7 @@ import TokenStorage
         self.house.log.lines.filter { $0.hasPrefix("\(level) \(text) ") }
     }
 
-    @Test func `a refresh is one line with account, provider, generation and end`() async throws {
+    @Test func `a refresh causes one log entry with account, provider, generation and expiry`() async throws {
         try await self.house.put(.expired())
         try await self.house.withReplica(self.provider) { replica in
             let outcome = await replica.ask().value
@@ -30,7 +30,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refresh that failed is a warning, also by an operator while the old token is valid`() async throws {
+    @Test func `a failed refresh is a warning even if an operator forced it beside a valid token`() async throws {
         try await self.house.put(.valid())
         self.provider.answer(.config(.code("invalid_client")))
         try await self.house.withReplica(self.provider) { replica in
@@ -47,23 +47,23 @@ import TokenStorage
         }
     }
 
-    @Test func `who asks for an account without tokens, again and again, fills no log`() async throws {
+    @Test func `repeated requests for an account without tokens do not fill the log`() async throws {
         try await self.house.withReplica(self.provider) { replica in
             for _ in 0..<3 { #expect(await replica.ask().value == .error(.accountEmpty)) }
             #expect(self.lines("warning", "a refresh failed").isEmpty)
-            // Callers are answered by the record that was read, before the flight has ended.
+            // Callers get their error from the record that was read, before the flight has ended.
             try await eventually("a line for who looks closely") { !self.lines("debug", "a refresh failed").isEmpty }
         }
     }
 
-    @Test func `a refresh that an operator wants while the engine stops is not taken for done`() async throws {
+    @Test func `an operator's refresh while the engine stops is not reported as done`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
             let spent = self.provider.spent
             replica.engine.stop()
             let status = await replica.engine.refreshNow(alice)
-            // What was begun for it may not have ended yet.
+            // A flight that began for this refresh may not have ended yet.
             #expect(status?.state == .valid || status?.state == .refreshing)
             #expect(status?.lastError == "refresh_failed")
             #expect(self.provider.spent == spent)

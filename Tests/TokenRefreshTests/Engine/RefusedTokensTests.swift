@@ -5,7 +5,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Requests that an upstream answered 401.
+/// Requests to which an upstream responded 401.
 @Suite struct RefusedTokensTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
@@ -23,9 +23,9 @@ import TokenStorage
         }
     }
 
-    /// A request to an upstream that says 401 to it, and to its replay.
+    /// Simulates a request to an upstream that responds 401 to it and to its replay.
     ///
-    /// - Parameter isReplayed: its body could be sent again.
+    /// - Parameter isReplayed: whether the request's body could be sent again.
     private func requestInVain(_ replica: Replica, isReplayed: Bool = true) async throws {
         let current = try await replica.engine.credential(for: alice)
         let next = try await replica.engine.credential(for: alice, refused: current.generation)
@@ -34,13 +34,13 @@ import TokenStorage
         }
     }
 
-    @Test func `I11_an upstream that always says 401 causes a refresh a minute`() async throws {
+    @Test func `I11_an upstream that always responds 401 causes at most one refresh per minute`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             for _ in 0..<600 {
                 try await self.requestInVain(replica)
                 self.house.clock.advance(by: .seconds(1))
-                // The clock must not overtake one that goes ahead of expiry.
+                // The clock must not overtake a refresh that began ahead of expiry.
                 try await eventually("no refresh to be under way") {
                     await replica.engine.status(of: alice)?.state != .refreshing
                 }
@@ -51,7 +51,7 @@ import TokenStorage
     }
 
     @Test(arguments: [true, false])
-    func `I11_such an upstream causes a refresh a minute and replica, whichever of two replicas meets it`(
+    func `I11_such an upstream causes at most one refresh per minute and replica if two replicas meet it`(
         isReplayed: Bool
     ) async throws {
         try await self.house.put(.valid())
@@ -73,7 +73,7 @@ import TokenStorage
         }
     }
 
-    @Test func `while a 401 waits, others go on with the token that is still valid`() async throws {
+    @Test func `while a caller with a 401 waits, others use the token that is still valid`() async throws {
         try await self.house.withRefusedToken(self.provider) { replica, refused in
             let other = await replica.ask().value
             #expect(other.generation == Generation(1))
@@ -83,7 +83,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refresh that fails after a 401 is told to who was refused, and to nobody else`() async throws {
+    @Test func `a refresh that fails after a 401 is an error only for the caller with the 401`() async throws {
         try await self.house.put(.valid())
         self.provider.answer(.throttled(retryAfter: .seconds(60)))
         try await self.house.withReplica(self.provider) { replica in
@@ -98,7 +98,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a 401 to an older generation only gets the current one`() async throws {
+    @Test func `a 401 to an older generation returns the current one without a refresh`() async throws {
         try await self.house.put(.valid(generation: 3))
         try await self.house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)
@@ -109,7 +109,7 @@ import TokenStorage
     }
 
     @Test func `a 401 to a generation that another replica has replaced costs a read, not a refresh`() async throws {
-        // Hints of changes are lost here.
+        // This store sends no hints of changes.
         let house = House(store: FaultyTokenStore(hints: false))
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in

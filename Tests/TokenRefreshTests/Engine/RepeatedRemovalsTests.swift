@@ -5,31 +5,31 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Removals of what is removed already.
+/// Removals of accounts whose tokens were removed before.
 @Suite struct RepeatedRemovalsTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
     private let left = [ForgottenToken(kind: .refreshToken, verdict: .unreachable(.waiting), endsAt: nil)]
 
-    @Test func `a removal that finds no tokens tells of those that still wait to be revoked`() async throws {
-        // Given a removal that broke off, after which a sweep has taken the tokens to be revoked
+    @Test func `a removal that finds no tokens reports earlier ones that still wait for revocation`() async throws {
+        // Given a removal that broke off, after which a sweep has recorded the tokens for revocation
         try await self.house.put(.valid().with { $0.take() })
         self.house.kills.keep(self.left, of: alice)
         try await self.house.withReplica(self.provider) { replica in
-            // When it is asked for again
+            // When the removal is requested again
             let outcomes = try await replica.engine.forget(alice)
 
-            // Then it does not look as if all were revoked, and the provider is asked by nobody twice
+            // Then it reports the tokens that are not revoked yet, and the provider is not asked a second time
             #expect(outcomes == self.left)
             #expect(self.provider.revoked.isEmpty)
-            // And it is over when nothing waits any more
+            // And the report is empty when no token waits any more
             self.house.kills.keep([], of: alice)
             #expect(try await replica.engine.forget(alice).isEmpty)
         }
     }
 
-    @Test func `a removal that finds tokens tells of these, and of those from before that still wait`() async throws {
-        // Given tokens that came after others were taken away
+    @Test func `a removal that finds tokens also reports earlier ones that still wait for revocation`() async throws {
+        // Given tokens that came after earlier ones were removed
         var record = AccountRecord.valid().with { $0.take() }
         record.tokens = AccountRecord.valid().tokens
         try await self.house.put(record)
@@ -37,12 +37,12 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let outcomes = try await replica.engine.forget(alice)
             #expect(outcomes.map(\.verdict) == [.revoked, .revoked, .unreachable(.waiting)])
-            // And what a sweep may still ask of, of those that are revoked, is no matter of waiting
+            // And the tokens that are revoked now do not count as waiting, even if a sweep still has them
             #expect(self.house.kills.settled == [Secret("rt-0"), Secret("at-0")])
         }
     }
 
-    @Test func `what can't be revoked is named once, though it waits from then on`() async throws {
+    @Test func `a token that can't be revoked is reported once although it waits from then on`() async throws {
         var record = AccountRecord.valid().with { $0.take() }
         record.tokens = AccountRecord.valid().tokens
         try await self.house.put(record)
@@ -54,7 +54,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a removal that was done is no failure because it can't know what else waits`() async throws {
+    @Test func `a removal that removed tokens succeeds even if it can't learn which other tokens wait`() async throws {
         var record = AccountRecord.valid().with { $0.take() }
         record.tokens = AccountRecord.valid().tokens
         try await self.house.put(record)
@@ -65,24 +65,24 @@ import TokenStorage
         }
     }
 
-    @Test func `what still waits is told without a removal, unless the store does not say`() async throws {
-        // Given an account whose tokens were taken away, and are not revoked yet
+    @Test func `the waiting tokens can be listed without a removal, unless the store fails`() async throws {
+        // Given an account whose tokens were removed and are not revoked yet
         try await self.house.put(.valid().with { $0.take() })
         self.house.kills.keep(self.left, of: alice)
         try await self.house.withReplica(self.provider) { replica in
-            // When it is asked what waits
+            // When the waiting tokens are requested
             let waiting = try await replica.engine.unrevoked(of: alice)
 
-            // Then that is told, and no replica of a removal
+            // Then they are listed, and no removal is announced to the replicas
             #expect(waiting == self.left)
             #expect(self.house.kills.changed.isEmpty)
-            // And it does not look as if nothing waited where that is not known
+            // And a failing store is an error and not an empty list
             self.house.kills.takeNothing()
             await #expect(throws: AccountChangeError.self) { try await replica.engine.unrevoked(of: alice) }
         }
     }
 
-    @Test func `of an account that nothing was taken from nothing is looked for`() async throws {
+    @Test func `for an account that never lost tokens no waiting tokens are looked up`() async throws {
         try await self.house.put(.valid().with { $0.tokens = nil })
         self.house.kills.takeNothing()
         try await self.house.withReplica(self.provider) { replica in
@@ -91,7 +91,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a removal that can't know whether anything waits fails`() async throws {
+    @Test func `a removal that finds no tokens fails if it can't learn which ones wait`() async throws {
         try await self.house.put(.valid().with { $0.take() })
         self.house.kills.takeNothing()
         try await self.house.withReplica(self.provider) { replica in
@@ -104,7 +104,7 @@ import TokenStorage
 }
 
 extension AccountRecord {
-    /// As a sweep leaves it.
+    /// Removes the tokens like a sweep.
     fileprivate mutating func take() {
         self.rememberKilled()
         self.tokens = nil

@@ -5,11 +5,11 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// How often the store is asked, with a kill switch beside the engine as a gateway has it.
+/// The number of store calls of an engine and a kill switch, combined as in a gateway.
 @Suite struct StoreCallsTests {
     private let provider = ScriptedTokenEndpoint()
 
-    /// Runs a gateway's engine and kill switch over one store, which has had a kill.
+    /// Runs a gateway's engine and kill switch over one store, whose log has a kill.
     private func run(
         _ accounts: [AccountID],
         _ record: AccountRecord,
@@ -37,7 +37,7 @@ import TokenStorage
         try await ready.withReplica(provider, accounts: accounts) { replica in
             try await eventually("the first sweep, and the first looks") {
                 let calls = ready.store.calls
-                // One read of each was the test's own.
+                // The test itself has read each account once.
                 return calls.contains { $0.place == "revocations/" }
                     && calls.count { $0.operation == .read && $0.place.hasPrefix("accounts/") } >= 2 * accounts.count
             }
@@ -47,14 +47,14 @@ import TokenStorage
         await running.value
     }
 
-    @Test func `a refresh costs five calls`() async throws {
+    @Test func `a refresh costs at most five store calls`() async throws {
         try await self.run([alice], AccountRecord.expired(grant: GrantID("g"), generation: 1)) { house, replica in
             let before = house.store.calls.count
             let answer = await replica.ask().value
             #expect(answer.generation == Generation(2))
             try await replica.hasLanded()
-            // The account's record; the log; the claim; the tokens; the log again, for a kill meanwhile.
-            // A sweep of the start may still be under way.
+            // The account's record; the kill log; the claim; the tokens; the log again, for a kill meanwhile.
+            // The sweep at the start may still be in progress.
             let calls = house.store.calls.dropFirst(before).filter { $0.place != "revocations/" }
                 .map { "\($0.operation.rawValue) \($0.place)" }
             #expect(calls.count <= 5, "\(calls)")
@@ -64,7 +64,7 @@ import TokenStorage
     }
 
     @Test(arguments: [1, 1_200])
-    func `an idle replica costs two calls a second at most, however many accounts it has`(count: Int) async throws {
+    func `an idle replica makes at most two store calls per second for all accounts together`(count: Int) async throws {
         let accounts = (0..<count).map { AccountID("account-\($0)") }
         try await self.run(accounts, AccountRecord.valid(grant: GrantID("g"), generation: 1)) { house, replica in
             for account in accounts { #expect(await replica.ask(account).value.generation == Generation(1)) }

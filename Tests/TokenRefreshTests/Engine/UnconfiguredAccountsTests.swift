@@ -5,7 +5,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Accounts that only the store knows.
+/// Accounts that are in the store but not in the configuration.
 @Suite struct UnconfiguredAccountsTests {
     private let house = House()
     private let endpoint = ScriptedTokenEndpoint()
@@ -30,7 +30,7 @@ import TokenStorage
         }
     }
 
-    @Test func `its tokens are removed, and revoked where its client is still another account's`() async throws {
+    @Test func `removed tokens are revoked if another account still has their client`() async throws {
         try await self.house.put(.valid(), for: self.old)
         try await self.house.withReplica(self.endpoint) { replica in
             let outcomes = try await replica.engine.forget(self.old)
@@ -44,7 +44,7 @@ import TokenStorage
         }
     }
 
-    @Test func `given a provider without any account, its tokens are removed, and revoked at once`() async throws {
+    @Test func `given a provider without any account, removed tokens of it are revoked at once`() async throws {
         // Given a provider that the configuration still has
         let quiet = ScriptedTokenEndpoint()
         var house = self.house
@@ -54,7 +54,7 @@ import TokenStorage
             // When its last account's tokens are removed
             let outcomes = try await replica.engine.forget(self.old)
 
-            // Then it was asked, and nothing is left for later
+            // Then the provider was asked to revoke them, and nothing is left for later
             #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
             #expect(quiet.revoked == ["rt-0", "at-0"])
             #expect(self.endpoint.revoked.isEmpty)
@@ -65,10 +65,8 @@ import TokenStorage
         }
     }
 
-    @Test func `given a provider that is away, an account's removed tokens are written down to be revoked`()
-        async throws
-    {
-        // Given a provider without any account, out of reach
+    @Test func `given an unreachable provider, an account's removed tokens are recorded for revocation`() async throws {
+        // Given an unreachable provider without any account
         let quiet = ScriptedTokenEndpoint()
         quiet.answerRevocations(.unreachable(.connectFailed))
         var house = self.house
@@ -79,7 +77,7 @@ import TokenStorage
             // When its last account's tokens are removed
             let outcomes = try await replica.engine.forget(self.old)
 
-            // Then it was asked, and is to be asked again
+            // Then the provider was asked, and the tokens are recorded so that it is asked again
             #expect(outcomes.map(\.verdict) == [.unreachable(.connectFailed), .unreachable(.connectFailed)])
             #expect(quiet.revoked == ["rt-0", "at-0"])
             #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
@@ -89,8 +87,8 @@ import TokenStorage
         }
     }
 
-    @Test func `tokens that were not revoked, and can't be written down for that, stay in the record`() async throws {
-        // Given a provider that is gone, and a store that takes no revocation
+    @Test func `tokens that can neither be revoked nor recorded for revocation stay in the record`() async throws {
+        // Given a provider that is not configured any more, and a store that can't record revocations
         let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
         try await self.house.put(record, for: self.old)
         self.house.kills.takeNothing()
@@ -100,14 +98,14 @@ import TokenStorage
                 try await replica.engine.forget(self.old)
             }
 
-            // Then that fails before they are lost
+            // Then the removal fails before the tokens are lost
             #expect(error?.code == .storeLost)
             let kept = try await self.house.record(of: self.old)
             #expect(kept?.tokens == record.tokens)
         }
     }
 
-    @Test func `given a provider that is gone too, its tokens are removed, and revoked if it is back`() async throws {
+    @Test func `given an unconfigured provider, removed tokens are recorded for revocation`() async throws {
         let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
         try await self.house.put(record, for: self.old)
         try await self.house.withReplica(self.endpoint) { replica in
@@ -121,7 +119,7 @@ import TokenStorage
         }
     }
 
-    @Test func `nothing is removed of an account that nobody knows, and no replica is told`() async throws {
+    @Test func `the removal of an unknown account fails and is not announced to the replicas`() async throws {
         try await self.house.withReplica(self.endpoint) { replica in
             let error = await #expect(throws: AccountChangeError.self) {
                 try await replica.engine.forget(self.old)

@@ -5,13 +5,13 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// What an answer of the provider means for later requests, other accounts and other replicas.
+/// The effects of a provider's response on later requests, other accounts and other replicas.
 @Suite struct VerdictConsequencesTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 
-    @Test func `a dead grant is told once, not tried again, and revived by an import`() async throws {
+    @Test func `a dead grant is reported once, is not tried again and can be replaced by an import`() async throws {
         try await self.house.put(.expired())
         self.provider.answer(.dead(.code("invalid_grant")))
         try await self.house.withReplica(self.provider) { first in
@@ -38,7 +38,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a dead grant whose access token is still valid serves it to its end`() async throws {
+    @Test func `the valid access token of a dead grant is still used`() async throws {
         try await self.house.put(.valid())
         self.provider.answer(.dead(.code("invalid_grant")))
         try await self.house.withReplica(self.provider) { replica in
@@ -52,7 +52,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refused client holds the provider for all its accounts, whose valid tokens flow`() async throws {
+    @Test func `a refused client holds the provider for all its accounts until a probe succeeds`() async throws {
         try await self.house.put(.expired())
         try await self.house.put(.expired(), for: self.bob)
         self.provider.answer(.config(.code("invalid_client")), .config(.code("invalid_client")))
@@ -63,7 +63,7 @@ import TokenStorage
             #expect(second == .error(.providerConfig))
             #expect(self.provider.spent.count == 1)
 
-            // One probe after 30 s, by whoever asks first; the next after 60 s.
+            // The first caller after 30 s sends a probe. The next probe comes 60 s later.
             self.house.clock.advance(by: .seconds(30))
             let probe = await replica.ask(self.bob).value
             self.house.clock.advance(by: .seconds(30))
@@ -80,7 +80,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a wait that the provider asked for is kept although the store does not take it`() async throws {
+    @Test func `a wait that the provider asked for is kept although the store can't record it`() async throws {
         try await self.house.put(.expired())
         self.provider.answer(.throttled(retryAfter: .seconds(300)))
         self.provider.hold()
@@ -106,7 +106,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a refused account leaves the provider's other accounts alone`() async throws {
+    @Test func `a refused account does not affect the provider's other accounts`() async throws {
         try await self.house.put(.expired())
         try await self.house.put(.expired(), for: self.bob)
         self.provider.answer(.accountConfig(.code("invalid_scope")))
@@ -144,7 +144,7 @@ import TokenStorage
                 #expect(early == .error(.refreshFailed))
                 #expect(self.provider.spent == ["rt-0"])
 
-                // Behind the rest after a failed flight, too.
+                // This also exceeds the 250 ms without flights after a failed one.
                 self.house.clock.advance(by: .milliseconds(251))
                 let later = await second.ask().value
                 #expect(later.generation == Generation(2))
@@ -152,7 +152,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an ambiguous answer is followed by one more use at once`() async throws {
+    @Test func `an ambiguous response is followed by one more use at once`() async throws {
         try await self.house.put(.expired())
         self.provider.answer(.ambiguous(.timedOut))
         try await self.house.withReplica(self.provider) { replica in
@@ -162,7 +162,7 @@ import TokenStorage
         }
     }
 
-    @Test func `fault 4: a provider that answers 500 gets at most one more use, then a backoff`() async throws {
+    @Test func `fault 4: a provider that responds 500 gets at most one more use, then a backoff`() async throws {
         try await self.house.put(.expired())
         for _ in 0..<10 { self.provider.answer(.ambiguous(.serverError)) }
         try await self.house.withReplica(self.provider) { replica in
@@ -177,7 +177,7 @@ import TokenStorage
         }
     }
 
-    @Test func `an answer without a refresh token leaves the old one, which the next process spends`() async throws {
+    @Test func `a response without a refresh token keeps the old one, which the next process spends`() async throws {
         try await self.house.put(.expired())
         self.provider.answer(.success(.sample(1, lifetime: .seconds(60), rotates: false)))
         try await self.house.withReplica(self.provider) { replica in
@@ -185,7 +185,7 @@ import TokenStorage
         }
         self.house.clock.advance(by: .seconds(61))
 
-        // Another process knows nothing but the record.
+        // Another process knows only the record.
         try await self.house.withReplica(self.provider) { replica in
             #expect(await replica.ask().value.generation == Generation(3))
         }
@@ -194,7 +194,7 @@ import TokenStorage
         #expect(try await self.house.record()?.tokens?.refreshToken == Secret("rt-1"))
     }
 
-    @Test func `an account whose tokens end at once is not refreshed without end`() async throws {
+    @Test func `an account whose tokens expire at once is not refreshed endlessly`() async throws {
         try await self.house.put(.expired())
         self.provider.issue(lifetime: .milliseconds(1))
         try await self.house.withReplica(self.provider) { replica in
@@ -202,13 +202,13 @@ import TokenStorage
                 _ = await replica.ask().value
                 self.house.clock.advance(by: .milliseconds(300))
             }
-            // 15 s: 5 at once, and then one a second.
+            // In 15 s: 5 refreshes at once, and then one per second.
             #expect(self.provider.spent.count <= 5 + 15)
             #expect(self.provider.spent.count >= 5)
         }
     }
 
-    @Test func `I7_tokens made for another client are neither used nor spent`() async throws {
+    @Test func `I7_tokens issued to another client are neither used nor spent`() async throws {
         try await self.house.put(.valid())
         let other = ScriptedTokenEndpoint(clientID: "other-app")
         try await self.house.withReplica(other) { replica in
@@ -224,7 +224,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I16_no token appears in what is logged, thrown or shown`() async throws {
+    @Test func `I16_no token appears in log entries, errors or status output`() async throws {
         let canary = "CANARY-0123456789"
         try await self.house.withReplica(self.provider) { replica in
             try await replica.engine.importTokens(Secret(canary), accessToken: Secret(canary), for: alice)

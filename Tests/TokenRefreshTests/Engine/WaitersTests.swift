@@ -5,7 +5,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Those who wait for a flight: many, impatient, gone.
+/// Callers that wait for a flight: many of them, up to a deadline, or until they are cancelled.
 @Suite struct WaitersTests {
     private let house = House()
     private let provider = ScriptedTokenEndpoint()
@@ -52,7 +52,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I14_a flight that nobody waits for any more still brings its tokens home`() async throws {
+    @Test func `I14_a flight that nobody waits for any more still stores its tokens`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
@@ -88,7 +88,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a caller that is gone before it asks does not wait`() async throws {
+    @Test func `a caller that is cancelled before it asks does not wait`() async throws {
         try await self.house.put(.expired())
         try await self.house.withReplica(self.provider) { replica in
             let engine = replica.engine
@@ -109,7 +109,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I14_a waiter is told after the provider's timeout, and the flight goes on`() async throws {
+    @Test func `I14_a waiter gets an error after the provider's timeout, and the flight goes on`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
@@ -130,7 +130,7 @@ import TokenStorage
         }
     }
 
-    @Test func `who joins a token request waits for what is left of the timeout, and for 2 s at least`()
+    @Test func `a caller that joins a token request waits for the rest of the timeout, but at least for 2 s`()
         async throws
     {
         try await self.house.put(.expired())
@@ -138,7 +138,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             _ = replica.ask()
             try await eventually("the use") { self.provider.heldCount == 1 }
-            // At an age of 3 and of 8 s: until 8 and until 10 s.
+            // Callers that join at an age of 3 s and of 8 s wait until 8 s and until 10 s.
             self.house.clock.advance(by: .seconds(3))
             let joiner = replica.ask()
             try await eventually("two to wait") { replica.engine.waiterCount == 2 }
@@ -159,7 +159,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I14_those who come while an earlier watch over deadlines still sleeps are told in their time too`()
+    @Test func `I14_a caller that comes while an earlier watch over deadlines sleeps gets its error on time too`()
         async throws
     {
         try await self.house.put(.expired())
@@ -172,7 +172,7 @@ import TokenStorage
             self.house.clock.advance(by: .seconds(7))
             let second = replica.ask()
             try await eventually("it to wait") { replica.engine.waiterCount == 1 }
-            // The first one's watch wakes for nobody, and goes on with the second's deadline.
+            // The first caller's watch finds no waiter due, and continues with the second caller's deadline.
             try await self.house.clock.advanceToSleeper(within: .seconds(1))
             #expect(replica.engine.waiterCount == 1)
             try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "the deadline") {
@@ -183,7 +183,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a stop lets the flight under way end first`() async throws {
+    @Test func `a stop lets the flight in progress end first`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
@@ -226,7 +226,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a run that is cancelled while the store is away answers all who wait`() async throws {
+    @Test func `a run that is cancelled while the store rejects writes gives every waiter an error`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in

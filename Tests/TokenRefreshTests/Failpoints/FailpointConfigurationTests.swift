@@ -3,7 +3,7 @@
     import TokenRefresh
 
     @Suite struct FailpointConfigurationTests {
-        @Test func `a step without a failpoint is passed`() throws {
+        @Test func `a step without a failpoint triggers nothing`() throws {
             var plan = try FailpointConfiguration("after_claim=kill")
 
             #expect(plan.reach(.beforeClaim) == nil)
@@ -11,7 +11,7 @@
             #expect(plan.reach(.afterClaim) == .kill)
         }
 
-        @Test func `a failpoint with a number is for that time only`() throws {
+        @Test func `a failpoint with a number fires only when its step is reached for that time`() throws {
             var plan = try FailpointConfiguration(
                 "before_read=stop@2;after_commit=pause:1500ms@1;before_read=pause:3s@3"
             )
@@ -20,7 +20,7 @@
             #expect((1...2).map { _ in plan.reach(.afterCommit) } == [.pause(.milliseconds(1_500)), nil])
         }
 
-        @Test func `a chance falls as its seed says, about as often as it says`() throws {
+        @Test func `a failpoint with a probability fires reproducibly per seed and about as often as set`() throws {
             func falls(_ seed: Int) throws -> [Bool] {
                 var plan = try FailpointConfiguration("sending=kill%0.25;seed=\(seed)")
                 return (0..<400).map { _ in plan.reach(.sending) != nil }
@@ -36,7 +36,7 @@
             "after_claim=pause:3",
             "after_claim=kill@0", "after_claim=kill@x", "after_claim=kill%2", "seed=x",
         ])
-        func `a mistake in the text is told, not passed over`(item: String) {
+        func `a mistake in the text is an error and is not ignored`(item: String) {
             #expect(throws: FailpointConfiguration.Mistake(item: item)) {
                 try FailpointConfiguration("before_read=stop;\(item)")
             }

@@ -24,7 +24,7 @@ import TokenStorage
         #expect(!most.dead)
     }
 
-    @Test func `a refusal without a reason is followed by one try an hour, and never ends the grant`() {
+    @Test func `a refusal without a reason is retried once an hour and never ends the grant`() {
         var failureRecord: AccountRecord.FailureRecord?
         for tries in 1...30 {
             let next = RefreshFailure.refused(.noKnownReason).failureRecord(after: failureRecord, spent: .no, jitter: 1)
@@ -33,7 +33,7 @@ import TokenStorage
         }
     }
 
-    @Test func `what is not the provider is asked again soon, then every two minutes, and never ends the grant`() {
+    @Test func `responses that are not the provider's back off from 1 s to 2 min and never end the grant`() {
         var failureRecord: AccountRecord.FailureRecord?
         var waits: [Duration] = []
         for _ in 0..<9 {
@@ -50,7 +50,7 @@ import TokenStorage
         #expect(failureRecord?.reason == "not_provider.html")
     }
 
-    @Test func `a refusal after an outage is the first refusal`() {
+    @Test func `a refusal after an outage counts as the first refusal`() {
         let outage = AccountRecord.FailureRecord.sample(tries: 40, reason: "not_sent.connect_failed")
         let failureRecord = RefreshFailure.refused(.noKnownReason).failureRecord(after: outage, spent: .no, jitter: 1)
         #expect(failureRecord.tries == 1)
@@ -65,7 +65,7 @@ import TokenStorage
         (.claimBroken, .milliseconds(500), false, "ambiguous.claim_broken"),
         (.dead(.code("invalid_grant")), .zero, true, "invalid_grant"),
     ])
-    func `each setback leaves its wait and its reason`(
+    func `each failure records its wait and its reason`(
         failure: RefreshFailure,
         wait: Duration,
         dead: Bool,
@@ -80,7 +80,7 @@ import TokenStorage
         ("ambiguous.timed_out", false, .refreshFailed),
         ("throttled", false, .refreshFailed),
         ("refused.no_known_reason", false, .refreshFailed),
-        // Written by an earlier version, which took the third for the end.
+        // Written by an earlier version, which declared the grant dead after the third such refusal.
         ("refused.no_known_reason", true, .refreshFailed),
         ("not_provider.html", false, .providerConfig),
         ("invalid_grant", true, .reauthorizationRequired),
@@ -89,7 +89,7 @@ import TokenStorage
         ("something.else", false, .refreshFailed),
         ("", false, .refreshFailed),
     ])
-    func `callers are told what a record's trouble means for them`(
+    func `a failure record maps to the error code that callers get`(
         reason: String,
         dead: Bool,
         code: CredentialError.Code

@@ -4,9 +4,9 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A flight among those of other replicas, and a slow or absent store before anything was spent.
+/// A flight that competes with other replicas, or whose store is slow or unreachable before anything is spent.
 @Suite struct FlightClaimTests {
-    @Test func `whoever loses the claim uses what the winner brings`() {
+    @Test func `a flight that loses the race for the claim uses the winner's tokens`() {
         var bench = FlightBench(.expired())
         bench.interfere = { bench, step, _ in
             if step == "claim" { bench.change { $0.claim = FlightBench.others } }
@@ -20,7 +20,7 @@ import TokenStorage
         #expect(bench.steps == ["read", "admit", "claim", "read", "pause", "read"])
     }
 
-    @Test func `whoever waits for a flight of another that fails shares its backoff`() {
+    @Test func `a flight that waits for another replica's failing flight shares that flight's backoff`() {
         var bench = FlightBench(.expired().with { $0.claim = FlightBench.others })
         bench.interfere = { bench, step, number in
             guard step == "pause", number > 4 else { return }
@@ -33,7 +33,7 @@ import TokenStorage
         #expect(bench.spent.isEmpty)
     }
 
-    @Test func `a claim that stands unchanged for its whole time is broken, and its token used once`() {
+    @Test func `a claim that stays unchanged for its whole term is broken, and the refresh token is used once`() {
         var bench = FlightBench(
             .expired().with { $0.claim = FlightBench.others },
             [.ambiguous(.timedOut), .success(.sample())]
@@ -47,12 +47,12 @@ import TokenStorage
         #expect(claimed?.failureRecord?.spent == .maybe)
         #expect(bench.spent == ["rt-0"])
         #expect(outcome.result == .failed(.any(.refreshFailed)))
-        // It is looked at each 250 ms for as long as callers wait, and each second afterwards.
+        // The flight reads the claim every 250 ms while callers wait, and every second afterwards.
         #expect(Moment.start.boot.duration(to: bench.now.boot) == .seconds(12))
         #expect(bench.steps.filter { $0 == "pause" }.count == 32 + 4)
     }
 
-    @Test func `a claim that is written anew is not broken`() {
+    @Test func `a claim that is written again is not broken`() {
         var bench = FlightBench(.expired().with { $0.claim = FlightBench.others })
         bench.interfere = { bench, step, number in
             guard step == "pause" else { return }
@@ -78,7 +78,7 @@ import TokenStorage
         #expect(bench.stored?.record.claim == FlightBench.others)
     }
 
-    @Test func `when the one more use was under the broken claim, the next comes after a backoff`() {
+    @Test func `if the broken claim was for the one repeated use, the next use comes after a backoff`() {
         var bench = FlightBench(
             .expired().with {
                 $0.claim = FlightBench.others
@@ -113,7 +113,7 @@ import TokenStorage
 
     // MARK: - Time
 
-    @Test func `a claim whose write took too long is written anew before anything is sent`() {
+    @Test func `a claim whose write took too long is written again before anything is sent`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         bench.interfere = { bench, step, number in
             if step == "claim", number == 2 { bench.takes = .milliseconds(3_001) }
@@ -125,7 +125,7 @@ import TokenStorage
         #expect(bench.steps == ["read", "admit", "claim", "claim", "redeem", "commit"])
     }
 
-    @Test func `a store that is always too slow gets its claim back, and the refresh token is not touched`() {
+    @Test func `if the store is always too slow, the flight removes its claim and does not send the refresh token`() {
         var bench = FlightBench(.expired())
         bench.interfere = { bench, step, _ in if step == "claim" { bench.takes = .milliseconds(3_001) } }
 
@@ -136,7 +136,7 @@ import TokenStorage
         #expect(bench.stored?.record == .expired())
     }
 
-    @Test func `a connection that comes too late is made again under a new claim`() {
+    @Test func `a connection that takes too long is repeated under a renewed claim`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         bench.interfere = { bench, step, number in
             if step == "redeem", number == 3 { bench.takes = .milliseconds(3_001) }
@@ -149,7 +149,7 @@ import TokenStorage
         #expect(bench.spent == ["rt-0"])
     }
 
-    @Test func `a connection that always comes too late ends as not sent`() {
+    @Test func `a connection that always takes too long ends the flight as not sent`() {
         var bench = FlightBench(.expired())
         bench.interfere = { bench, step, _ in if step == "redeem" { bench.takes = .milliseconds(3_001) } }
 
@@ -161,7 +161,7 @@ import TokenStorage
         #expect(bench.stored?.record.failureRecord?.reason == "not_sent.sending_too_late")
     }
 
-    @Test func `a second try whose claim was broken meanwhile is not made`() {
+    @Test func `no second try is made after another replica has broken the claim`() {
         var bench = FlightBench(.expired(), [.ambiguous(.timedOut)])
         bench.interfere = { bench, step, number in
             if step == "claim", number == 4 { bench.change { $0.claim = FlightBench.others } }
@@ -187,7 +187,7 @@ import TokenStorage
         #expect(bench.steps == ["read"])
     }
 
-    @Test func `a store that can't be written burns no refresh token`() {
+    @Test func `no refresh token is spent if the store can't be written`() {
         var bench = FlightBench(.expired())
         bench.interfere = { bench, step, _ in if step == "claim" { bench.failure = .full } }
 
@@ -197,7 +197,7 @@ import TokenStorage
         #expect(bench.spent.isEmpty)
     }
 
-    @Test func `a claim whose answer was lost is found and used`() {
+    @Test func `a claim whose acknowledgment was lost is found and used`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         bench.interfere = { bench, step, number in if number == 2 { bench.losesAnswer = true } }
 
@@ -207,7 +207,7 @@ import TokenStorage
         #expect(bench.steps == ["read", "admit", "claim", "pause", "read", "redeem", "commit"])
     }
 
-    @Test func `a claim that lands late, under the second write of it, still is ours`() {
+    @Test func `a claim that lands late, during its second write, still counts as ours`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         var late: AccountVault.Entry?
         bench.interfere = { bench, step, number in
@@ -220,7 +220,7 @@ import TokenStorage
                 )
                 late = AccountVault.Entry(record: .expired().with { $0.claim = claim }, version: Version(2))
             }
-            // The second write of the claim comes right behind the first.
+            // The first write of the claim lands right before the second one.
             if step == "claim", number > 2, let entry = late {
                 bench.stored = entry
                 late = nil

@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A success in hand: nothing that happens to the record meanwhile loses it without a reason.
+/// A received success. No change of the record in the meantime loses it without a reason.
 @Suite struct FlightCommitTests {
     private static let claim = AccountRecord.Claim(
         incarnation: FlightBench.incarnation,
@@ -56,7 +56,7 @@ import TokenStorage
     ]
 
     @Test(arguments: interferences)
-    func `I2_a success is committed over everything but another grant or a later generation`(of what: Interference) {
+    func `I2_a success is committed over any record except another grant or a later generation`(of what: Interference) {
         var bench = FlightBench(.expired(), [.success(.sample())])
         bench.interfere = { bench, step, number in if step == "commit", number == 4 { bench.put(what.record) } }
 
@@ -75,7 +75,7 @@ import TokenStorage
         }
     }
 
-    @Test func `I2_a success waits for a store that is away, and stands within 500 ms of its return`() {
+    @Test func `I2_a success waits for an unreachable store and is stored within 500 ms of its return`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         let back = Moment.start.boot.advanced(by: .seconds(60))
         bench.interfere = { bench, step, number in
@@ -91,7 +91,7 @@ import TokenStorage
         #expect(bench.spent == ["rt-0"])
     }
 
-    @Test func `a commit whose answer was lost is found and not made twice`() {
+    @Test func `a commit whose acknowledgment was lost is found and not repeated`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         bench.interfere = { bench, step, _ in if step == "commit" { bench.losesAnswer = true } }
 
@@ -103,7 +103,7 @@ import TokenStorage
         #expect(bench.steps == ["read", "admit", "claim", "redeem", "commit", "journal", "pass", "pause", "read"])
     }
 
-    @Test func `an unreadable record is not written over, and the success waits`() {
+    @Test func `an unreadable record is not overwritten, and the success waits`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         bench.interfere = { bench, step, number in
             if step == "commit", number == 4 { bench.change { $0.claim = FlightBench.others } }
@@ -115,7 +115,7 @@ import TokenStorage
         #expect(outcome.result == .committed)
     }
 
-    @Test func `tokens that no store can take are not used, and the refresh token counts as perhaps spent`() {
+    @Test func `tokens that no store can hold are not used, and the refresh token counts as possibly spent`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         bench.interfere = { bench, step, _ in
             if step == "commit" { bench.failure = StoreError(.invalid, "over 64 KiB") }
@@ -129,7 +129,7 @@ import TokenStorage
         #expect(bench.stored?.record.failureRecord?.spent == .maybe)
     }
 
-    @Test func `a stop that can't wait gives the tokens up, and says so`() {
+    @Test func `a stop that can't wait drops the tokens and reports that`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         bench.hasJournal = false
         bench.interfere = { bench, _, number in
@@ -143,7 +143,7 @@ import TokenStorage
         #expect(outcome.dropped == .sample())
     }
 
-    @Test func `a graceful stop ends a wait for another's claim, but not a success in hand`() {
+    @Test func `a graceful stop ends a wait for another replica's claim, but not the commit of a success`() {
         var waiting = FlightBench(.expired().with { $0.claim = FlightBench.others })
         waiting.stopping = .graceful
         var committing = FlightBench(.expired(), [.success(.sample())])
@@ -159,7 +159,7 @@ import TokenStorage
         #expect(committed.result == .committed)
     }
 
-    @Test func `tokens that came under the old binding keep it, also where the record was adopted meanwhile`() {
+    @Test func `tokens that came under the old binding keep it even if the record was adopted meanwhile`() {
         var elsewhere = Self.adopted
         elsewhere.provider = ProviderID("new")
         var bench = FlightBench(.expired(), [.success(.sample())])
@@ -172,20 +172,20 @@ import TokenStorage
         #expect(outcome.result == .committed)
         #expect(bench.stored?.record.tokens?.refreshToken == Secret("rt-1"))
         #expect(bench.stored?.record.binding == .acme)
-        // A kill of either is about them.
+        // A kill of either provider affects these tokens.
         #expect(bench.stored?.record.formerProviders == [elsewhere.provider])
     }
 
-    // MARK: - Beside a kill
+    // MARK: - During a kill
 
-    /// Takes the tokens out as a kill's sweep does.
+    /// Removes the tokens like a kill's sweep.
     private static func sweep(_ record: inout AccountRecord) {
         record.rememberKilled()
         record.tokens = nil
         record.failureRecord = nil
     }
 
-    @Test func `a success over a record that a kill has emptied leaves what was killed known`() {
+    @Test func `a success that replaces a record emptied by a kill keeps the list of killed tokens`() {
         let earlier = TokenDigest(of: Secret("rt-earlier"))
         var bench = FlightBench(.expired().with { $0.killed = [earlier] }, [.success(.sample())])
         bench.interfere = { bench, step, number in if step == "commit", number == 4 { bench.change(Self.sweep) } }
@@ -197,7 +197,7 @@ import TokenStorage
         #expect(bench.stored?.record.killed == [earlier] + ["rt-0", "at-0"].map { TokenDigest(of: Secret($0)) })
     }
 
-    @Test func `a write back does not bring tokens back that a kill has taken out`() {
+    @Test func `a write-back does not restore tokens that a kill has removed`() {
         var bench = FlightBench(.expired(), [.refused(.noKnownReason)])
         bench.interfere = { bench, step, _ in if step == "write back" { bench.change(Self.sweep) } }
 
@@ -207,7 +207,7 @@ import TokenStorage
         #expect(bench.stored?.record == AccountRecord.expired().with(Self.sweep))
     }
 
-    @Test func `a grant that a kill has taken out meanwhile is not declared dead`() {
+    @Test func `a grant whose tokens a kill removed meanwhile is not declared dead`() {
         var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
         bench.interfere = { bench, step, number in if step == "read", number == 4 { bench.change(Self.sweep) } }
 
@@ -219,7 +219,7 @@ import TokenStorage
         #expect(bench.stored?.record.hasKilled(Secret("rt-0")) == true)
     }
 
-    // MARK: - Dead, and writing back
+    // MARK: - Dead grants and write-backs
 
     private static let adopted = AccountRecord.Binding(
         provider: acme,
@@ -237,7 +237,7 @@ import TokenStorage
             ),
         ] as [([TokenVerdict], AccountRecord.FailureRecord?)]
     )
-    func `a setback does not undo an adoption that came before it was written`(
+    func `the write-back of a failure does not undo an adoption that came before it`(
         verdicts: [TokenVerdict],
         failureRecord: AccountRecord.FailureRecord?
     ) {
@@ -262,7 +262,7 @@ import TokenStorage
     @Test(arguments: [
         [TokenVerdict.dead(.code("invalid_grant"))], [.conflict(.code("invalid_request"))], [.ambiguous(.timedOut)],
     ])
-    func `an adoption while the provider was asked stands, and nothing more is sent`(verdicts: [TokenVerdict]) {
+    func `an adoption during a token request stays in effect, and nothing more is sent`(verdicts: [TokenVerdict]) {
         var bench = FlightBench(.expired(), verdicts)
         bench.interfere = { bench, step, _ in if step == "redeem" { bench.change { $0.adopt(Self.adopted) } } }
 
@@ -273,11 +273,11 @@ import TokenStorage
         #expect(bench.spent == ["rt-0"])
         #expect(bench.stored?.record.binding == Self.adopted)
         #expect(bench.stored?.record.failureRecord == nil)
-        // The claim lapses; whoever breaks it takes the refresh token for perhaps spent.
+        // The claim lapses. The process that breaks it treats the refresh token as possibly spent.
         #expect(bench.stored?.record.claim?.id == FlightBench.claim)
     }
 
-    @Test func `I12_a grant that the provider calls dead is used in the generation that the store has by then`() {
+    @Test func `I12_if the provider calls a grant dead, a later generation in the store is used instead`() {
         var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
         bench.interfere = { bench, step, number in if step == "read", number == 4 { bench.put(.valid(generation: 2)) } }
 
@@ -302,7 +302,7 @@ import TokenStorage
         #expect(bench.stored?.record.generation == Generation(3))
     }
 
-    @Test func `I12_nothing is declared dead while the store can't be read again`() {
+    @Test func `I12_no grant is declared dead while the record can't be read again`() {
         var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
         bench.interfere = { bench, _, number in if number >= 4 { bench.failure = .away } }
 
@@ -313,7 +313,7 @@ import TokenStorage
         #expect(bench.stored?.record.failureRecord == nil)
     }
 
-    @Test func `I12_a replica that has broken the claim finds out itself whether the grant is dead`() {
+    @Test func `I12_a flight whose claim was broken leaves the verdict on the grant to the replica that broke it`() {
         var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
         bench.interfere = { bench, step, number in
             if step == "read", number == 4 { bench.change { $0.claim = FlightBench.others } }
@@ -326,7 +326,7 @@ import TokenStorage
         #expect(!outcome.declaredDead)
     }
 
-    @Test func `a dead grant is declared once`() {
+    @Test func `a dead grant is declared dead only once`() {
         var bench = FlightBench(.expired(), [.dead(.code("invalid_grant"))])
         bench.interfere = { bench, step, number in
             guard step == "read", number == 4 else { return }
@@ -339,7 +339,7 @@ import TokenStorage
         #expect(!outcome.declaredDead)
     }
 
-    @Test func `a write back whose answer was lost is found`() {
+    @Test func `a write-back whose acknowledgment was lost is found`() {
         var bench = FlightBench(.expired(), [.notSent(.connectFailed)])
         bench.interfere = { bench, step, _ in if step == "write back" { bench.losesAnswer = true } }
 
@@ -351,7 +351,7 @@ import TokenStorage
     }
 
     @Test(arguments: [StoreError.away, .full])
-    func `a write back that the store does not take is handed on`(failure: StoreError) {
+    func `a write-back that fails is passed on in the outcome`(failure: StoreError) {
         var bench = FlightBench(.expired(), [.throttled(retryAfter: .seconds(300))])
         bench.interfere = { bench, _, number in if number >= 4 { bench.failure = failure } }
 
@@ -363,7 +363,7 @@ import TokenStorage
         #expect(bench.stored?.record.claim?.id == FlightBench.claim)
     }
 
-    @Test func `a write back does not undo an import`() {
+    @Test func `a write-back does not undo an import`() {
         let imported = AccountRecord.valid(grant: GrantID("new"))
         var bench = FlightBench(.expired(), [.refused(.noKnownReason)])
         bench.interfere = { bench, step, _ in if step == "write back" { bench.put(imported) } }
@@ -374,7 +374,7 @@ import TokenStorage
         #expect(bench.stored?.record == imported)
     }
 
-    @Test func `a write back does not touch the claim of who broke ours`() {
+    @Test func `a write-back does not change the claim of a replica that broke ours`() {
         var bench = FlightBench(.expired(), [.notSent(.connectFailed)])
         bench.interfere = { bench, step, _ in
             if step == "write back" { bench.change { $0.claim = FlightBench.others } }

@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// The claim of an incarnation that has ended for certain.
+/// A claim whose incarnation has certainly ended.
 @Suite struct FlightDeadHolderTests {
     private static let claimed = AccountRecord.expired().with { $0.claim = FlightBench.others }
 
@@ -14,7 +14,7 @@ import TokenStorage
         return bench
     }
 
-    @Test func `it is broken at once, and its refresh token used once more`() {
+    @Test func `the claim is broken at once, and the refresh token is used once more`() {
         var bench = Self.bench(Self.claimed, [.success(.sample())])
         var claimed: AccountRecord?
         bench.interfere = { bench, step, _ in if step == "redeem" { claimed = bench.stored?.record } }
@@ -27,7 +27,7 @@ import TokenStorage
         #expect(claimed?.failureRecord?.spent == .maybe)
     }
 
-    @Test func `what it asked counts as ambiguous: an answer that never came is not asked for a third time`() {
+    @Test func `the dead holder's request counts as ambiguous, so there is no third request`() {
         var bench = Self.bench(Self.claimed, [.ambiguous(.timedOut), .success(.sample())])
 
         #expect(bench.fly().result == .failed(.any(.refreshFailed)))
@@ -37,7 +37,7 @@ import TokenStorage
         #expect(bench.stored?.record.claim == nil)
     }
 
-    @Test func `where it held the one more use itself, the next comes after a backoff`() {
+    @Test func `if the dead holder had the one repeated use, the next use comes after a backoff`() {
         var bench = Self.bench(Self.claimed.with { $0.failureRecord = .sample(spent: .maybe) }, [.success(.sample())])
 
         #expect(bench.fly().result == .failed(.any(.refreshFailed)))
@@ -48,7 +48,7 @@ import TokenStorage
     }
 
     @Test(arguments: [false, true])
-    func `it is broken also while the access token is good: a grace for what it asked may end before that does`(
+    func `the claim is broken even while the access token is valid, as the provider's grace period may end first`(
         _ isForced: Bool
     ) {
         let record = AccountRecord.valid().with { $0.claim = FlightBench.others }
@@ -60,7 +60,7 @@ import TokenStorage
         #expect(bench.spent == ["rt-0"])
     }
 
-    @Test func `it is broken for a good access token that an upstream refused`() {
+    @Test func `the claim is broken if an upstream refused the valid access token`() {
         let record = AccountRecord.valid().with { $0.claim = FlightBench.others }
         var bench = Self.bench(record, [.success(.sample())])
         bench.refresh = RefreshRequest(refused: record.tokenVersion)
@@ -68,7 +68,7 @@ import TokenStorage
         #expect(bench.fly().result == .committed)
     }
 
-    @Test func `an incarnation that dies while its claim is waited for is waited for no longer`() {
+    @Test func `the wait for a claim ends when its incarnation dies`() {
         var bench = FlightBench(Self.claimed, [.success(.sample())])
         bench.interfere = { bench, step, number in
             if step == "pause", number > 4 { bench.deadBoots = [FlightBench.others.incarnation] }
@@ -79,7 +79,7 @@ import TokenStorage
         #expect(Moment.start.boot.duration(to: bench.now.boot) <= .seconds(2))
     }
 
-    @Test func `of a claim that another has put there since nothing is known`() {
+    @Test func `a claim that another incarnation wrote since is not broken`() {
         var bench = Self.bench(Self.claimed, [.success(.sample())])
         let another = AccountRecord.Claim(
             incarnation: IncarnationID("third"),
@@ -96,7 +96,7 @@ import TokenStorage
         #expect(bench.spent.isEmpty)
     }
 
-    @Test func `a grant that dies by the end of a process says so`() {
+    @Test func `a grant that dies because a process ended reports that cause`() {
         var bench = Self.bench(Self.claimed, [.dead(.code("invalid_grant"))])
 
         let outcome = bench.fly()
@@ -108,7 +108,7 @@ import TokenStorage
         #expect(error.message.contains("a process ended"))
     }
 
-    @Test func `it is known until the doubt is over, through outages, and no longer`() {
+    @Test func `that cause is kept through outages until a refresh succeeds, and no longer`() {
         var bench = Self.bench(Self.claimed, [.notSent(.connectFailed), .dead(.code("invalid_grant"))])
         _ = bench.fly()
         #expect(bench.stored?.record.failureRecord?.reason == "not_sent.connect_failed.claim_broken")
@@ -123,7 +123,7 @@ import TokenStorage
         #expect(alive.stored?.record.failureRecord?.reason == "invalid_grant")
     }
 
-    @Test func `a grant that dies by itself does not blame a process`() {
+    @Test func `a grant that dies for another reason does not report that cause`() {
         var bench = FlightBench(.expired(), [.ambiguous(.timedOut), .dead(.code("invalid_grant"))])
         _ = bench.fly()
         #expect(bench.stored?.record.failureRecord?.reason == "invalid_grant")

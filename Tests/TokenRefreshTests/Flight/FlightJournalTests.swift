@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A success in hand that the store does not take.
+/// A received success that the store does not accept.
 @Suite struct FlightJournalTests {
     private static func bench(_ fault: StoreError, until: Duration) -> FlightBench {
         var bench = FlightBench(.expired(), [.success(.sample())])
@@ -16,7 +16,7 @@ import TokenStorage
         return bench
     }
 
-    @Test func `the journal is not asked while the store takes what there is`() {
+    @Test func `the journal is not used while the store accepts the commit`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
 
         #expect(bench.fly().result == .committed)
@@ -25,7 +25,7 @@ import TokenStorage
     }
 
     @Test(arguments: [StoreError.away, .full, .spoiled])
-    func `I13_from the first failed commit on the journal has it, and those who wait are served`(fault: StoreError) {
+    func `I13_after a failed commit the journal holds the tokens, and the waiters are served`(fault: StoreError) {
         var bench = Self.bench(fault, until: .seconds(30))
 
         let outcome = bench.fly()
@@ -40,7 +40,7 @@ import TokenStorage
     }
 
     @Test(arguments: [true, false])
-    func `on a store that may lose its last writes the journal is asked first, and holds up nothing where it is full`(
+    func `for a store that may lose its last writes the journal comes first, but a full journal delays nothing`(
         hasJournal: Bool
     ) {
         var bench = FlightBench(.expired(), [.success(.sample())])
@@ -56,7 +56,7 @@ import TokenStorage
     }
 
     @Test(arguments: [StoreError.away, .full])
-    func `I13_given such a store that does not take it, those who wait are served from the journal, once`(
+    func `I13_if such a store rejects the commit, the waiters are served from the journal once`(
         fault: StoreError
     ) {
         var bench = Self.bench(fault, until: .seconds(30))
@@ -71,7 +71,7 @@ import TokenStorage
         #expect(outcome.result == .committed)
     }
 
-    @Test func `I13_nobody is served where neither store nor journal takes it, and the commit is not held up`() {
+    @Test func `I13_nobody is served if neither store nor journal accepts the tokens, and the commit is not delayed`() {
         var bench = Self.bench(.full, until: .seconds(30))
         bench.hasJournal = false
 
@@ -84,7 +84,7 @@ import TokenStorage
     }
 
     @Test(arguments: [Stopping.graceful, .now])
-    func `I19_a stop leaves a journalled success to whoever takes the journal over`(stopping: Stopping) {
+    func `I19_a stop leaves a journalled success to the process that takes over the journal`(stopping: Stopping) {
         var bench = Self.bench(.away, until: .seconds(3_600))
         bench.stopping = stopping
 
@@ -96,7 +96,7 @@ import TokenStorage
         #expect(bench.journalled.first?.tokens?.refreshToken == Secret("rt-1"))
     }
 
-    @Test func `a graceful stop waits for a store where the journal can't be written`() {
+    @Test func `a graceful stop waits for the store if the journal can't be written`() {
         var bench = Self.bench(.away, until: .seconds(30))
         bench.stopping = .graceful
         bench.hasJournal = false
@@ -104,7 +104,7 @@ import TokenStorage
         #expect(bench.fly().result == .committed)
     }
 
-    @Test func `a refresh token that came alone is journalled, and nobody is served by it`() {
+    @Test func `a refresh token that came alone is journalled but serves no waiter`() {
         let rotated = RotatedToken(refreshToken: Secret("rt-1"))
         var bench = Self.bench(.away, until: .seconds(5))
         bench.verdicts = [.rotated(rotated, .code("no_access_token"))]
@@ -116,7 +116,7 @@ import TokenStorage
         #expect(bench.stored?.record.tokens?.refreshToken == Secret("rt-1"))
     }
 
-    @Test func `a conflict is read again before the journal is asked`() {
+    @Test func `after a conflict the record is read again before the journal is used`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         bench.interfere = { bench, step, number in
             if step == "commit", number == 4 { bench.put(.valid(grant: GrantID("new"))) }

@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Tokens that no refresh token pays for, under the same claim and commit.
+/// Minted tokens, which need no refresh token. A mint uses the same claim and commit as a refresh.
 @Suite struct FlightMintTests {
     private static let grant = GrantID("first-mint")
 
@@ -36,14 +36,14 @@ import TokenStorage
         #expect(record?.claim == nil && record?.failureRecord == nil)
     }
 
-    @Test func `a later mint goes on in the grant that is there`() {
+    @Test func `a later mint continues the existing grant`() {
         var bench = self.bench(Self.minted(), .success(.sample(2)))
         _ = bench.fly()
         #expect(bench.stored?.record.tokenVersion == TokenVersion(grant: GrantID("g"), generation: Generation(2)))
         #expect(bench.stored?.record.observedEpoch == Epoch(7))
     }
 
-    @Test func `what was killed, and not taken out yet, is known again when it is minted over`() throws {
+    @Test func `a killed token that is still in the record is remembered as killed when a mint replaces it`() throws {
         let record = Self.minted()
         var bench = self.bench(record, .success(.sample(2)))
         bench.epochs.raise(.account(AccountID("alice")), at: Epoch(9), holds: false)
@@ -52,7 +52,7 @@ import TokenStorage
         #expect(bench.stored?.record.hasKilled(token) == true)
     }
 
-    @Test func `what was forgotten is minted again`() {
+    @Test func `an account whose tokens were removed mints again`() {
         var bench = self.bench(Self.minted { $0.tokens = nil }, .success(.sample()))
         let outcome = bench.fly()
         #expect(outcome.result == .committed)
@@ -61,7 +61,7 @@ import TokenStorage
     @Test(arguments: [
         TokenVerdict.refused(.code("access_denied")), .dead(.code("invalid_grant")),
     ])
-    func `no refusal is final, and the pauses grow to five minutes`(verdict: TokenVerdict) {
+    func `no refusal of a mint is final, and its backoff grows to five minutes`(verdict: TokenVerdict) {
         var bench = self.bench(nil)
         var pauses: [Duration] = []
         var snapshot: RecordSnapshot?
@@ -82,7 +82,7 @@ import TokenStorage
         #expect(bench.fly(after: snapshot).result == .committed)
     }
 
-    @Test func `an answer that is lost is asked for once more at once, and marks nothing as spent`() {
+    @Test func `a lost response leads to one immediate second request, and nothing is marked as spent`() {
         var bench = self.bench(nil, .ambiguous(.timedOut), .ambiguous(.timedOut))
         let outcome = bench.fly()
         #expect(outcome.result == .failed(.any(.refreshFailed)))
@@ -91,7 +91,7 @@ import TokenStorage
         #expect(bench.stored?.record.claim == nil)
     }
 
-    @Test func `a mint that gives its claim up declares nobody dead who was so before`() {
+    @Test func `a mint that gives up its claim does not declare a dead grant dead again`() {
         let dead = Self.minted { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }
         var bench = self.bench(dead)
         bench.interfere = { bench, step, _ in if step == "claim" { bench.takes = .milliseconds(3_001) } }
@@ -103,14 +103,14 @@ import TokenStorage
         #expect(!outcome.declaredDead)
     }
 
-    @Test func `another's claim is waited for, and minted over when it has lapsed, whatever it left`() {
+    @Test func `a mint waits for another replica's claim and replaces it when it has lapsed`() {
         var bench = self.bench(Self.minted { $0.claim = FlightBench.others }, .success(.sample()))
         let outcome = bench.fly()
         #expect(outcome.result == .committed)
         #expect(Moment.start.boot.duration(to: bench.now.boot) >= .seconds(12))
     }
 
-    @Test func `an access token made for another client is neither used nor asked about: a new grant begins`() {
+    @Test func `a mint ignores the access token and the backoff of another client and begins a new grant`() {
         let valid = AccountRecord.valid().with {
             $0.tokens?.refreshToken = nil
             $0.binding.clientID = "other"
@@ -123,7 +123,7 @@ import TokenStorage
         #expect(bench.stored?.record.binding == .acme)
     }
 
-    @Test func `a refresh token from before is kept, and never thrown away for another client's mint`() {
+    @Test func `a mint keeps an existing refresh token and never replaces one of another client`() {
         var ours = self.bench(.expired(), .success(.sample(1)))
         #expect(ours.fly().result == .committed)
         #expect(ours.stored?.record.tokens?.refreshToken == Secret("rt-0"))

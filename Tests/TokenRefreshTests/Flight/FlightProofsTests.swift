@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// A client with several secrets: what is tried within one flight, and what the answers mean together.
+/// A client with several secrets: which ones a flight tries, and what the responses mean together.
 @Suite struct FlightProofsTests {
     private static let config = TokenVerdict.config(.code("invalid_client"))
     private static let refused = TokenVerdict.refused(.noKnownReason)
@@ -12,13 +12,13 @@ import TokenStorage
     private typealias Row = (verdicts: [TokenVerdict], code: CredentialError.Code, reason: String, shown: [Int])
 
     private static let answers: [Row] = [
-        // All refuse the client: the provider is held.
+        // Every response refuses the client, so the provider is held.
         ([config, config, config], CredentialError.Code.providerConfig, "config.invalid_client", [0, 1, 2]),
-        // One took the client, or nobody can tell: the account is in trouble, the provider is not.
+        // At least one secret may have been accepted, so only the account fails and the provider is not held.
         ([config, refused, config], .refreshFailed, "refused.no_known_reason", [0, 1, 2]),
         ([refused, config, config], .refreshFailed, "refused.no_known_reason", [0, 1, 2]),
         ([refused, refused, .refused(.code("other"))], .refreshFailed, "refused.no_known_reason", [0, 1, 2]),
-        // What is not about the client is not asked again.
+        // A response that does not concern the client ends the tries.
         ([config, .dead(.code("invalid_grant"))], .reauthorizationRequired, "invalid_grant", [0, 1]),
         (
             [config, .accountConfig(.code("invalid_scope"))], .providerConfig, "account_config.invalid_scope",
@@ -27,7 +27,7 @@ import TokenStorage
         ([.notProvider(.answerHTML)], .providerConfig, "not_provider.html", [0]),
         ([.throttled(retryAfter: .seconds(9))], .refreshFailed, "throttled", [0]),
         ([.notSent(.connectFailed)], .refreshFailed, "not_sent.connect_failed", [0]),
-        // A lost answer is asked for once more, with the same secret.
+        // After a lost response the same secret is tried once more.
         ([config, .ambiguous(.timedOut), .ambiguous(.timedOut)], .refreshFailed, "ambiguous.timed_out", [0, 1, 1]),
         ([.ambiguous(.timedOut), config, config, config], .providerConfig, "config.invalid_client", [0, 0, 1, 2]),
     ]
@@ -39,7 +39,7 @@ import TokenStorage
     }
 
     @Test(arguments: [config, refused])
-    func `a secret that is refused is followed by the next, under a claim that is written anew`(first: TokenVerdict) {
+    func `after a refused secret the next one is tried under a renewed claim`(first: TokenVerdict) {
         var bench = self.bench(2, [first, .success(.sample(1))])
 
         let outcome = bench.fly()
@@ -53,7 +53,7 @@ import TokenStorage
     }
 
     @Test(arguments: answers)
-    func `the answers to all that were tried decide together`(
+    func `the responses to all tried secrets decide the result together`(
         verdicts: [TokenVerdict],
         code: CredentialError.Code,
         reason: String,
@@ -70,19 +70,19 @@ import TokenStorage
         #expect((outcome.lesson == .refused) == (reason == "config.invalid_client"))
     }
 
-    @Test func `a client that was refused has spent nothing`() {
+    @Test func `a refused client has spent no refresh token`() {
         var bench = self.bench(2, [Self.config, Self.config])
         _ = bench.fly()
         #expect(bench.stored?.record.failureRecord?.spent == .no)
     }
 
-    @Test func `one secret is tried once`() {
+    @Test func `a single secret is tried only once`() {
         var bench = self.bench(1, [Self.config])
         _ = bench.fly()
         #expect(bench.shown == [0])
     }
 
-    @Test func `a claim that is lost between two secrets stops the second`() {
+    @Test func `the second secret is not tried if the claim was lost before`() {
         var bench = self.bench(2, [Self.config, .success(.sample(9))])
         bench.interfere = { bench, step, _ in
             if step == "claim", bench.spent.count == 1 { bench.put(.valid()) }
@@ -92,7 +92,7 @@ import TokenStorage
         #expect(bench.spent == ["rt-0"])
     }
 
-    @Test func `a mint tries the next secret too, but not where the grant itself is refused`() {
+    @Test func `a mint tries the next secret too, but not if the grant itself is refused`() {
         var bench = self.bench(2, [Self.config, .success(.sample(1))])
         bench.mints = GrantID("m")
         #expect(bench.fly().result == .committed)
@@ -115,21 +115,21 @@ import TokenStorage
 
     @Test(
         arguments: [
-            // A process that has just begun goes by the record.
+            // A process without a result of its own follows the record.
             (digests[2], Duration.seconds(-60), nil as Duration?, [2, 0, 1]),
             (digests[1], .seconds(-60), nil, [1, 0, 2]),
             (digests[0], .seconds(-60), nil, [0, 1, 2]),
             (digests[1], nil, nil, [1, 0, 2]),
-            // Of this process and the record the later knows better.
+            // The later one of this process's result and the record's counts.
             (digests[2], .seconds(-60), .seconds(-30), [0, 1, 2]),
             (digests[2], .seconds(-30), .seconds(-60), [2, 0, 1]),
             (digests[2], nil, .seconds(-60), [0, 1, 2]),
-            // A secret that was taken out of the list says nothing.
+            // A secret that is not in the list any more has no effect.
             (TokenDigest(of: Secret("gone")), .seconds(-30), nil, [0, 1, 2]),
             (nil, .seconds(-30), nil, [0, 1, 2]),
         ] as [(TokenDigest?, Duration?, Duration?, [Int])]
     )
-    func `the secret that was taken last is tried first, then the others in their order`(
+    func `the secret that was accepted last is tried first, then the others in their order`(
         accepted: TokenDigest?,
         refreshedAt: Duration?,
         acceptedAt: Duration?,
@@ -151,7 +151,7 @@ import TokenStorage
         TokenVerdict.success(.sample(1)),
         .rotated(RotatedToken(refreshToken: Secret("rt-1")), .accessTokenUnusable),
     ])
-    func `what was taken goes into the commit, and one that was refused does not`(verdict: TokenVerdict) {
+    func `the accepted secret is recorded in the commit, and a refused one is not`(verdict: TokenVerdict) {
         var bench = FlightBench(.expired(), [Self.config, verdict])
         bench.proofDigests = Self.digests
 
@@ -169,7 +169,7 @@ import TokenStorage
         #expect(refused.stored?.record.acceptedProof == Self.digests[1])
     }
 
-    @Test func `a mint's proof goes into its commit, too`() {
+    @Test func `the accepted secret of a mint is recorded in its commit too`() {
         var bench = FlightBench(nil, [Self.config, .success(.sample(1))])
         bench.mints = GrantID("m")
         bench.proofDigests = Self.digests

@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Answers with a new refresh token and no access token, and refreshes that nobody waits for.
+/// Responses with a new refresh token but no access token, and background refreshes.
 @Suite struct FlightRotationTests {
     private static let rotated = TokenVerdict.rotated(
         RotatedToken(refreshToken: Secret("rt-1"), refreshLifetime: .seconds(600)),
@@ -33,7 +33,7 @@ import TokenStorage
         #expect(bench.spent == ["rt-0", "rt-1"])
     }
 
-    @Test func `a provider that goes on like that is asked less and less often`() {
+    @Test func `a provider that keeps sending such responses is asked with growing pauses`() {
         var bench = FlightBench(.expired())
         var pauses: [Duration] = []
         var snapshot: RecordSnapshot?
@@ -47,7 +47,7 @@ import TokenStorage
         #expect(pauses == [500, 1_000, 2_000, 4_000].map { .milliseconds($0) })
     }
 
-    @Test func `an access token that is still good stays beside the new refresh token, with its end`() {
+    @Test func `an access token that is still valid is kept with its expiry beside the new refresh token`() {
         var bench = FlightBench(.valid(), [Self.rotated])
         bench.refresh = RefreshRequest(ripe: Self.first)
         bench.now = bench.now.advanced(by: .seconds(3_000))
@@ -64,41 +64,40 @@ import TokenStorage
         #expect(tokens?.refreshLifetime == .seconds(3_600))
     }
 
-    @Test func `a refresh token that came alone is used before it ends, also where the old access token stays`() throws
-    {
-        // Given a refresh token that came 3,000 s after the access token that it stays beside, and is good for 600 s,
+    @Test func `a refresh token that came alone is used before it expires even if an access token is kept`() throws {
+        // Given a refresh token that came 3,000 s after the kept access token and is valid for 600 s,
         var bench = FlightBench(.valid(), [Self.rotated])
         bench.refresh = RefreshRequest(ripe: Self.first)
         bench.now = bench.now.advanced(by: .seconds(3_000))
         let outcome = bench.fly(after: RecordSnapshot(bench.stored, after: nil, now: Moment.start))
         let snapshot = try #require(outcome.snapshot)
 
-        // when that is due is asked of this process's own sight, and of a replica's,
+        // when its due time is computed from this process's snapshot and from another replica's,
         let timing = RefreshTiming()
         let due = try #require(timing.due(snapshot, isUsed: false, jitter: 1, now: bench.now.boot))
         let seen = RecordSnapshot(bench.stored, after: nil, now: bench.now)
 
-        // then both count from the same receipt, and it is before the end.
+        // then both count from the same receipt, and the due time is before the refresh token's end.
         #expect(due < bench.now.boot.advanced(by: .seconds(600)))
         #expect(due == timing.due(seen, isUsed: false, jitter: 1, now: bench.now.boot))
         #expect(snapshot.receivedAt == seen.receivedAt)
     }
 
-    @Test func `an access token that was refused does not stay`() {
+    @Test func `an access token that was refused is not kept`() {
         var bench = FlightBench(.valid(), [Self.rotated])
         bench.refresh = RefreshRequest(refused: Self.first)
         _ = bench.fly()
         #expect(bench.stored?.record.tokens?.accessToken == nil)
     }
 
-    @Test func `the same refresh token again is no rotation: the answer is ambiguous`() {
+    @Test func `a response with the same refresh token is no rotation and counts as ambiguous`() {
         let same = RotatedToken(refreshToken: Secret("rt-0"))
         var bench = FlightBench(.expired(), [.rotated(same, .tokenTypeUnknown), .success(.sample())])
         #expect(bench.fly().result == .committed)
         #expect(bench.spent == ["rt-0", "rt-0"])
     }
 
-    @Test func `a rotation that comes after an import is dropped, by name`() {
+    @Test func `a rotation that comes after an import is dropped and named in the outcome`() {
         var bench = FlightBench(.expired(), [Self.rotated])
         bench.interfere = { bench, step, number in
             if step == "write back", number == 4 { bench.put(.valid(grant: GrantID("new"))) }
@@ -108,7 +107,7 @@ import TokenStorage
         #expect(outcome.droppedRefreshToken == Secret("rt-1"))
     }
 
-    @Test func `a ripe token is refreshed although it is good`() {
+    @Test func `a ripe token is refreshed although it is still valid`() {
         var bench = FlightBench(.valid(), [.success(.sample())])
         bench.refresh = RefreshRequest(ripe: Self.first)
         #expect(bench.fly().result == .committed)
@@ -120,7 +119,7 @@ import TokenStorage
         .valid().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") },
         .valid().with { $0.claim = FlightBench.others },
     ])
-    func `nothing is sent and nobody waits where another refreshes, a backoff runs, or it was done`(
+    func `a background flight ends at once if another replica refreshes, a backoff runs or the work is done`(
         record: AccountRecord
     ) {
         var bench = FlightBench(record)
@@ -130,7 +129,7 @@ import TokenStorage
         #expect(bench.steps == ["read"])
     }
 
-    @Test func `a claim that was left beside a ripe token is watched, and broken as soon as the token has ended`() {
+    @Test func `a claim left beside a ripe token is watched and broken as soon as the token has expired`() {
         var bench = FlightBench(.valid().with { $0.claim = FlightBench.others }, [.success(.sample())])
         bench.refresh = RefreshRequest(ripe: Self.first)
         bench.now = bench.now.advanced(by: .seconds(3_580))

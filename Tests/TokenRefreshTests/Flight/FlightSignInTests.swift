@@ -4,7 +4,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Accounts that sign in with a password: a refresh token that a sign-in brought is used as long as it lives.
+/// Accounts that sign in with a password. The refresh token from a sign-in is used as long as it is alive.
 @Suite struct FlightSignInTests {
     private static let invalidGrant = TokenVerdict.dead(.code("invalid_grant"))
 
@@ -16,7 +16,7 @@ import TokenStorage
         return bench
     }
 
-    @Test func `the first use signs in and keeps the refresh token that comes along`() {
+    @Test func `the first use signs in and keeps the refresh token from the response`() {
         var bench = self.bench(nil, .success(.sample(1)))
         #expect(bench.fly().result == .committed)
         #expect(bench.spent == ["mint"])
@@ -24,7 +24,7 @@ import TokenStorage
         #expect(bench.stored?.record.tokenVersion == TokenVersion(grant: GrantID("first"), generation: Generation(1)))
     }
 
-    @Test func `from then on the refresh token is redeemed, and rotates`() {
+    @Test func `later flights redeem the refresh token, which rotates`() {
         var bench = self.bench(.expired(), .success(.sample(7)))
         #expect(bench.fly().result == .committed)
         #expect(bench.spent == ["rt-0"])
@@ -34,7 +34,7 @@ import TokenStorage
     @Test(arguments: [
         invalidGrant, .refused(.noKnownReason), .rotated(RotatedToken(refreshToken: Secret("r")), .accessTokenUnusable),
     ])
-    func `a refresh token that is refused leads to one sign-in under the same claim`(verdict: TokenVerdict) {
+    func `a refused refresh token leads to one sign-in under the same claim`(verdict: TokenVerdict) {
         var bench = self.bench(.expired(), verdict, .success(.sample(1)))
         let outcome = bench.fly()
         #expect(outcome.result == .committed)
@@ -44,7 +44,7 @@ import TokenStorage
         #expect(bench.stored?.record.tokens?.refreshToken == Secret("rt-1"))
     }
 
-    @Test func `a sign-in that fails is not final, and the dead refresh token is forgotten`() {
+    @Test func `a failed sign-in is not final, and the dead refresh token is removed`() {
         var bench = self.bench(.expired(), Self.invalidGrant, .refused(.code("invalid_grant")))
         let outcome = bench.fly()
         #expect(outcome.result == .failed(.any(.refreshFailed)))
@@ -61,7 +61,7 @@ import TokenStorage
         #expect(bench.stored?.record.tokens?.refreshToken == nil)
     }
 
-    @Test func `what keeps the provider from answering signs nobody in`() {
+    @Test func `an unreachable or throttling provider or a lost response leads to no sign-in`() {
         for verdict in [TokenVerdict.notSent(.connectFailed), .throttled(retryAfter: .seconds(9))] {
             var bench = self.bench(.expired(), verdict)
             #expect(bench.fly().result == .failed(.any(.refreshFailed)))
@@ -73,7 +73,7 @@ import TokenStorage
         #expect(lost.stored?.record.failureRecord?.spent == .no)
     }
 
-    @Test func `a store that is away between the refusal and the sign-in brings the dead token back to nobody`() {
+    @Test func `an unreachable store between the refusal and the sign-in does not bring the dead token back`() {
         var bench = self.bench(.expired(), Self.invalidGrant, .success(.sample(1)))
         bench.interfere = { bench, step, _ in
             if step == "claim", bench.spent.count == 1, bench.steps.count(where: { $0 == "claim" }) == 1 {

@@ -1,9 +1,10 @@
 import TestKit
 import Testing
 
-/// Long histories of several replicas over a store that does all that one of several hosts may do, by seeded schedules.
+/// Long, seeded schedules of several replicas. Their store has every fault that a store for several hosts may have.
 ///
-/// One after the other, since other tests want to go on too. `MARTLET_SCHEDULES` says how many of each; see Model.
+/// The tests run one after the other, because other tests need CPU time too. `MARTLET_SCHEDULES` sets the number of
+/// schedules per test; see the article Model.
 @Suite(.serialized) struct FlightSimulationTests {
     typealias Weather = FlightSimulation.Weather
 
@@ -37,7 +38,7 @@ import Testing
     ]
 
     @Test(arguments: weathers)
-    func `I1_I2_no refresh token is used twice at once, none that is known to be spent, and no success is lost`(
+    func `I1_I2_no refresh token is sent twice at once or after it is known to be spent, and no success is lost`(
         name: String,
         weather: Weather
     ) async throws {
@@ -46,13 +47,13 @@ import Testing
         for seed in seeds {
             var simulation = FlightSimulation(seed: seed, weather: weather)
             try await simulation.run(for: weather.answersWithin * 15)
-            // Other tests want to go on, too.
+            // Lets other tests run.
             await Task.yield()
             #expect(simulation.violations == [], "\(name), seed \(seed)")
             commits += simulation.commits
             repairs += simulation.repairs
             excused += simulation.isLossExcused ? 1 : 0
-            // What the provider rotated and nobody knows, nobody can have; all else must be alive.
+            // Without an excused loss, refreshes must go on in fair weather.
             if !simulation.isLossExcused { #expect(simulation.fairCommits > 1, "\(name), seed \(seed)") }
         }
         print("flights, \(name): \(seeds.count) schedules, \(commits) commits, \(repairs) repairs, \(excused) excused")
@@ -60,7 +61,7 @@ import Testing
         #expect(repairs > 0 || weather.losesSuffix == 0)
     }
 
-    /// Each fault of a store breaks something where the rule against it is left out.
+    /// Each fault of a store leads to a violation if the rule against it is omitted.
     @Test(arguments: [
         (FlightSimulation.Mutation.commitsAreGivenUp, Weather(storeFails: 0.1, failures: [.away])),
         (.writesAreNotReadBack, Weather(storeFails: 0.1, failures: [.unanswered])),
@@ -70,7 +71,7 @@ import Testing
         (.nothingIsPutBack, Weather(losesSuffix: 0.003)),
         (.oldTokensAreSent, Weather(losesSuffix: 0.01)),
     ])
-    func `without a rule there is a schedule that breaks what it is for`(
+    func `for each omitted rule, some schedule leads to a violation`(
         _ mutation: FlightSimulation.Mutation,
         _ weather: Weather
     ) async throws {

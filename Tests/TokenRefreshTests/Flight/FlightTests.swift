@@ -4,11 +4,11 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// One flight on its own, and what it makes of the record and of the provider's answers.
+/// A single flight, and its effects for each record and each response of the provider.
 @Suite struct FlightTests {
     private static let refresh = ["read", "admit", "claim", "redeem", "commit"]
 
-    @Test func `an expired token is claimed, redeemed and committed`() {
+    @Test func `an expired token leads to a claim, a redemption and a commit`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
 
         let outcome = bench.fly()
@@ -28,7 +28,7 @@ import TokenStorage
         #expect(outcome.snapshot?.entry == bench.stored)
     }
 
-    @Test func `the claim says whose it is and for how long, and leaves the tokens where they are`() {
+    @Test func `the claim names its holder and its term and leaves the tokens unchanged`() {
         var bench = FlightBench(.expired(), [.success(.sample())])
         var claimed: AccountRecord?
         bench.interfere = { bench, step, _ in if step == "redeem" { claimed = bench.stored?.record } }
@@ -43,7 +43,7 @@ import TokenStorage
         #expect(claimed == AccountRecord.expired().with { $0.claim = claim })
     }
 
-    @Test func `the old refresh token, its end and the scopes stay where the provider sends none`() {
+    @Test func `the old refresh token, its expiry and the scopes are kept if the provider sends none`() {
         let old = AccountRecord.expired().with {
             $0.tokens?.refreshLifetime = .seconds(10_000)
             $0.tokens?.scopes = ["read"]
@@ -54,7 +54,7 @@ import TokenStorage
 
         let tokens = bench.stored?.record.tokens
         #expect(tokens?.refreshToken == Secret("rt-0"))
-        // 7,200 s of it are over.
+        // 7,200 s of the 10,000 s have passed.
         #expect(tokens?.refreshLifetime == .seconds(2_800))
         #expect(tokens?.scopes == ["read"])
     }
@@ -75,7 +75,7 @@ import TokenStorage
         (.expired().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }, .reauthorizationRequired),
         (.expired().with { $0.failureRecord = .sample(retryIn: .seconds(5)) }, .refreshFailed),
     ])
-    func `nothing is claimed or sent where it can't help`(record: AccountRecord?, code: CredentialError.Code) {
+    func `nothing is claimed or sent if a refresh can't help`(record: AccountRecord?, code: CredentialError.Code) {
         var bench = FlightBench(record)
 
         let outcome = bench.fly()
@@ -84,7 +84,7 @@ import TokenStorage
         #expect(bench.steps == ["read"])
     }
 
-    @Test func `a process that may not send claims nothing`() {
+    @Test func `a flight that is not admitted claims nothing`() {
         var bench = FlightBench(.expired())
         bench.refusal = .any(.providerConfig)
 
@@ -104,7 +104,7 @@ import TokenStorage
         #expect(outcome.result == .committed)
     }
 
-    @Test func `a later generation than the refused one is used as it is`() {
+    @Test func `a later generation than the refused one is used without a refresh`() {
         var bench = FlightBench(.valid(generation: 2))
         bench.refresh = RefreshRequest(refused: TokenVersion(grant: GrantID("g"), generation: Generation(1)))
 
@@ -114,7 +114,7 @@ import TokenStorage
         #expect(bench.spent.isEmpty)
     }
 
-    @Test func `a forced refresh goes through a backoff`() {
+    @Test func `a forced refresh ignores a backoff`() {
         var bench = FlightBench(
             .valid().with { $0.failureRecord = .sample(retryIn: .seconds(30)) },
             [.success(.sample())]
@@ -126,7 +126,7 @@ import TokenStorage
         #expect(outcome.result == .committed)
     }
 
-    // MARK: - What the provider says
+    // MARK: - Responses of the provider
 
     struct Consequence: CustomTestStringConvertible, Sendable {
         let name: String
@@ -228,7 +228,7 @@ import TokenStorage
     ]
 
     @Test(arguments: consequences)
-    func `an answer without tokens is written into the record and the claim goes`(expected: Consequence) {
+    func `a response without tokens is recorded as a failure, and the claim is removed`(expected: Consequence) {
         var bench = FlightBench(.expired(), expected.verdicts)
 
         let outcome = bench.fly()
@@ -245,7 +245,7 @@ import TokenStorage
         [TokenVerdict.ambiguous(.timedOut), .success(.sample())],
         [.conflict(.code("invalid_request")), .success(.sample())],
     ])
-    func `the one second try may bring the tokens`(verdicts: [TokenVerdict]) {
+    func `the one repeated try may bring the tokens`(verdicts: [TokenVerdict]) {
         var bench = FlightBench(.expired(), verdicts)
 
         let outcome = bench.fly()
@@ -256,7 +256,7 @@ import TokenStorage
         #expect(bench.stored?.record.failureRecord == nil)
     }
 
-    @Test func `before the second try the record says that the token may be spent`() {
+    @Test func `before the second try the record says that the refresh token may be spent`() {
         var bench = FlightBench(.expired(), [.ambiguous(.timedOut), .success(.sample())])
         var spent: [AccountRecord.FailureRecord.Spent?] = []
         bench.interfere = { bench, step, _ in
@@ -268,7 +268,7 @@ import TokenStorage
         #expect(spent == [nil, .maybe])
     }
 
-    @Test func `a token that may be spent is used once more in all, then once per backoff`() {
+    @Test func `a refresh token that may be spent is used once more in all, then once per backoff`() {
         let record = AccountRecord.expired().with {
             $0.failureRecord = .sample(tries: 3, spent: .maybe, reason: "ambiguous.timed_out")
         }
@@ -283,7 +283,7 @@ import TokenStorage
     }
 
     @Test(arguments: [TokenVerdict.refused(.noKnownReason), .notProvider(.answerHTML)])
-    func `however often nobody says why, the grant is alive`(verdict: TokenVerdict) {
+    func `failures without a reason never end the grant, however many there are`(verdict: TokenVerdict) {
         let record = AccountRecord.expired().with {
             $0.failureRecord = .sample(tries: 200, reason: "\(verdict.name).no_known_reason")
         }

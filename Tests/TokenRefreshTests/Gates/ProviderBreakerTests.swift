@@ -8,7 +8,7 @@ import TokenRefresh
     private let bob = AccountID("bob")
     private let carol = AccountID("carol")
 
-    /// A breaker that has opened at the start, by alice and last by bob.
+    /// A breaker that opened at the start after failures of alice and finally of bob.
     private func opened() -> ProviderBreaker {
         var breaker = ProviderBreaker()
         for account in [self.alice, self.alice, self.alice, self.alice, self.bob] {
@@ -21,16 +21,16 @@ import TokenRefresh
         ("aaaab", true),
         ("ababa", true),
         ("abab", false),
-        // One account's trouble is not the other's, and a provider's only account has its own backoff.
+        // Failures of a single account do not open the breaker. That account has its own backoff.
         ("aaaaaaaaaa", false),
         ("aaaaaaaaaab", true),
-        // An answer ends the row.
+        // A response ends the row of failures.
         ("aaab+baaa", false),
         ("aaab+babab", true),
-        // Flights that ended without an exchange say nothing.
+        // Flights that ended without an exchange do not count.
         ("aa-ab-b", true),
     ])
-    func `five failures in a row, of at least two accounts, open it`(row: String, opens: Bool) {
+    func `five failures in a row of at least two accounts open the breaker`(row: String, opens: Bool) {
         var breaker = ProviderBreaker()
         var changes: [ProviderBreaker.Change] = []
         for letter in row {
@@ -43,7 +43,7 @@ import TokenRefresh
         #expect(changes == (opens ? [.opened] : []))
     }
 
-    @Test func `for 10 s nothing goes, then one request of another account than last time`() {
+    @Test func `nothing is sent for 10 s, then one probe of another account than the one that failed last`() {
         var breaker = self.opened()
         let early = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .milliseconds(9_999)))
         let due = self.start.advanced(by: .seconds(10))
@@ -56,13 +56,13 @@ import TokenRefresh
         #expect(beside == .open(retryAfter: .seconds(1)))
     }
 
-    @Test func `where no other asks, the account of last time finds out`() {
+    @Test func `if no other account asks, the account that failed last sends the probe`() {
         var breaker = self.opened()
         let late = breaker.admit(self.bob, of: 3, now: self.start.advanced(by: .seconds(15)))
         #expect(late == .probe)
     }
 
-    @Test func `a probe that fails opens it for another 10 s, which is no news`() {
+    @Test func `a failed probe keeps the breaker open for another 10 s and reports no change`() {
         var breaker = self.opened()
         let due = self.start.advanced(by: .seconds(10))
         _ = breaker.admit(self.alice, of: 3, now: due)
@@ -80,7 +80,7 @@ import TokenRefresh
     }
 
     @Test(arguments: [true, false])
-    func `any answer closes it, the probe's or one that was on its way`(isProbe: Bool) {
+    func `any response closes the breaker, whether to the probe or to an earlier request`(isProbe: Bool) {
         var breaker = self.opened()
         if isProbe { _ = breaker.admit(self.alice, of: 3, now: self.start.advanced(by: .seconds(10))) }
         let change = breaker.learned(.responded, of: self.alice, probe: isProbe, now: self.start)
@@ -90,7 +90,7 @@ import TokenRefresh
         #expect(!breaker.isOpen)
     }
 
-    @Test func `a probe that sent nothing leaves its place to the next`() {
+    @Test func `a probe that sent nothing lets the next request be the probe`() {
         var breaker = self.opened()
         let due = self.start.advanced(by: .seconds(10))
         _ = breaker.admit(self.alice, of: 3, now: due)
@@ -99,7 +99,7 @@ import TokenRefresh
         #expect(next == .probe)
     }
 
-    @Test func `flights that began before it opened neither lengthen nor end the pause by failing`() {
+    @Test func `failures of flights that began before the breaker opened neither extend nor end the pause`() {
         var breaker = self.opened()
         for second in 1...20 {
             let now = self.start.advanced(by: .seconds(second))
@@ -110,7 +110,7 @@ import TokenRefresh
         #expect(probe == .probe)
     }
 
-    @Test func `an operator's refresh finds out at once, and so does anybody's after a reload`() {
+    @Test func `an operator's refresh may probe at once, and so may any refresh after a reload`() {
         var breaker = self.opened()
         let forced = breaker.admit(self.bob, of: 3, isForced: true, now: self.start)
         breaker.tryAgain(now: self.start)

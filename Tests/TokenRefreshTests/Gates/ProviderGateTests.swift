@@ -22,7 +22,7 @@ import TokenRefresh
         }
     }
 
-    @Test func `a provider that fails is passed by without taking from the bucket`() {
+    @Test func `a request that the open breaker refuses takes nothing from the bucket`() {
         var gate = ProviderGate(RefreshRate(perSecond: 1, burst: 6), accounts: 2)
         self.fail(&gate, times: 5, now: self.start)
         for _ in 0..<10 {
@@ -34,7 +34,7 @@ import TokenRefresh
         #expect(gate.availability == .failing(retryAt: self.start.advanced(by: .seconds(10))))
     }
 
-    @Test func `a client that is refused and a provider that fails are two things, and each is told once`() {
+    @Test func `a refused client and its end are reported once each, separately from a failing provider`() {
         var gate = ProviderGate(RefreshRate(), accounts: 2)
         let ticket = self.credential(&gate, self.alice, now: self.start)
         let refused = gate.learned(.refused, .responded, by: ticket, of: self.alice, now: self.start)
@@ -48,7 +48,7 @@ import TokenRefresh
         #expect(gate.availability == .answering)
     }
 
-    @Test func `a provider is held since its first refusal, whatever its probes say, until it takes the client`() {
+    @Test func `a provider counts as held from its first refusal until it accepts the client, even during probes`() {
         var gate = ProviderGate(RefreshRate(), accounts: 2)
         #expect(gate.heldSince == nil)
         let ticket = self.credential(&gate, self.alice, now: self.start)
@@ -68,7 +68,7 @@ import TokenRefresh
         #expect(gate.heldSince == nil)
     }
 
-    @Test func `what is withdrawn frees the probe and the place in the bucket`() {
+    @Test func `a withdrawn request frees the probe and its place in the bucket`() {
         var gate = ProviderGate(RefreshRate(perSecond: 1, burst: 6), accounts: 2)
         self.fail(&gate, times: 5, now: self.start)
         let due = self.start.advanced(by: .seconds(30))
@@ -82,7 +82,7 @@ import TokenRefresh
         }
     }
 
-    @Test func `a flight that was not admitted teaches nothing`() {
+    @Test func `a flight that was not admitted changes nothing`() {
         var gate = ProviderGate(RefreshRate(), accounts: 1)
         for _ in 0..<10 {
             let changes = gate.learned(.refused, .failed, by: nil, of: self.alice, now: self.start)
@@ -91,7 +91,7 @@ import TokenRefresh
         #expect(gate.availability == .answering)
     }
 
-    @Test func `that requests wait is told once, and once that they don't any more`() {
+    @Test func `the gate reports once that requests wait and once that they no longer do`() {
         var gate = ProviderGate(RefreshRate(perSecond: 10, burst: 4), accounts: 1)
         var told: [Bool] = []
         func take(at now: BootInstant) {
@@ -109,7 +109,7 @@ import TokenRefresh
         #expect(told == [true, false])
     }
 
-    @Test func `a reload with another rate begins with a full bucket, and any reload lets the provider be tried`() {
+    @Test func `a reload with another rate begins with a full bucket, and any reload allows a probe`() {
         var gate = ProviderGate(RefreshRate(perSecond: 1, burst: 5), accounts: 2)
         self.fail(&gate, times: 5, now: self.start)
         gate.reload(RefreshRate(perSecond: 1, burst: 2), accounts: 2, now: self.start)
@@ -117,7 +117,7 @@ import TokenRefresh
         #expect(ticket?.probesAnswer == true)
     }
 
-    @Test func `a probe of before a reload leaves the place of the one after it`() {
+    @Test func `the end of a probe from before a reload does not free the place of the probe after it`() {
         var gate = ProviderGate(RefreshRate(), accounts: 2)
         self.fail(&gate, times: 5, now: self.start)
         let due = self.start.advanced(by: .seconds(30))
@@ -131,7 +131,7 @@ import TokenRefresh
         #expect(beside == nil)
     }
 
-    @Test func `a provider that is left with one account by a reload is given up no more`() {
+    @Test func `the breaker does not open for a provider that a reload leaves with one account`() {
         var gate = ProviderGate(RefreshRate(), accounts: 2)
         self.fail(&gate, times: 5, now: self.start)
         gate.reload(RefreshRate(), accounts: 1, now: self.start)

@@ -5,7 +5,7 @@ import TokenRefresh
 @Suite struct ProviderHoldTests {
     private let start = Moment.start.boot
 
-    @Test func `a refused client is probed after 30 s, then at twice the distance up to 5 min`() {
+    @Test func `a refused client is probed after 30 s, then at doubling intervals up to 5 min`() {
         var hold = ProviderHold()
         let changed = hold.learned(.refused, probe: false, now: self.start)
         #expect(changed)
@@ -22,7 +22,7 @@ import TokenRefresh
         }
     }
 
-    @Test func `an answer about the grant opens it for all`() {
+    @Test func `a response about the grant ends the hold for all accounts`() {
         var hold = ProviderHold()
         _ = hold.learned(.refused, probe: false, now: self.start)
         let changed = hold.learned(.accepted, probe: false, now: self.start)
@@ -32,7 +32,7 @@ import TokenRefresh
         #expect(!hold.isHeld)
     }
 
-    @Test func `a probe without an answer is made again at the same distance`() {
+    @Test func `a probe without a response is repeated after the same interval`() {
         var hold = ProviderHold()
         _ = hold.learned(.refused, probe: false, now: self.start)
         let atProbe = self.start.advanced(by: .seconds(30))
@@ -44,7 +44,7 @@ import TokenRefresh
         #expect(again == .probe)
     }
 
-    @Test func `a probe that sent nothing leaves its place to the next, and the distance as it was`() {
+    @Test func `a probe that sent nothing lets the next request probe and leaves the interval unchanged`() {
         var hold = ProviderHold()
         _ = hold.learned(.refused, probe: false, now: self.start)
         let atProbe = self.start.advanced(by: .seconds(30))
@@ -58,7 +58,7 @@ import TokenRefresh
         #expect(early == .held(retryAfter: .seconds(1)))
     }
 
-    @Test func `after a reload the next one probes, also beside a probe of before`() {
+    @Test func `after a reload the next request probes even if an earlier probe is in progress`() {
         var hold = ProviderHold()
         _ = hold.learned(.refused, probe: false, now: self.start)
         _ = hold.admit(isForced: true, now: self.start)
@@ -76,7 +76,7 @@ import TokenRefresh
         #expect(forced == .probe)
     }
 
-    @Test func `flights that began before the hold don't lengthen it`() {
+    @Test func `flights that began before the hold don't extend it`() {
         var hold = ProviderHold()
         _ = hold.learned(.refused, probe: false, now: self.start)
         for _ in 0..<10 { _ = hold.learned(.refused, probe: false, now: self.start.advanced(by: .seconds(5))) }

@@ -6,7 +6,7 @@ import TokenRefresh
     private let start = Moment.start.boot
 
     @Test(arguments: [(50, 200), (1, 1), (3, 7), (1_000, 1)])
-    func `a burst goes at once, and then one per interval`(perSecond: Int, burst: Int) {
+    func `a burst is sent at once, then one request per interval`(perSecond: Int, burst: Int) {
         var bucket = RefreshBucket(RefreshRate(perSecond: perSecond, burst: burst))
         for _ in 0..<burst {
             let place = bucket.take(patience: .zero, now: self.start)
@@ -26,7 +26,7 @@ import TokenRefresh
         }
     }
 
-    @Test func `who would wait for too long is told when it would not, and takes nothing`() {
+    @Test func `a request that would wait too long learns when to retry and takes nothing`() {
         var bucket = RefreshBucket(RefreshRate(perSecond: 10, burst: 1))
         for _ in 0...150 { _ = bucket.take(patience: .seconds(15), now: self.start) }
         for _ in 0..<3 {
@@ -37,7 +37,7 @@ import TokenRefresh
         #expect(later == .at(self.start.advanced(by: .milliseconds(15_100))))
     }
 
-    @Test func `what is given back goes to the next`() {
+    @Test func `a place that is given back goes to the next request`() {
         var bucket = RefreshBucket(RefreshRate(perSecond: 1, burst: 1))
         _ = bucket.take(patience: .zero, now: self.start)
         bucket.giveBack()
@@ -45,7 +45,7 @@ import TokenRefresh
         #expect(next == .at(self.start))
     }
 
-    @Test func `it fills up to its burst and no further`() {
+    @Test func `the bucket fills up to its burst and no further`() {
         var bucket = RefreshBucket(RefreshRate(perSecond: 10, burst: 5))
         for _ in 0..<5 { _ = bucket.take(patience: .zero, now: self.start) }
         let later = self.start.advanced(by: .seconds(3_600))

@@ -5,7 +5,7 @@ import TokenRefresh
 @Suite struct RefreshLimitTests {
     private let start = Moment.start.boot
 
-    @Test func `five in 30 s pass and the sixth waits for the first to age`() {
+    @Test func `five refreshes in 30 s pass and the sixth waits until the first is 30 s old`() {
         var limit = RefreshLimit()
         for second in 0..<5 {
             let wait = limit.admit(lifetime: .seconds(3_600), now: self.start.advanced(by: .seconds(second)))
@@ -21,11 +21,11 @@ import TokenRefresh
         // Half the lifetime allows more than 5 in 30 s.
         (Duration.seconds(4), 61),
         (.seconds(12), 20 + 5),
-        // No lifetime at all allows one a second, not a storm.
+        // A lifetime of zero allows one refresh per second and not a storm.
         (.zero, 121),
         (nil, 20),
     ])
-    func `a token that ends early may be refreshed as often as every half of its life`(
+    func `a short-lived token may be refreshed once per half of its lifetime`(
         lifetime: Duration?,
         most: Int
     ) {

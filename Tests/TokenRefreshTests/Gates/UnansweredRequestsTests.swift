@@ -6,7 +6,7 @@ import TokenRefresh
     private let timeout = Duration.seconds(8)
     private func at(_ seconds: Int) -> BootInstant { Moment.start.boot.advanced(by: .seconds(seconds)) }
 
-    /// Requests of so many accounts, all sent at the start.
+    /// Requests of `count` accounts, all sent at the start.
     private func sent(_ count: Int) -> UnansweredRequests {
         var requests = UnansweredRequests()
         for number in 0..<count {
@@ -16,7 +16,7 @@ import TokenRefresh
         return requests
     }
 
-    @Test func `while 64 are past the timeout and none was answered, one is admitted every 2 s`() {
+    @Test func `while 64 requests are past the timeout and none got a response, one is admitted every 2 s`() {
         var requests = self.sent(64)
         let early = requests.obstacle(timeout: self.timeout, now: self.at(8))
         let probe = requests.obstacle(timeout: self.timeout, now: self.at(9))
@@ -30,13 +30,13 @@ import TokenRefresh
         #expect(later == nil)
     }
 
-    @Test func `63 hold up nobody`() {
+    @Test func `63 overdue requests delay no other request`() {
         var requests = self.sent(63)
         requests.admitted(now: self.at(9))
         #expect(requests.obstacle(timeout: self.timeout, now: self.at(9)) == nil)
     }
 
-    @Test func `an answer within the timeout holds up nobody, an exchange that broke off is none`() {
+    @Test func `a response within the timeout lifts the limit, but an exchange that broke off is no response`() {
         var requests = self.sent(66)
         requests.admitted(now: self.at(20))
         requests.ended(for: AccountID("1"), wasAnswered: false, now: self.at(20))

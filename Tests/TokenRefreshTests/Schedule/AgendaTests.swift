@@ -8,7 +8,7 @@ import TokenRefresh
     private let other = ProviderID("globex")
     private func at(_ seconds: Int) -> BootInstant { self.start.advanced(by: .seconds(seconds)) }
 
-    @Test func `the earliest of all providers comes first`() {
+    @Test func `the earliest account of all providers comes first`() {
         var agenda = Agenda()
         agenda.set(self.at(20), for: AccountID("b"), of: acme)
         agenda.set(self.at(10), for: AccountID("a"), of: self.other)
@@ -24,7 +24,7 @@ import TokenRefresh
         #expect(agenda.next == nil)
     }
 
-    @Test func `a provider at its bound is passed over until one of its errands ends`() {
+    @Test func `a provider at its limit is skipped until one of its errands ends`() {
         var agenda = Agenda()
         for number in 0..<Agenda.mostErrands {
             agenda.begin(AccountID("\(number)"), of: acme, until: self.at(100))
@@ -35,7 +35,7 @@ import TokenRefresh
         let next = agenda.next
         let first = agenda.takeDue(at: self.at(30))
         let none = agenda.takeDue(at: self.at(30))
-        // Of one that has ended, and is said to have ended again.
+        // Ending the same errand twice frees one place only.
         agenda.end(AccountID("0"), of: acme)
         agenda.end(AccountID("0"), of: acme)
         let second = agenda.takeDue(at: self.at(30))
@@ -46,7 +46,7 @@ import TokenRefresh
         #expect(second == AccountID("a"))
     }
 
-    @Test func `an errand that takes too long keeps no other from beginning`() {
+    @Test func `an errand that takes too long does not keep others from beginning`() {
         var agenda = Agenda()
         for number in 0..<Agenda.mostErrands {
             agenda.begin(AccountID("\(number)"), of: acme, until: self.at(40 + number))

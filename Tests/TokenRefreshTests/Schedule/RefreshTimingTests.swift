@@ -3,7 +3,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// When a refresh is due that nobody waits for. Times are seconds from the start, when the tokens were received.
+/// When background refreshes are due. Times are seconds from the start, when the tokens were received.
 @Suite struct RefreshTimingTests {
     private let now = Moment.start
 
@@ -38,7 +38,7 @@ import TokenStorage
     @Test(arguments: [
         (lifetime: 3_600, due: 2_880), (300, 240), (200, 140), (120, 60), (60, 30), (10, 5), (2, 1), (86_400, 69_120),
     ])
-    func `a token in use is replaced the larger of 60 s and a fifth of its life before its end, at most half of it`(
+    func `a token in use is replaced before its end by the larger of 60 s and a fifth of its lifetime, at most half`(
         lifetime: Int,
         due: Int
     ) {
@@ -50,11 +50,11 @@ import TokenStorage
         #expect(self.due(self.record(lifetime: .seconds(10)), jitter: 1) == .milliseconds(6_250))
     }
 
-    @Test func `where a refresh kills the old token it waits for its end`() {
+    @Test func `where a refresh invalidates the old token, the refresh waits for that token's end`() {
         #expect(self.due(self.record(), RefreshTiming(mode: .onExpiry), jitter: 1) == .seconds(3_600))
     }
 
-    @Test func `an account that nobody uses is only kept alive`() {
+    @Test func `an unused account is only kept alive`() {
         #expect(self.due(self.record(), isUsed: false) == .seconds(86_400))
         #expect(self.due(self.record(), isUsed: false, jitter: 1) == .seconds(77_760))
         #expect(self.due(self.record(), RefreshTiming(keepAlive: .seconds(7_200)), isUsed: false) == .seconds(7_200))
@@ -64,13 +64,13 @@ import TokenStorage
         )
     }
 
-    @Test func `what should have been kept alive long ago is spread over ten minutes`() {
+    @Test func `keep-alive refreshes that are long overdue are spread over ten minutes`() {
         let week = Duration.seconds(7 * 86_400)
         #expect(self.due(self.record(), isUsed: false, seenAfter: week, at: week) == week)
         #expect(self.due(self.record(), isUsed: false, jitter: 0.5, seenAfter: week, at: week) == week + .seconds(300))
     }
 
-    @Test func `a token that ended without a refresh is tried for another lifetime, and then left to who needs it`() {
+    @Test func `an expired token is refreshed for use during another lifetime, and afterwards only kept alive`() {
         #expect(self.due(self.record(), at: .seconds(7_199)) == .seconds(2_880))
         #expect(self.due(self.record(), at: .seconds(7_200)) == .seconds(86_400))
     }
@@ -79,7 +79,7 @@ import TokenStorage
         (refreshLifetime: 1_800, isUsed: true, due: 1_440), (1_800, false, 1_440), (86_400 * 180, false, 86_400),
         (60, false, 30), (40, false, 30), (30, false, 86_400), (30, true, 2_880),
     ])
-    func `a refresh comes before the refresh token ends, used or not, but no ever nearer to an end that stays`(
+    func `a refresh comes before the refresh token ends, used or not, but not closer and closer to a fixed end`(
         refreshLifetime: Int,
         isUsed: Bool,
         due: Int
@@ -88,7 +88,7 @@ import TokenStorage
         #expect(self.due(record, isUsed: isUsed) == .seconds(due))
     }
 
-    @Test func `a backoff counts, and what can't be helped is left alone`() {
+    @Test func `a backoff delays a refresh, and a refresh that can't help is never due`() {
         let backingOff = self.record { $0.failureRecord = .sample(retryIn: .seconds(3_000)) }
         #expect(self.due(backingOff) == .seconds(3_000))
         #expect(self.due(self.record { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }) == nil)
@@ -96,7 +96,7 @@ import TokenStorage
         #expect(self.due(self.record { $0.tokens = nil }) == nil)
     }
 
-    @Test func `minted tokens are replaced while they are used, and never kept alive`() {
+    @Test func `minted tokens are replaced while in use and never kept alive`() {
         let minted = self.record { $0.tokens?.refreshToken = nil }
         #expect(self.due(minted, mints: true) == .seconds(2_880))
         #expect(self.due(minted, isUsed: false, mints: true) == nil)

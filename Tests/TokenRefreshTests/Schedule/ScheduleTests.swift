@@ -7,7 +7,7 @@ import TokenRefresh
     private let start = Moment.start.boot
     private func at(_ seconds: Int) -> BootInstant { self.start.advanced(by: .seconds(seconds)) }
 
-    @Test func `the earliest comes first, and none before its time`() {
+    @Test func `the earliest account comes first, and none before its due time`() {
         var schedule = Schedule()
         for (name, due) in [("c", 30), ("a", 10), ("d", 40), ("b", 20)] {
             schedule.set(self.at(due), for: AccountID(name))
@@ -25,7 +25,7 @@ import TokenRefresh
         #expect(schedule.next == self.at(40))
     }
 
-    @Test func `an account has one moment: the one it was given last`() {
+    @Test func `an account has one due time, the one that was set last`() {
         var schedule = Schedule()
         schedule.set(self.at(10), for: alice)
         schedule.set(self.at(50), for: alice)
@@ -40,7 +40,7 @@ import TokenRefresh
         #expect(again == nil)
     }
 
-    @Test func `an account that is taken out does not come up`() {
+    @Test func `a removed account does not come up`() {
         var schedule = Schedule()
         schedule.set(self.at(10), for: alice)
         schedule.set(nil, for: alice)
@@ -50,7 +50,7 @@ import TokenRefresh
     }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func `many accounts that move about come up once each, in order`(seed: UInt64) {
+    func `many accounts with changing due times come up once each and in order`(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var schedule = Schedule()
         var expected: [AccountID: BootInstant] = [:]

@@ -14,19 +14,19 @@ import TokenStorage
             .availability(of: alice, bound: .acme, for: refresh, at: self.now.boot.advanced(by: later))
     }
 
-    @Test func `a valid token is usable to its end`() {
+    @Test func `a valid token is usable until its end`() {
         #expect(self.standing(.valid()) == .usable(.sample()))
         #expect(self.standing(.valid(), at: .seconds(3_600)) == .refreshable)
     }
 
-    @Test func `a refused token is not usable, and others of its grant are`() {
+    @Test func `a refused token is not usable, but others of its grant are`() {
         let first = TokenVersion(grant: GrantID("g"), generation: Generation(1))
         let second = TokenVersion(grant: GrantID("g"), generation: Generation(2))
         #expect(self.standing(.valid(), for: RefreshRequest(refused: first)) == .refreshable)
         #expect(self.standing(.valid(), for: RefreshRequest(refused: second)) == .usable(.sample()))
     }
 
-    @Test func `a valid token is usable although its refresh backs off or its grant is dead`() {
+    @Test func `a valid token is usable although its refresh is in backoff or its grant is dead`() {
         let backingOff = AccountRecord.valid().with { $0.failureRecord = .sample(retryIn: .seconds(30)) }
         let dead = AccountRecord.valid().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }
         #expect(self.standing(backingOff) == .usable(.sample()))
@@ -53,7 +53,7 @@ import TokenStorage
         ),
         (.expired().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }, .reauthorizationRequired),
     ])
-    func `what can't be helped is said at once`(record: AccountRecord?, code: CredentialError.Code) {
+    func `a blocked account reports the reason at once`(record: AccountRecord?, code: CredentialError.Code) {
         #expect(self.standing(record) == .blocked(CredentialError(code, "")))
     }
 
@@ -72,10 +72,10 @@ import TokenStorage
         }
     }
 
-    @Test func `a backoff is counted from the first sight of it, and over when it is over`() {
+    @Test func `a backoff counts from its first sight, ends on time and does not block a forced refresh`() {
         let record = AccountRecord.expired().with { $0.failureRecord = .sample(retryIn: .seconds(9)) }
         let first = RecordSnapshot(AccountVault.Entry(record: record, version: Version(1)), after: nil, now: self.now)
-        // The same record, sealed anew 5 s later.
+        // The same record, sealed again 5 s later.
         let again = RecordSnapshot(
             AccountVault.Entry(record: record, version: Version(2)),
             after: first,
@@ -86,7 +86,7 @@ import TokenStorage
         #expect(self.standing(record, for: .forced) == .refreshable)
     }
 
-    @Test func `I21_a token's end stays where it was when the wall clock jumps`() {
+    @Test func `I21_a jump of the wall clock does not move a token's end`() {
         let entry = AccountVault.Entry(record: .valid(), version: Version(1))
         let first = RecordSnapshot(entry, after: nil, now: self.now)
         let jumped = Moment(boot: self.now.boot.advanced(by: .seconds(60)), wall: WallTime(millisecondsSince1970: 0))
@@ -98,7 +98,7 @@ import TokenStorage
         #expect(again.freshness == first.freshness)
     }
 
-    @Test func `a doubtful token is refreshed first, and served when that is not possible`() {
+    @Test func `a doubtful token is refreshed first and served if a refresh is not possible`() {
         let future = self.now.wall.advanced(by: .seconds(7_200))
         let record = AccountRecord.valid().with { $0.tokens = .sample(receivedAt: future) }
         let backingOff = record.with { $0.failureRecord = .sample(retryIn: .seconds(9)) }
@@ -106,7 +106,7 @@ import TokenStorage
         #expect(self.standing(backingOff) == .usable(.sample()))
     }
 
-    @Test func `another's claim is left alone while the token is good`() {
+    @Test func `another replica's claim is not broken while the token is valid and not refused`() {
         let valid = RecordSnapshot(AccountVault.Entry(record: .valid(), version: Version(1)), after: nil, now: self.now)
         let expired = RecordSnapshot(
             AccountVault.Entry(record: .expired(), version: Version(1)),

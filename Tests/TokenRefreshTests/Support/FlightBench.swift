@@ -3,52 +3,52 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Performs a flight without any concurrency: one record, a script of verdicts, a moment that the test moves, and a
-/// place to interfere before each step.
+/// Runs one flight without concurrency, with one record, scripted verdicts, a time that the test sets, and a hook
+/// before each step.
 struct FlightBench {
-    /// What stands in the store.
+    /// The entry in the store.
     var stored: AccountVault.Entry?
     var now = Moment.start
     var verdicts: [TokenVerdict]
     var refresh = RefreshRequest.usable
-    /// The grant of a first mint, for an account that mints.
+    /// The grant that a first mint begins; `nil` if the account does not mint.
     var mints: GrantID?
     var signsIn = false
-    /// How many things the client may prove itself by.
+    /// The number of proofs by which the client can authenticate.
     var proofs = 1
-    /// What is kept of them; `nil`: they are no secrets.
+    /// The digests of the proofs; `nil` if the proofs are not secrets.
     var proofDigests: [TokenDigest]?
-    /// When the first of them was taken from this process.
+    /// When the provider last accepted the first proof from this process.
     var proofAcceptedAt: WallTime?
     var watch = ClaimWatch()
     var timeout = Duration.seconds(8)
-    /// Ends the flight by a stop, at its next pause.
+    /// Whether the process is stopping, as the flight learns at its next pause.
     var stopping = Stopping.no
-    /// The kill log, as read when it is admitted.
+    /// The kills as read when the flight is admitted.
     var epochs = KillEpochs()
-    /// What the admission says.
+    /// The error that refuses the admission; `nil` admits the flight.
     var refusal: CredentialError?
     /// Whether the journal can be written.
     var hasJournal = true
     var journalsFirst = false
-    /// What the journal holds.
+    /// The records in the journal.
     private(set) var journalled: [AccountRecord] = []
-    /// What those who wait were given before the store had it.
+    /// The entries that the waiters got before the store had them.
     private(set) var passed: [AccountVault.Entry] = []
-    /// Boots that are known to have ended.
+    /// The incarnations that are known to have ended.
     var deadBoots: Set<IncarnationID> = []
-    /// Called before each step, with its name and how many steps went before.
+    /// Called before each step, with the step's name and the number of earlier steps.
     var interfere: ((inout FlightBench, _ step: String, _ number: Int) -> Void)?
-    /// Taken by the next read or write in place of what it would do.
+    /// The error of the next read or write, which then has no other effect.
     var failure: StoreError?
-    /// The next write stands, and its answer is lost.
+    /// Whether the next write takes effect but its acknowledgment is lost.
     var losesAnswer = false
     /// How long the next step takes.
     var takes = Duration.zero
 
     private(set) var steps: [String] = []
     private(set) var spent: [String] = []
-    /// Which of the client's proofs went with each exchange.
+    /// The number of the client's proof in each exchange.
     private(set) var shown: [Int] = []
 
     static let incarnation = IncarnationID("me")
@@ -59,27 +59,27 @@ struct FlightBench {
         self.verdicts = verdicts
     }
 
-    /// The claim of another replica, standing for 12 s.
+    /// Another replica's claim with a term of 12 s.
     static let others = AccountRecord.Claim(
         incarnation: IncarnationID("other"),
         id: ClaimID("theirs"),
         standsFor: .seconds(12)
     )
-    /// The same, lapsing while callers still wait.
+    /// Another replica's claim with a term of 6 s, so that it lapses while callers still wait.
     static let othersShort = AccountRecord.Claim(
         incarnation: IncarnationID("other"),
         id: ClaimID("theirs"),
         standsFor: .seconds(6)
     )
 
-    /// Puts a record into the store as another writer does.
+    /// Writes a record into the store like another process.
     mutating func put(_ record: AccountRecord?) {
         self.stored = record.map {
             AccountVault.Entry(record: $0, version: self.stored?.version.next ?? Version(1))
         }
     }
 
-    /// Changes what is in the store as another writer does.
+    /// Changes the stored record like another process.
     mutating func change(_ change: (inout AccountRecord) -> Void) {
         guard let record = self.stored?.record else { return }
         self.put(record.with(change))
@@ -191,6 +191,6 @@ extension StoreError {
 }
 
 extension CredentialError {
-    /// Any error of this code: errors are equal by code.
+    /// An error with this code. Errors are equal if their codes are.
     static func any(_ code: Code) -> CredentialError { CredentialError(code, "") }
 }

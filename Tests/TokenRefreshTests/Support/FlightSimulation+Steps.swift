@@ -4,9 +4,9 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// What the replicas, the store and the provider do, each in its turn.
+/// The steps of the replicas, the store and the provider.
 extension FlightSimulation {
-    /// A read on its way, by a flight or by somebody who looks whether the record has changed.
+    /// A read in progress, by a flight or by a check for changes of the record.
     struct Reading {
         let isOfFlight: Bool
         var revision: UInt64 = 0
@@ -28,7 +28,7 @@ extension FlightSimulation {
         case journal(Bool)
         case inherit(AccountRecord)
 
-        /// Whether it happens elsewhere, whatever became of the process.
+        /// Whether the step takes place outside the process, and so even after the process has died.
         var isRemote: Bool {
             switch self {
             case .read, .putBack, .write, .inherit: true
@@ -289,7 +289,7 @@ extension FlightSimulation {
         self.schedule(takes + self.stop(), replica, .redeem(verdict))
     }
 
-    /// The journal of an incarnation that has ended is taken over.
+    /// Takes over the journal of an incarnation that has ended.
     mutating func inherit(_ owed: AccountRecord, from replica: SimulatedReplica) async {
         let vault = AccountVault(self.records)
         let stored = try? await vault.read(alice)

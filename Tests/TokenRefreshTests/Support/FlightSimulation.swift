@@ -4,55 +4,55 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Several replicas' flights over one record and one rotating provider, in virtual time and in an order that a seed decides.
-/// The store is one that several hosts reach: it is slow and away, lands writes late, shows the past and loses suffixes;
-/// answers of the provider are lost, processes stop and end.
+/// Simulates the flights of several replicas over one record and one rotating provider, in virtual time and in an order
+/// that a seed determines. The store is one that several hosts reach: it is slow or unreachable, applies writes late,
+/// returns stale reads and loses its last writes. Responses of the provider get lost; processes stall and die.
 ///
-/// Each replica reads as the engine does: what its desk knows better is put back. The history is checked as it happens;
-/// what is wrong is listed in ``violations``.
+/// Each replica reads like the engine: if it knows a better record than the store, it puts that record back. Every step
+/// is checked; ``violations`` lists what went wrong.
 struct FlightSimulation {
-    /// How likely each mishap is, at each step that it can hit.
+    /// The probability of each fault at each step that it can affect.
     struct Weather: Sendable {
         var storeFails = 0.0
-        /// How calls fail that do.
+        /// The ways in which a store call fails.
         var failures: [FaultyTokenStore.Fault] = [.away, .unanswered, .late(calls: 3), .late(calls: 30), .full]
-        /// The store, or the way to it, takes up to 2 s.
+        /// The store, or the network to it, takes up to 2 s.
         var storeStalls = 0.0
         var isStale = 0.0
         var losesSuffix = 0.0
         var answerIsLost = 0.0
         var stops = 0.0
         var dies = 0.0
-        /// The provider takes the client's secret for a wrong one, and looks no further.
+        /// The provider refuses the client's secret and checks nothing else.
         var clientIsRefused = 0.0
-        /// How long an answer may take; the provider has rotated at once.
+        /// How long a response may take. The provider rotates at once.
         var answersWithin = Duration.seconds(8)
     }
 
-    /// A rule of flights, or of who reads for them, that a run goes without.
+    /// A rule of flights, or of the code that reads for them, that a run omits.
     enum Mutation: Sendable {
-        /// Tokens are dropped where the store is away when they are to be committed.
+        /// Tokens are dropped if the store is unreachable during their commit.
         case commitsAreGivenUp
-        /// What a write without an answer has left behind is not read.
+        /// After a write without a response the record is not read again.
         case writesAreNotReadBack
-        /// A claim that was not acknowledged is taken to stand.
+        /// A claim that was not acknowledged counts as stored.
         case claimsNeedNoAnswer
-        /// A claim's time counts from when its answer has come.
+        /// A claim's term counts from the response to its write.
         case claimsCountFromTheAnswer
-        /// A write goes over whatever is there.
+        /// A write replaces whatever is stored.
         case writesAreBlind
-        /// An older record is gone by, and not written over by the one that is known.
+        /// An older record is accepted, and the known one is not put back.
         case nothingIsPutBack
-        /// A refresh token is sent although a later one was seen since it was claimed.
+        /// A refresh token is sent although a later one was seen since the claim.
         case oldTokensAreSent
     }
 
     var violations: [String] = []
     var commits = 0
-    /// Those of them that came when the weather had become fair.
+    /// The number of commits in fair weather.
     var fairCommits = 0
     var repairs = 0
-    /// Whether tokens were lost in a way that nobody can help: no living process, no journal and no store has them.
+    /// Whether tokens were inevitably lost: no living process, no journal and no store has them.
     var isLossExcused = false
 
     let weather: Weather
@@ -63,16 +63,17 @@ struct FlightSimulation {
     var provider = RotatingProvider(AccountRecord.expired().tokenVersion, lifetime: .seconds(20))
     var isFoul = true
     var now = Duration.zero
-    /// When each comes, with its number, and what it is.
+    /// The time and number of each event to come, and the events by number.
     var order: [(Duration, Int)] = []
     var events: [Int: (replica: SimulatedReplica, step: Step)] = [:]
     var scheduled = 0
     var replicas: [SimulatedReplica] = []
-    /// Boots that have ended, and whose journals were seen to; and what journals of others still hold.
+    /// The incarnations that have ended and whose journals were processed, and the records in journals that were not
+    /// processed yet.
     var ended: Set<IncarnationID> = []
     var owed: [IncarnationID: AccountRecord] = [:]
     var hasLost = false
-    /// Of these a claim was lost with a suffix.
+    /// The token sets whose claim was lost with the last writes of the store.
     var unclaimed: Set<TokenVersion> = []
     var seen: AccountVault.Entry?
     var opened: [[UInt8]: AccountVault.Entry] = [:]
@@ -91,7 +92,7 @@ struct FlightSimulation {
         for _ in 0..<replicas { self.replicas.append(self.newReplica()) }
     }
 
-    /// Goes through `duration` of foul weather, and then through half as much of fair.
+    /// Runs for `duration` in foul weather and then for half as long in fair weather.
     mutating func run(for duration: Duration) async throws {
         _ = try await AccountVault(self.records).write(.expired(), for: alice, expecting: nil)
         for replica in self.replicas { self.start(replica) }
@@ -111,9 +112,9 @@ struct FlightSimulation {
         self.lookAtTheEnd(after: duration)
     }
 
-    // MARK: - What must hold
+    // MARK: - Invariants
 
-    /// I2: what stands, since it was looked at last.
+    /// Checks invariant I2 for the stored record, if it has changed since the last check.
     mutating func look() {
         let stored = self.shared.history.record(Self.key)
         guard stored?.version != self.seen?.version else { return }
@@ -134,7 +135,7 @@ struct FlightSimulation {
         self.tokensOf[record.tokenVersion] = record.tokens?.accessToken
     }
 
-    /// Opens what is stored. Each record is opened once, however often it is read: that is what takes time here.
+    /// Decrypts a stored record. Each record is decrypted only once, since this takes most of the run's time.
     mutating func open(_ stored: StoredRecord?) -> AccountVault.Entry? {
         guard let stored else { return nil }
         if let known = self.opened[stored.value.bytes] { return known }
@@ -146,7 +147,7 @@ struct FlightSimulation {
 
     mutating func lose(_ count: Int) {
         let before = self.seen?.record
-        // The record was there before the first schedule began.
+        // The first write, of the initial record, is never lost.
         self.shared.lose(min(count, self.shared.history.count - 1))
         self.hasLost = true
         self.look()
@@ -156,7 +157,7 @@ struct FlightSimulation {
         self.noteLoss()
     }
 
-    /// What nobody knows any more nobody can have.
+    /// Excuses the loss of a refresh token that nobody knows any more.
     mutating func noteLoss() {
         let live = self.provider.live
         let isKnown =
@@ -202,10 +203,10 @@ struct FlightSimulation {
 
     mutating func die(_ replica: SimulatedReplica) {
         replica.isDead = true
-        // Its connection went with it. The claim may be broken at once: whatever it asked counts as ambiguous.
+        // Its connection ends too. The claim may be broken at once, since its request counts as ambiguous.
         if let asked = replica.asks { self.provider.end(asked) }
         if let owed = replica.journal ?? replica.settled {
-            // Its next life, or another process of the host, has the lock then.
+            // The restarted process, or another one on the host, takes the lock and the journal over.
             self.owed[replica.incarnation] = owed
             self.schedule(self.upTo(.seconds(1)), replica, .inherit(owed))
         } else {
@@ -228,12 +229,12 @@ struct FlightSimulation {
 
     func upTo(_ longest: Duration) -> Duration { longest * self.chance.fraction }
 
-    /// One way to the store, or back: mostly quick, and a call takes no more than 2 s.
+    /// The time for one way to the store or back. It is mostly short, and a call takes at most 2 s.
     func storeTime() -> Duration {
         self.upTo(self.happens(self.weather.storeStalls) ? .seconds(1) : .milliseconds(10))
     }
 
-    /// How long the process stands still, if it does.
+    /// How long the process stalls; zero if it does not.
     func stop() -> Duration {
         guard self.happens(self.weather.stops) else { return .zero }
         return [.milliseconds(500), .seconds(3), .seconds(30)][self.chance.number(below: 3)]

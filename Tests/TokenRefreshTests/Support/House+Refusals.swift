@@ -4,10 +4,10 @@ import TokenRefresh
 import TokenStorage
 
 extension House {
-    /// Runs a replica whose valid token an upstream has answered 401 to, while the refresh that this has led to waits for
-    /// the provider's answer.
+    /// Runs a replica whose valid token got a 401 from an upstream, while the resulting refresh waits for the
+    /// provider's response.
     ///
-    /// - Parameter body: given the one who was refused, too.
+    /// - Parameter body: also gets the pending request of the caller that got the 401.
     func withRefusedToken(
         _ provider: ScriptedTokenEndpoint,
         _ body: (Replica, Asked) async throws -> Void

@@ -6,7 +6,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// One store and one clock, and the replicas that share them.
+/// One store and one clock that the replicas of a test share.
 struct House: Sendable {
     let clock = ManualClock()
     let store: FaultyTokenStore
@@ -14,14 +14,14 @@ struct House: Sendable {
     let vault: AccountVault
     let log = HeardLog()
     let kills = ScriptedKills()
-    /// In place of these.
+    /// The kill reader in place of ``kills``, if set.
     var reader: (any KillReader)?
-    /// What its replicas know of incarnations that have ended, and where they keep what the store does not take.
+    /// How the replicas know which incarnations have ended, and the journal for tokens that the store does not accept.
     var witness: (any IncarnationWitness)?
     var journal: (any SuccessJournal)?
-    /// The providers of the configuration that have no account.
+    /// The endpoints of configured providers without accounts.
     var endpoint: @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)? = { _ in nil }
-    /// What operators were told by all replicas.
+    /// The events for operators from all replicas.
     let told = ToldEvents()
 
     init(store: FaultyTokenStore = FaultyTokenStore()) {
@@ -30,7 +30,7 @@ struct House: Sendable {
         self.vault = AccountVault(self.records)
     }
 
-    /// Puts a record there as another process does.
+    /// Writes a record into the store like another process.
     func put(_ record: AccountRecord, for account: AccountID = alice) async throws {
         let current = try await self.vault.read(account)
         _ = try await self.vault.write(record, for: account, expecting: current?.version)
@@ -40,7 +40,7 @@ struct House: Sendable {
         try await self.vault.read(account)?.record
     }
 
-    /// Runs a replica for as long as `body` does.
+    /// Runs a replica until `body` has ended.
     @discardableResult
     func withReplica<Result: Sendable>(
         _ endpoint: ScriptedTokenEndpoint,
@@ -56,9 +56,9 @@ struct House: Sendable {
         return try await self.withReplica(plans, of: [endpoint], limits: limits, body)
     }
 
-    /// The same with accounts of several providers.
+    /// Runs a replica with accounts of several providers until `body` has ended.
     ///
-    /// - Parameter endpoints: all there are in `plans`.
+    /// - Parameter endpoints: all endpoints in `plans`.
     @discardableResult
     func withReplica<Result: Sendable>(
         _ plans: [AccountConfiguration],
@@ -103,7 +103,7 @@ struct House: Sendable {
                 await replica.running.value
                 end.come()
             }
-            // A flight that pauses does so on our clock.
+            // A flight that pauses waits for the manual clock.
             try await self.clock.advance(bySleepersWithin: .seconds(1), until: "the replica to end") {
                 for endpoint in endpoints { endpoint.release() }
                 return end.hasCome
@@ -119,20 +119,20 @@ struct House: Sendable {
     }
 }
 
-/// The events a replica told its slots, in order.
+/// The events that a replica sent to its credential caches, in order.
 final class EventList: Sendable {
     private let events = Mutex<[CredentialEvent]>([])
     var all: [CredentialEvent] { self.events.withLock { $0 } }
     func append(_ event: CredentialEvent) { self.events.withLock { $0.append(event) } }
 }
 
-/// What operators were told, in order.
+/// The events for operators, in order.
 final class ToldEvents: Sendable {
     private let events = Mutex<[RefreshEvent]>([])
     var all: [RefreshEvent] { self.events.withLock { $0 } }
     func append(_ event: RefreshEvent) { self.events.withLock { $0.append(event) } }
 
-    /// Such as `refresh_failed alice`, or `provider_config *` for all of a provider's.
+    /// The events as text, such as `refresh_failed alice`, or `provider_config *` for all accounts of a provider.
     var lines: [String] { self.all.map { "\($0.kind.rawValue) \($0.account?.rawValue ?? "*")" } }
 }
 
@@ -144,12 +144,12 @@ struct Replica: Sendable {
 
     var events: [CredentialEvent] { self.eventList.all }
 
-    /// Waits until no flight is under way: who asked may have been served by a read before that ends.
+    /// Waits until no flight is in progress. A caller may have been served by a read before the flight ended.
     func hasLanded() async throws {
         try await eventually("no flight to be under way") { self.engine.flightCount == 0 }
     }
 
-    /// Asks in a task of its own.
+    /// Requests a credential in a separate task.
     func ask(_ account: AccountID = alice, refused: Generation? = nil) -> Asked {
         let engine = self.engine
         return Asked(
@@ -164,11 +164,11 @@ struct Replica: Sendable {
     }
 }
 
-/// A question under way.
+/// A request for a credential that is in progress.
 struct Asked: Sendable {
     let task: Task<Answer, Never>
 
-    /// The answer; a question that is never answered is given up, so that its test fails instead of hanging.
+    /// The result. If there is none after 20 s, the request is cancelled, so that the test fails instead of hanging.
     var value: Answer {
         get async {
             let answer = try? await within("an answer", limit: .seconds(20)) {
@@ -185,7 +185,7 @@ struct Asked: Sendable {
     func cancel() { self.task.cancel() }
 }
 
-/// What came of asking for a credential.
+/// The result of a request for a credential.
 enum Answer: Equatable, Sendable {
     case credential(UpstreamCredential)
     case error(CredentialError.Code)

@@ -2,7 +2,7 @@ import Synchronization
 import TokenModel
 import TokenStorage
 
-/// A journal in memory that a test can spoil.
+/// A journal in memory that a test can make unwritable.
 final class ListedJournal: SuccessJournal {
     private struct State {
         var isWritable = true
@@ -13,7 +13,7 @@ final class ListedJournal: SuccessJournal {
     private let state = Mutex(State())
 
     var kept: [AccountRecord] { self.state.withLock { Array($0.kept.values) } }
-    /// How often something was to be kept.
+    /// The number of calls of ``keep(_:for:)``.
     var asked: Int { self.state.withLock { $0.asked } }
 
     func spoil() { self.state.withLock { $0.isWritable = false } }
@@ -33,7 +33,7 @@ final class ListedJournal: SuccessJournal {
     }
 }
 
-/// Knows the incarnations that it was told of.
+/// Reports exactly the incarnations in ``dead`` as dead.
 struct ListedWitness: IncarnationWitness {
     let dead: Set<IncarnationID>
 

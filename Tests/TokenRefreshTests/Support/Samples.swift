@@ -29,7 +29,7 @@ extension Moment {
 }
 
 extension TokenSet {
-    /// Received at the start, good for an hour.
+    /// By default received at the start and valid for an hour.
     static func sample(
         _ number: Int = 0,
         receivedAt: WallTime = Moment.start.wall,
@@ -47,7 +47,7 @@ extension TokenSet {
 }
 
 extension AccountRecord {
-    /// The first generation, with tokens that ended before the start.
+    /// By default the first generation. Its access token expired an hour before the start.
     static func expired(grant: GrantID = GrantID("g"), generation: UInt64 = 1) -> AccountRecord {
         AccountRecord(
             grant: grant,
@@ -58,7 +58,7 @@ extension AccountRecord {
         )
     }
 
-    /// The first generation, good for an hour from the start.
+    /// By default the first generation. Its access token is valid for an hour from the start.
     static func valid(grant: GrantID = GrantID("g"), generation: UInt64 = 1) -> AccountRecord {
         var record = AccountRecord.expired(grant: grant, generation: generation)
         record.tokens = .sample(0)
@@ -113,12 +113,12 @@ extension UpstreamCredential {
 }
 
 extension VerdictReason {
-    /// A code as a provider would write it.
+    /// The reason with an error code of the provider.
     static func code(_ code: String) -> VerdictReason { VerdictReason(code) ?? .noKnownReason }
 }
 
 extension Secret {
-    /// Test tokens are no secrets.
+    /// The secret as text. Test tokens need no protection.
     var text: String {
         self.withUnredacted { span in
             var bytes: [UInt8] = []

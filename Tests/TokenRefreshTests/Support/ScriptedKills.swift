@@ -22,18 +22,18 @@ final class ScriptedKills: KillReader {
 
     private let state: Mutex<State>
 
-    /// As long as the samples' observed epochs say.
+    /// Starts at the epoch that the sample records have observed.
     init() {
         var state = State()
         state.epochs.skip(Epoch(7))
         self.state = Mutex(state)
     }
 
-    /// Accounts that all replicas were told of, in order.
+    /// The accounts whose changes were announced to all replicas, in order.
     var changed: [AccountID] { self.state.withLock { $0.changed } }
-    /// Records whose tokens were dead, and about to be lost.
+    /// The records whose dead tokens were recorded for revocation before they would have been lost.
     var takenAway: [AccountRecord] { self.state.withLock { $0.takenAway } }
-    /// How often dead tokens were stored.
+    /// How often a caller reported that it had stored dead tokens.
     var storedDeadCount: Int { self.state.withLock { $0.storedDead } }
 
     func change(_ change: (inout KillEpochs) -> Void) -> KillEpochs {
@@ -43,20 +43,20 @@ final class ScriptedKills: KillReader {
         }
     }
 
-    /// Writes to the log before somebody reads it next.
+    /// Changes the log right before the next read.
     func changeAtNextRead(_ change: @escaping @Sendable (inout KillEpochs) -> Void) {
         self.state.withLock { $0.atNextRead = change }
     }
 
-    /// Writes to the log when somebody has read it next.
+    /// Changes the log right after the next read.
     func changeAfterNextRead(_ change: @escaping @Sendable (inout KillEpochs) -> Void) {
         self.state.withLock { $0.afterNextRead = change }
     }
 
-    /// Writes nothing down any more that is to be revoked.
+    /// Makes later calls fail that record tokens for revocation or ask for recorded ones.
     func takeNothing() { self.state.withLock { $0.takesNothing = true } }
 
-    /// Tokens of an account wait to be revoked.
+    /// Sets the tokens of an account that are recorded for revocation.
     func keep(_ tokens: [ForgottenToken], of account: AccountID) {
         self.state.withLock { $0.unrevoked[account] = tokens }
     }
@@ -95,7 +95,7 @@ final class ScriptedKills: KillReader {
         if !isTaken { throw StoreError(.unreachable, "the store takes nothing") }
     }
 
-    /// The tokens that were left out when somebody asked what waits, the last time.
+    /// The tokens that the last call of ``unrevoked(of:besides:)`` left out.
     var settled: [Secret] { self.state.withLock { $0.settled } }
 
     func unrevoked(

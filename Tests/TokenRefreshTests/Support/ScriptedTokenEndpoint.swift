@@ -3,9 +3,9 @@ import ProviderClient
 import Synchronization
 import TokenModel
 
-/// A provider in this process: it rotates refresh tokens, each good for one use, unless a script says otherwise.
+/// A provider in this process. It rotates refresh tokens, each valid for one use, unless a script says otherwise.
 ///
-/// It can hold its answers back, after the rotation has happened, until a test lets them go.
+/// It can hold back its responses after the rotation until a test releases them.
 final class ScriptedTokenEndpoint: TokenEndpoint {
     private struct State {
         var live = "rt-0"
@@ -28,7 +28,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         var sentFor: [TokenIssuer] = []
     }
 
-    /// Stands at `issuer` from now on; `discovered` is what that is found to be when somebody asks.
+    /// Moves the endpoint to `issuer`. The next ``locate()`` replaces that by `discovered`, if given.
     func move(to issuer: TokenIssuer, discovered: TokenIssuer? = nil) {
         self.state.withLock { ($0.issuer, $0.discovery) = (issuer, discovered) }
     }
@@ -46,9 +46,9 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         return self
     }
 
-    /// How often somebody wanted it to be found out anew where it is.
+    /// The number of requests to discover the endpoint again.
     var doubts: Int { self.state.withLock { $0.doubts } }
-    /// Whose tokens it was to send.
+    /// The issuers that token requests were limited to, in order.
     var sentFor: [TokenIssuer] { self.state.withLock { $0.sentFor } }
 
     private let clientID: String
@@ -60,7 +60,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
     private let state = Mutex(State())
     private let whileConnecting: @Sendable () -> Void
 
-    /// - Parameter whileConnecting: called before the refresh token would be sent.
+    /// - Parameter whileConnecting: called right before a refresh token or a mint request is sent.
     init(
         clientID: String = "my-app",
         answerTimeout: Duration = .seconds(8),
@@ -71,26 +71,26 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         self.whileConnecting = whileConnecting
     }
 
-    /// Refresh tokens as they arrived.
+    /// The refresh tokens in the order of their arrival.
     var spent: [String] { self.state.withLock { $0.spent } }
-    /// How often a token was asked for that no refresh token pays for.
+    /// The number of mint requests.
     var minted: Int { self.state.withLock { $0.minted } }
-    /// The most exchanges that were under way at the same time.
+    /// The maximum number of exchanges in progress at the same time.
     var mostAtOnce: Int { self.state.withLock { $0.mostAtOnce } }
     var heldCount: Int { self.state.withLock { $0.held.count } }
     var revoked: [String] { self.state.withLock { $0.revoked } }
 
-    /// Answers the next exchanges with `verdicts`, before it goes back to rotating.
+    /// Responds to the next exchanges with `verdicts` and then rotates again.
     func answer(_ verdicts: TokenVerdict...) {
         self.state.withLock { $0.script += verdicts }
     }
 
-    /// Answers every exchange that has no verdict of its own with `verdict`, instead of rotating.
+    /// Responds with `verdict` to every refresh without a verdict of its own, instead of rotating.
     func answerAll(with verdict: TokenVerdict) {
         self.state.withLock { $0.standing = verdict }
     }
 
-    /// How long the tokens live that are issued from now on.
+    /// Sets the lifetime of the access tokens that are issued from now on.
     func issue(lifetime: Duration) {
         self.state.withLock { $0.lifetime = lifetime }
     }
@@ -99,12 +99,12 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         self.state.withLock { $0.revocation = verdict }
     }
 
-    /// Keeps the answers of exchanges that begin from now on.
+    /// Holds back the responses to exchanges that begin from now on.
     func hold() {
         self.state.withLock { $0.isHolding = true }
     }
 
-    /// Lets all answers go.
+    /// Releases all responses.
     func release() {
         let held = self.state.withLock { state in
             defer { state.held = [] }
@@ -146,7 +146,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         return verdict
     }
 
-    /// Calls `body` whenever a token is being revoked.
+    /// Calls `body` at the beginning of each revocation.
     func whileRevoking(_ body: @escaping @Sendable () async -> Void) {
         self.state.withLock { $0.whileRevoking = body }
     }

@@ -3,7 +3,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// One process of a ``FlightSimulation``. A flight can't be copied, so it lives in an object.
+/// One process of a ``FlightSimulation``. It is a class because a ``Flight`` can't be copied.
 final class SimulatedReplica {
     let incarnation = IncarnationID.random()
     let store: FaultyTokenStore
@@ -11,14 +11,14 @@ final class SimulatedReplica {
     var accountState = AccountState<Int>(account: alice, binding: .acme)
     var flight: Flight
     var claimsRestUntil = BootInstant.distantPast
-    /// The refresh token that the provider has issued to it and that it has not seen in the store yet.
+    /// The refresh token that the provider issued to this replica and that the replica has not seen in the store yet.
     var inHand: String?
-    /// What it is asking the provider to refresh.
+    /// The token set whose refresh is in progress at the provider.
     var asks: TokenVersion?
-    /// What its journal holds, and what of that the store has acknowledged.
+    /// The record of the flight in progress in this replica's journal, and the last record there of an ended flight.
     var journal: AccountRecord?
     var settled: AccountRecord?
-    /// What its flight was told of the store last, and whether a write of it had no answer since.
+    /// The entry that the flight read last, and whether a write of this flight got no response.
     var lastRead: AccountVault.Entry?
     var hasUnansweredWrite = false
     var endedLastAt = Duration.zero

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LocalFiles
+internal import SystemSupport
 internal import TokenModel
 
 /// The files of the incarnations (starts of this program) in one `state_dir`: `boots/<incarnation id>`, which its

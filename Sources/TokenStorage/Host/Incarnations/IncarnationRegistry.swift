@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-package import LocalFiles
+package import SystemSupport
 package import TokenModel
 
 /// This incarnation (start of the program), which holds a lock until it ends so that other processes on this host can

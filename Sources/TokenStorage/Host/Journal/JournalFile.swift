@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LocalFiles
+internal import SystemSupport
 package import TokenModel
 
 /// An incarnation's journal on disk. Its entries are sealed, and each begins at a block boundary.

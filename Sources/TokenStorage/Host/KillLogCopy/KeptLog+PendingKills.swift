@@ -1,6 +1,6 @@
 internal import Crypto
 internal import Glibc
-internal import LocalFiles
+internal import SystemSupport
 package import TokenModel
 
 /// Kills that are not yet in the store or not yet in the audit log. Each is a file, shared by all processes that use

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LocalFiles
+internal import SystemSupport
 package import TokenModel
 
 /// This host's copy of a store's kill log, in `state_dir`. It detects a store that was restored from a backup or has

@@ -1,0 +1,100 @@
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import TextCoding
+internal import TokenModel
+internal import UnixSignals
+
+/// `martlet status`.
+struct StatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show a running gateway at a glance.",
+        discussion: """
+            With --watch it is shown again each second, until Ctrl-C; a gateway that is away is said to be, and shown again
+            when it is back. Where the output is no terminal, each is a block that begins with its time.
+
+            Example:
+              martlet status
+              martlet status --watch
+              martlet status --admin http://127.0.0.1:9081 --admin-token-file /var/lib/martlet/admin.token
+            """
+    )
+
+    @Flag(help: "Show it again each second.") var watch = false
+    @OptionGroup var admin: AdminOptions
+
+    func run() async throws {
+        let client = try await self.admin.client()
+        guard !self.watch else { return try await StatusWatch(client.silent, isJSON: self.admin.isJSON).run() }
+        let reply = try await client.send(.status)
+        if self.admin.isJSON { return Console.say(reply.text) }
+        let status = try reply.read(StatusReply.self)
+        for line in StatusText(times: RelativeTime(now: .now)).lines(status) { Console.say(line) }
+    }
+}
+
+/// Shows a gateway's status repeatedly.
+struct StatusWatch: Sendable {
+    private let client: AdminClient
+    private let isJSON: Bool
+
+    private static let interval = Duration.seconds(1)
+    /// How long to wait for one response. After that the gateway is shown as unreachable, and asked again.
+    private static let patience = Duration.seconds(3)
+
+    init(_ client: AdminClient, isJSON: Bool) {
+        self.client = client
+        self.isJSON = isJSON
+    }
+
+    /// Returns after SIGINT or SIGTERM, and when the reader of standard output is gone.
+    ///
+    /// - Throws: for a permanent failure reported by the gateway, such as a wrong token; or if the output is lost.
+    func run() async throws {
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { for await _ in signals { return } }
+            tasks.addTask { try await self.show() }
+            _ = try await tasks.next()
+            tasks.cancelAll()
+        }
+        // The terminal shows ^C on the current line, so later output starts on a new one.
+        if Terminal.isStandardOutput { Console.say("") }
+    }
+
+    private func show() async throws {
+        let clock = Timepiece.system
+        var lastAnswer: BootInstant?
+        var isFirst = true
+        while !Task.isCancelled {
+            let began = clock.now
+            let lines: [String]
+            do throws(CommandFailure) {
+                let reply = try await self.client.send(AdminRequest.status.within(Self.patience))
+                lines = self.isJSON ? [reply.text] : StatusText(times: RelativeTime(now: .now)).lines(try reply.read())
+                lastAnswer = began.boot
+            } catch {
+                guard error.status == .unavailable, !Task.isCancelled else {
+                    if Task.isCancelled { return }
+                    throw error
+                }
+                if self.isJSON { Console.complain(error.message) }
+                lines = self.isJSON ? [] : Self.absence(error, since: lastAnswer, now: clock.now.boot)
+            }
+            let text = self.isJSON ? lines.map { $0 + "\n" }.joined() : self.block(lines, at: began.wall, isFirst)
+            guard try Console.show(text) else { return }
+            isFirst = false
+            await clock.rest(until: began.boot.advanced(by: Self.interval))
+        }
+    }
+
+    private func block(_ lines: [String], at time: WallTime, _ isFirst: Bool) -> String {
+        guard let size = Terminal.size else { return WatchScreen.block(lines, at: time.rfc3339) }
+        return WatchScreen(rows: size.rows, columns: size.columns).frame(lines, at: time.rfc3339, clears: isFirst)
+    }
+
+    private static func absence(_ error: CommandFailure, since last: BootInstant?, now: BootInstant) -> [String] {
+        let since = last.map { "; its last answer was \($0.duration(to: now).components.seconds) s ago" } ?? ""
+        return [PlainText.line(error.message), "asking again each second\(since)"]
+    }
+}

@@ -1,0 +1,52 @@
+internal import FoundationEssentials
+internal import TextCoding
+package import TokenModel
+
+/// An event to send to the webhook. Its ID stays the same however often it is sent.
+package struct Alert: Equatable, Sendable {
+    package let id: AlertID
+    package let event: RefreshEvent
+
+    package init(_ event: RefreshEvent, id: AlertID = .random()) {
+        self.id = id
+        self.event = event
+    }
+
+    /// The JSON object that is posted.
+    ///
+    /// - Parameter replica: the name of the sending process.
+    func body(replica: String) -> [UInt8] {
+        // It holds only strings, so it always encodes.
+        return (try? JSONText.encode(Content(self, replica: replica))) ?? []
+    }
+
+    /// Every member is always present. The account is `null` for an event that concerns a whole provider.
+    private struct Content: Encodable {
+        private enum Key: String, CodingKey { case id, event, time, provider, account, reason, replica }
+
+        private let alert: Alert
+        private let replica: String
+
+        init(_ alert: Alert, replica: String) {
+            self.alert = alert
+            self.replica = replica
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var members = encoder.container(keyedBy: Key.self)
+            try members.encode(self.alert.id.rawValue, forKey: .id)
+            try members.encode(self.alert.event.kind.rawValue, forKey: .event)
+            try members.encode(self.alert.event.at.rfc3339, forKey: .time)
+            try members.encode(self.alert.event.provider.rawValue, forKey: .provider)
+            try members.encode(self.alert.event.account?.rawValue, forKey: .account)
+            try members.encode(self.alert.event.reason, forKey: .reason)
+            try members.encode(self.replica, forKey: .replica)
+        }
+    }
+}
+
+/// Identifies an alert, so that a receiver can drop a duplicate.
+package struct AlertID: RandomIdentifier {
+    package let rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+}

@@ -1,0 +1,487 @@
+internal import AdminAPI
+internal import Audit
+internal import KillSwitch
+package import Logging
+internal import NIOPosix
+internal import ProviderClient
+internal import Proxy
+package import Settings
+package import SystemSupport
+package import Telemetry
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+internal import TokenStorageSQLite
+
+/// Wires the modules together: settings in, a gateway out that holds its addresses and is ready to run.
+///
+/// Everything that can keep a gateway from starting, such as a key that doesn't fit or a busy port, fails here, before
+/// anything runs. A step that acquires something pushes its release to ``CleanupStack``. If a later step fails, the
+/// releases run in reverse order.
+package struct GatewayAssembly {
+    private let settings: GatewaySettings
+    private let claim: PortClaim
+    private let acceptsOlderStore: Bool
+    private let log: LogWriter
+    private let logger: Logger
+    private let startedAt = Timepiece.system.now.wall
+    private let incarnation = IncarnationID.random()
+    private let name: String
+    private let metrics: ProgramMetrics
+    private let keeper = EndpointKeeper()
+    private let status = ReloadStatus()
+    /// Closes the store after all writers have stopped.
+    private var closeStore: @Sendable () async -> Void = {}
+    private var cleanup = CleanupStack()
+
+    private init(
+        _ settings: GatewaySettings,
+        ports claim: PortClaim,
+        acceptsOlderStore: Bool,
+        log: LogWriter,
+        logger: Logger
+    ) {
+        self.settings = settings
+        self.claim = claim
+        self.acceptsOlderStore = acceptsOlderStore
+        self.log = log
+        self.logger = logger
+        self.name = settings.replica.name ?? HostName.text
+        self.metrics = ProgramMetrics(settings)
+    }
+
+    /// Builds a gateway.
+    ///
+    /// - Parameters:
+    ///   - path: the configuration file, which ``Reloader/reload()`` reads again.
+    ///   - claim: `.successor` to share the ports of an older gateway of this user.
+    ///   - acceptsOlderStore: whether a store that lacks known kills is repaired instead of refused.
+    ///   - threshold: the log level, which a reload changes.
+    package static func assemble(
+        _ settings: GatewaySettings,
+        from path: String,
+        ports claim: PortClaim,
+        acceptsOlderStore: Bool,
+        log: LogWriter,
+        threshold: LogThreshold,
+        logger: Logger
+    ) async throws(StartError) -> (RunningGateway, Reloader) {
+        var assembly = GatewayAssembly(
+            settings,
+            ports: claim,
+            acceptsOlderStore: acceptsOlderStore,
+            log: log,
+            logger: logger
+        )
+        do throws(StartError) {
+            let (gateway, providers) = try await assembly.assemble()
+            let reloader = Reloader(
+                path: path,
+                running: RunningConfiguration(settings: settings, providers: providers),
+                gateway: gateway,
+                log: log,
+                threshold: threshold,
+                logger: logger
+            )
+            return (gateway, reloader)
+        } catch {
+            await assembly.cleanup.unwind()
+            throw error
+        }
+    }
+
+    private mutating func assemble() async throws(StartError) -> (RunningGateway, ProviderRegistry) {
+        try StateDirectory.make(self.settings.stateDirectory)
+        StateDirectory.warnIfExposed(self.settings.stateDirectory, logger: self.logger)
+        let store = try await self.openStore()
+        let host = DirectoryHostState(
+            self.settings.stateDirectory,
+            of: store,
+            isDurable: self.settings.store.isDurable
+        )
+        try await self.checkKillLog(of: store, host)
+        let audit = AuditTrail(
+            store.records,
+            incarnation: self.incarnation,
+            replica: self.name,
+            logger: self.logger
+        )
+        let takeover = try await self.announceTakeover(in: audit)
+        let incarnations = IncarnationKeeper(host, logger: self.logger)
+        self.cleanup.push { await host.close() }
+        await incarnations.begin(self.incarnation, self.settings, store)
+        self.cleanup.push { [keeper = self.keeper] in await keeper.shutDown() }
+        let providers = try ProviderRegistry(self.settings, keeper: self.keeper, logger: self.logger)
+
+        let core = try await self.wire(store, host, CurrentProviders(providers), audit)
+        let callers = try await self.bind(core.proxy)
+        let monitor = self.monitor(of: core, store, listeners: callers)
+        let encryption = try CallerTLS(self.settings.admin)
+        let admin = try await self.listenForOperators(core, monitor, encryption)
+        let metricsServer = try await self.listenForMetrics(core, monitor)
+        // Once nothing else can fail, so that no record of a replica is left behind, and before anybody is served: a kill
+        // holds from the first request on.
+        try await self.startKillSwitch(core.kills, audit)
+        // Last, since commands come here from now on.
+        let socket = await self.openSocket(of: admin)
+        core.budget.report(
+            wanted: self.settings.limits.connections,
+            isNamed: self.settings.limits.namesConnections,
+            to: self.logger
+        )
+        if let takeover { await audit.end(takeover, "done") }
+        let gateway = RunningGateway(
+            callers: zip(callers, self.settings.listeners).map { address, listener in
+                address.hasPrefix("unix:") ? address : "\(listener.tls == nil ? "http" : "https")://\(address)"
+            },
+            proxy: core.proxy,
+            engine: core.engine,
+            kills: core.kills,
+            audit: audit,
+            providers: core.providers,
+            webhook: core.webhook,
+            admin: admin,
+            adminEncryption: encryption,
+            adminSocket: socket,
+            metrics: metricsServer,
+            keeper: self.keeper,
+            counts: self.metrics,
+            incarnations: incarnations,
+            room: core.room,
+            status: self.status,
+            closeStore: self.closeStore,
+            grace: self.settings.shutdownGrace,
+            logger: self.logger
+        )
+        return (gateway, providers)
+    }
+}
+
+// MARK: - The store
+
+extension GatewayAssembly {
+    private mutating func openStore() async throws(StartError) -> OpenedStore {
+        switch self.settings.store {
+        case .memory:
+            self.logger.warning("the memory store loses all tokens when this process ends")
+            do throws(StoreError) {
+                let keys = GivenKeyRing(KeyRing(current: .random()), name: "this process")
+                return try await OpenedStore.open(self.metrics.timing(MemoryTokenStore()), keys: keys)
+            } catch {
+                throw StartError(error, store: "in memory")
+            }
+        case .sqlite(let path, let sealingKeyFile):
+            let keys = KeyRingFile(
+                path: sealingKeyFile,
+                isMadeWhenMissing: true,
+                stateDirectory: self.settings.stateDirectory
+            )
+            do throws(StoreError) {
+                let store = try await SQLiteTokenStore.open(at: path)
+                self.closeStore = { await store.close() }
+                self.cleanup.push(self.closeStore)
+                return try await OpenedStore.open(self.metrics.timing(store), keys: keys)
+            } catch {
+                throw StartError(error, store: path)
+            }
+        }
+    }
+
+    /// Refuses a store that lacks kills this host knows, and a store that is not the one this host knows.
+    private func checkKillLog(of store: OpenedStore, _ host: DirectoryHostState) async throws(StartError) {
+        guard self.settings.store.isDurable else { return }
+        do throws(StoreError) {
+            if !self.acceptsOlderStore {
+                try await KillSwitch.expectWhole(store.records, copy: host, logger: self.logger)
+            }
+            try await KillSwitch.expectNoOther(
+                store.records,
+                copy: host.killLog,
+                acceptsOlderStore: self.acceptsOlderStore,
+                logger: self.logger
+            )
+        } catch {
+            throw StartError(error, store: "of this gateway")
+        }
+    }
+
+    /// Records a takeover before a port is shared with the older gateway.
+    ///
+    /// - Returns: `nil` for an ordinary start.
+    private mutating func announceTakeover(in audit: AuditTrail) async throws(StartError) -> AuditTicket? {
+        guard self.claim == .successor else { return nil }
+        do throws(AuditError) {
+            let ticket = try await audit.begin(.takeover, by: .gateway("serve --takeover"))
+            self.cleanup.push { await audit.end(ticket, "failed") }
+            return ticket
+        } catch {
+            throw StartError(.unavailable, error.message)
+        }
+    }
+}
+
+// MARK: - The parts that serve callers
+
+extension GatewayAssembly {
+    /// The parts that serve callers, connected to each other.
+    private struct Core {
+        let providers: CurrentProviders
+        let proxy: ProxyServer
+        let engine: RefreshEngine
+        let kills: KillSwitch
+        let webhook: Webhook
+        let audit: AuditTrail
+        let room: DescriptorRoom
+        let budget: DescriptorBudget
+    }
+
+    private func wire(
+        _ store: OpenedStore,
+        _ host: DirectoryHostState,
+        _ providers: CurrentProviders,
+        _ audit: AuditTrail
+    ) async throws(StartError) -> Core {
+        let settings = self.settings
+        let metrics = self.metrics
+        let room = DescriptorRoom(
+            limit: DescriptorLimit.current,
+            used: DescriptorLimit.used,
+            eventLoops: EventLoopCount.standard,
+            listeners: settings.listeners.count
+        )
+        let budget = room.budget(wanted: settings.limits.connections)
+        let credentials = EngineCredentials()
+        let proxy = await ProxyServer(
+            try ProxyConfiguration(settings, connections: budget.connections, eventLoops: EventLoopCount.standard),
+            credentials: credentials,
+            accessLog: settings.log.access ? self.log : nil,
+            logger: self.logger
+        )
+        let fence = ProcessFence()
+        let kills = KillSwitch(
+            store.records,
+            incarnation: self.incarnation,
+            name: self.name,
+            lease: settings.replica.lease,
+            host: host,
+            logger: self.logger,
+            fence: fence,
+            endpoint: { providers.current.endpoint(of: $0) }
+        )
+        let webhook = Webhook(
+            settings.webhook.map(WebhookTarget.init),
+            replica: self.name,
+            on: MultiThreadedEventLoopGroup.singleton,
+            now: { Timepiece.system.now },
+            logger: self.logger
+        )
+        let engine = RefreshEngine(
+            plans: providers.current.plans(settings.accounts, counting: metrics.refreshes),
+            vault: store.accounts,
+            kills: kills,
+            incarnation: self.incarnation,
+            host: host,
+            limits: RefreshLimits(waiters: settings.limits.waiters),
+            logger: self.logger,
+            endpoint: { providers.current.endpoint(of: $0) },
+            onEvent: { event in
+                metrics.events.add(event.kind.rawValue)
+                webhook.post(event)
+            },
+            onCredential: { proxy.apply($0) }
+        )
+        credentials.connect(to: engine, kills)
+        fence.connect(to: engine, proxy)
+        return Core(
+            providers: providers,
+            proxy: proxy,
+            engine: engine,
+            kills: kills,
+            webhook: webhook,
+            audit: audit,
+            room: room,
+            budget: budget
+        )
+    }
+
+    /// Starts the kill switch. If an operator accepts an older store, that is recorded first.
+    ///
+    /// The record is appended to the end that the restored log has now: later numbers were given out before.
+    private func startKillSwitch(_ kills: KillSwitch, _ audit: AuditTrail) async throws(StartError) {
+        let isDurable = self.settings.store.isDurable
+        let acceptance =
+            self.acceptsOlderStore && isDurable ? try await Self.announceOlderStore(to: kills, in: audit) : nil
+        do throws(StoreError) {
+            // The memory store is older at each start; no operator has to accept that.
+            try await kills.start(acceptsOlderStore: self.acceptsOlderStore || !isDurable)
+        } catch {
+            if let acceptance { await audit.end(acceptance, error.code.rawValue) }
+            throw StartError(error, store: "of this gateway")
+        }
+        if let acceptance { await audit.end(acceptance, "done") }
+    }
+
+    /// - Returns: `nil` if the store lacks nothing.
+    private static func announceOlderStore(
+        to kills: KillSwitch,
+        in audit: AuditTrail
+    ) async throws(StartError) -> AuditTicket? {
+        let missing: (count: Int, last: Epoch)?
+        do throws(StoreError) { missing = try await kills.missingInStore() } catch {
+            throw StartError(error, store: "of this gateway")
+        }
+        guard let missing else { return nil }
+        let entries = missing.count == 1 ? "1 entry" : "\(missing.count) entries"
+        do throws(AuditError) {
+            return try await audit.begin(
+                .acceptOlderStore,
+                detail: "the store lacks \(entries) of the kill log, the last of epoch \(missing.last)",
+                by: .gateway("serve --accept-older-store")
+            )
+        } catch {
+            throw StartError(.unavailable, error.message)
+        }
+    }
+}
+
+// MARK: - Listeners
+
+extension GatewayAssembly {
+    /// - Returns: the addresses that callers connect to.
+    private mutating func bind(_ proxy: ProxyServer) async throws(StartError) -> [String] {
+        do throws(ProxyError) {
+            let addresses = try await proxy.bind(self.claim).map(\.description)
+            self.cleanup.push { _ = await proxy.shutDown(grace: .zero) }
+            return addresses
+        } catch {
+            throw StartError(error)
+        }
+    }
+
+    private func monitor(of core: Core, _ store: OpenedStore, listeners: [String]) -> ProgramMonitor {
+        ProgramMonitor(
+            incarnation: self.incarnation,
+            startedAt: self.startedAt,
+            name: self.name,
+            driver: self.settings.store.driver,
+            store: StoreProbe(store.store),
+            listeners: listeners,
+            proxy: core.proxy,
+            engine: core.engine,
+            webhook: core.webhook,
+            kills: core.kills,
+            counts: self.metrics,
+            status: self.status
+        )
+    }
+
+    private mutating func listenForOperators(
+        _ core: Core,
+        _ monitor: ProgramMonitor,
+        _ encryption: CallerTLS?
+    ) async throws(StartError) -> AdminServer {
+        let settings = self.settings.admin
+        let tokens: AdminTokens
+        do throws(AdminTokenError) {
+            tokens = try AdminTokenFile(
+                path: settings.tokenFile,
+                stateDirectory: self.settings.stateDirectory
+            ).open()
+        } catch {
+            throw StartError(error)
+        }
+        do throws(AdminServerError) {
+            let admin = try await AdminServer.listen(
+                on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
+                engine: core.engine,
+                kills: core.kills,
+                audit: core.audit,
+                monitor: monitor,
+                tokens: tokens,
+                claim: self.claim,
+                encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },
+                limits: AdminLimits(connections: core.budget.operators, stopGrace: .seconds(5)),
+                logger: self.logger
+            )
+            self.cleanup.push { await Self.close(admin) }
+            return admin
+        } catch {
+            throw StartError(error)
+        }
+    }
+
+    private mutating func listenForMetrics(
+        _ core: Core,
+        _ monitor: ProgramMonitor
+    ) async throws(StartError) -> AdminServer? {
+        guard let settings = self.settings.metrics else { return nil }
+        do throws(AdminServerError) {
+            let server = try await AdminServer.listenForMetrics(
+                on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
+                engine: core.engine,
+                kills: core.kills,
+                monitor: monitor,
+                claim: self.claim,
+                limits: AdminLimits(connections: core.budget.operators, stopGrace: .seconds(5)),
+                logger: self.logger
+            )
+            self.cleanup.push { await Self.close(server) }
+            return server
+        } catch {
+            throw StartError(error)
+        }
+    }
+
+    /// Opens the socket for commands on this machine. A gateway starts without it too: operators can use the port.
+    private func openSocket(of admin: AdminServer) async -> AdminSocket? {
+        let path = self.settings.admin.socket
+        do {
+            let limits = AdminLimits(connections: 64, stopGrace: .seconds(5))
+            return try await AdminSocket.listen(beside: path, with: admin, limits: limits)
+        } catch {
+            LinkedSocket.removeDeadLink(path)
+            self.logger.warning(
+                "there is no admin socket, so commands need a token and the port",
+                metadata: ["error.reason": "\(error)"]
+            )
+            return nil
+        }
+    }
+
+    /// Closes a listener that has served nobody.
+    private static func close(_ server: AdminServer) async {
+        server.stop()
+        try? await server.run()
+    }
+}
+
+/// The releases of what a start has acquired so far.
+private struct CleanupStack {
+    private var releases: [@Sendable () async -> Void] = []
+
+    /// Adds a release, which runs before all earlier ones.
+    mutating func push(_ release: @escaping @Sendable () async -> Void) { self.releases.append(release) }
+
+    /// Runs all releases, the last one first.
+    mutating func unwind() async {
+        while let release = self.releases.popLast() { await release() }
+    }
+}
+
+extension StoreSettings {
+    /// The name of the driver in the configuration.
+    fileprivate var driver: String {
+        switch self {
+        case .memory: "memory"
+        case .sqlite: "sqlite"
+        }
+    }
+
+    /// Whether the store keeps records past the end of the process.
+    var isDurable: Bool {
+        switch self {
+        case .memory: false
+        case .sqlite: true
+        }
+    }
+}

@@ -1,0 +1,135 @@
+internal import AdminAPI
+internal import KillSwitch
+internal import Proxy
+internal import Settings
+internal import Telemetry
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+
+/// Tells the admin API what this process is and whether it can serve callers.
+struct ProgramMonitor: GatewayMonitor {
+    let incarnation: IncarnationID
+    let startedAt: WallTime
+    /// The name of this replica.
+    let name: String
+    let driver: String
+    let store: StoreProbe
+    /// Where callers connect. All listeners are bound before the admin API opens, and are closed together.
+    let listeners: [String]
+    let proxy: ProxyServer
+    let engine: RefreshEngine
+    let webhook: Webhook
+    let kills: KillSwitch
+    let counts: ProgramMetrics
+    let status: ReloadStatus
+
+    func vitals() async -> GatewayVitals {
+        let isOpen = await self.store.isOpen()
+        let isBound = self.proxy.isBound
+        return GatewayVitals(
+            version: MartletVersion.current,
+            replica: GatewayVitals.Replica(name: self.name, incarnation: self.incarnation, startedAt: self.startedAt),
+            store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
+            listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) },
+            isLeaseHeld: self.kills.holdsLease,
+            isStopping: self.proxy.isStopping,
+            configuration: self.status.configuration
+        )
+    }
+
+    func metrics() async -> MetricsText {
+        let report = await self.counts.report(of: self.proxy, self.engine, self.webhook)
+        return MetricsText(contentType: MetricsReport.contentType, text: report.text)
+    }
+}
+
+/// Checks whether the store can be read. Anybody may ask, so concurrent questions share one read.
+actor StoreProbe {
+    private let store: any TokenStore
+    private var asked: Task<Bool, Never>?
+
+    init(_ store: any TokenStore) {
+        self.store = store
+    }
+
+    func isOpen() async -> Bool {
+        if let asked { return await asked.value }
+        let store = self.store
+        let asking = Task {
+            do throws(StoreError) {
+                return try await store.read(.canary) != nil
+            } catch {
+                return false
+            }
+        }
+        self.asked = asking
+        let isOpen = await asking.value
+        self.asked = nil
+        return isOpen
+    }
+}
+
+/// The counters outside of the data path, and the place where all metrics are collected.
+struct ProgramMetrics: Sendable {
+    let refreshes: RefreshMeter
+    let store: DurationMeter
+    let events = EventMeter(RefreshEvent.Kind.allCases.map(\.rawValue))
+
+    init(_ settings: GatewaySettings) {
+        // The outcomes to alert on exist from the start. The others appear when they first occur.
+        self.refreshes = RefreshMeter(
+            settings.providers.map(\.id),
+            outcomes: ["success", "dead", "config", "refused", "not_provider", "not_sent", "ambiguous"]
+        )
+        self.store = DurationMeter(TimedTokenStore.Operation.allCases.map(\.rawValue))
+    }
+
+    /// `store` with its calls timed.
+    func timing(_ store: any TokenStore) -> TimedTokenStore {
+        let meter = self.store
+        return TimedTokenStore(store) { operation, time in meter.add(operation.rawValue, took: time) }
+    }
+
+    /// A snapshot of all metrics.
+    func report(of proxy: ProxyServer, _ engine: RefreshEngine, _ webhook: Webhook) async -> MetricsReport {
+        let accounts = await engine.accountCounts().sorted { $0.key < $1.key }
+        let alerts = webhook.counts
+        return MetricsReport(
+            version: MartletVersion.current,
+            routes: proxy.routeNames,
+            traffic: await proxy.traffic(),
+            waiters: proxy.waiterCount,
+            accounts: accounts.flatMap { provider, counts in
+                AccountStatus.State.allCases.map { state in
+                    MetricsReport.Accounts(provider: provider, state: state.rawValue, count: counts.states[state] ?? 0)
+                }
+            },
+            troubles: accounts.flatMap { provider, counts in
+                AccountIssue.Kind.allCases.map { kind in
+                    MetricsReport.Issues(provider: provider, kind: kind.rawValue, count: counts.issues[kind] ?? 0)
+                }
+            },
+            refreshes: self.refreshes.providers,
+            store: self.store.operations,
+            repairs: engine.repairCount,
+            standings: engine.providers.sorted { $0.key < $1.key }.flatMap { provider, status in
+                [ProviderAvailability.Word.failing, .refusesClient, .notProvider].map { word in
+                    MetricsReport.Availability(
+                        provider: provider,
+                        reason: word.rawValue,
+                        isHeld: status.word == word
+                    )
+                }
+            },
+            events: self.events.events,
+            alerts: [("delivered", alerts.delivered), ("dropped", alerts.dropped), ("failed", alerts.failed)]
+        )
+    }
+}
+
+/// The version of this program.
+package enum MartletVersion {
+    /// In the format of semantic versioning.
+    package static let current = "0.1.0"
+}

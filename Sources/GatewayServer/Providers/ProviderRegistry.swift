@@ -1,0 +1,122 @@
+internal import Logging
+internal import NIOPosix
+internal import ProviderClient
+internal import Settings
+internal import SystemSupport
+internal import Telemetry
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+
+/// The endpoints of the configured providers.
+struct ProviderRegistry: Sendable {
+    private struct Entry: Sendable {
+        let settings: Settings.ProviderSettings
+        /// The contents of the files that each new endpoint reads again: roots, certificate and key.
+        let files: [Secret?]
+        let endpoint: SharedTokenEndpoint
+    }
+
+    private let entries: [ProviderID: Entry]
+    /// The grants of the accounts whose tokens are minted.
+    private let mints: [AccountID: MintGrant]
+
+    /// - Parameter old: the registry in use. Providers whose settings and files are unchanged are taken from it, with
+    ///   the metadata that they have discovered.
+    init(
+        _ configuration: GatewaySettings,
+        following old: ProviderRegistry? = nil,
+        keeper: EndpointKeeper,
+        logger: Logger
+    ) throws(StartError) {
+        var entries: [ProviderID: Entry] = [:]
+        for settings in configuration.providers {
+            // Read before the endpoint reads the same files: a change between the two reads is noticed at the next
+            // reload.
+            let files = try [settings.certificateAuthorities, settings.identity?.certificate, settings.identity?.key]
+                .map { file throws(StartError) in try Self.contents(of: file, for: settings.id) }
+            if let entry = old?.entries[settings.id], entry.settings == settings, entry.files == files {
+                entries[settings.id] = entry
+            } else {
+                let endpoint = keeper.keep(try Self.endpoint(settings, logger))
+                entries[settings.id] = Entry(settings: settings, files: files, endpoint: endpoint)
+            }
+        }
+        self.entries = entries
+        var mints: [AccountID: MintGrant] = [:]
+        for account in configuration.accounts { mints[account.id] = try MintGrant(account) }
+        self.mints = mints
+    }
+
+    /// The providers that are new, removed, or have another endpoint than in `old`.
+    func changes(since old: ProviderRegistry) -> Set<ProviderID> {
+        Set(self.entries.keys).union(old.entries.keys)
+            .filter { self.entries[$0]?.endpoint !== old.entries[$0]?.endpoint }
+    }
+
+    /// The endpoint that revokes tokens made for `binding`; `nil` if the tokens would go to another issuer or client.
+    /// It retains its connections.
+    func endpoint(of binding: AccountRecord.Binding) -> (any TokenEndpoint)? {
+        guard let shared = self.entries[binding.provider]?.endpoint else { return nil }
+        let configured = shared.endpoint.binding
+        guard binding.clientID == configured.clientID, binding.issuer.match(configured.issuer) == .same else {
+            return nil
+        }
+        return RevokingTokenEndpoint(shared: shared, issuer: binding.issuer)
+    }
+
+    /// The refresh engine's configuration of the accounts.
+    func plans(_ accounts: [AccountSettings], counting refreshes: RefreshMeter) -> [AccountConfiguration] {
+        accounts.compactMap { account in
+            guard let entry = self.entries[account.provider] else { return nil }
+            return AccountConfiguration(
+                account: account.id,
+                provider: account.provider,
+                grant: AccountGrant(account.grant),
+                endpoint: MeteredTokenEndpoint(
+                    provider: account.provider,
+                    shared: entry.endpoint,
+                    meter: refreshes,
+                    grant: self.mints[account.id] ?? .clientCredentials
+                ),
+                endpointID: ObjectIdentifier(entry.endpoint),
+                scopes: account.scopes,
+                defaultLifetime: entry.settings.defaultLifetime,
+                timing: RefreshTiming(
+                    mode: entry.settings.refresh == .ahead ? .ahead : .onExpiry,
+                    keepAlive: entry.settings.keepAlive
+                ),
+                rate: RefreshRate(
+                    perSecond: entry.settings.refreshRate.perSecond,
+                    burst: entry.settings.refreshRate.burst
+                )
+            )
+        }
+    }
+
+    private static func endpoint(
+        _ provider: Settings.ProviderSettings,
+        _ logger: Logger
+    ) throws(StartError) -> HTTPTokenEndpoint {
+        let settings = try ProviderClient.ProviderSettings(provider)
+        do throws(ProviderSettingsError) {
+            return try HTTPTokenEndpoint(
+                settings,
+                on: MultiThreadedEventLoopGroup.singleton,
+                now: { Timepiece.system.now.wall },
+                logger: logger
+            )
+        } catch {
+            throw StartError(error, provider: provider.id)
+        }
+    }
+
+    private static func contents(of file: String?, for provider: ProviderID) throws(StartError) -> Secret? {
+        guard let file else { return nil }
+        do throws(FileError) {
+            return Secret(try OpenFile.contents(of: file, limit: 4 << 20))
+        } catch {
+            throw StartError(.badConfiguration, "provider \(provider): \(file) \(error.message)")
+        }
+    }
+}

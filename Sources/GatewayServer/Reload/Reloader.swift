@@ -1,0 +1,276 @@
+internal import AdminAPI
+internal import Audit
+internal import Logging
+internal import Proxy
+internal import Settings
+internal import Synchronization
+internal import Telemetry
+internal import TokenModel
+internal import TokenRefresh
+
+/// Reads the configuration again while the gateway runs. Everything that may fail comes first and all changes come
+/// after it, so that a bad file or certificate changes nothing.
+package final class Reloader: Sendable {
+    /// The path of the configuration.
+    private let path: String
+    /// The settings at start. Parts that only a restart can change are compared with them.
+    private let started: GatewaySettings
+    private let running: Mutex<RunningConfiguration>
+    private let origins: Mutex<AccountOrigins>
+    private let gateway: RunningGateway
+    private let log: LogWriter
+    private let threshold: LogThreshold
+    private let logger: Logger
+
+    /// - Parameter running: the configuration that the gateway was built from.
+    init(
+        path: String,
+        running: RunningConfiguration,
+        gateway: RunningGateway,
+        log: LogWriter,
+        threshold: LogThreshold,
+        logger: Logger
+    ) {
+        self.path = path
+        self.started = running.settings
+        self.running = Mutex(running)
+        self.origins = Mutex(AccountOrigins(running.settings))
+        self.gateway = gateway
+        self.log = log
+        self.threshold = threshold
+        self.logger = logger
+    }
+
+    /// Everything that a reload will apply, read and checked.
+    private struct Prepared {
+        let configuration: RunningConfiguration
+        let budget: DescriptorBudget
+        let plan: ProxyConfiguration
+        /// The admin listener's new certificate.
+        let encryption: CallerTLS?
+        /// `nil` if the file's path has changed, which takes effect at the next start.
+        let tokens: AdminTokens?
+
+        var settings: GatewaySettings { self.configuration.settings }
+    }
+
+    /// Why nothing is applied.
+    private struct Refusal: Error {
+        let changes: ReloadNews
+        let reasons: [String]
+    }
+
+    /// Calls must not overlap.
+    package func reload() async {
+        let running = self.running.withLock { $0 }
+        do throws(Refusal) {
+            let prepared = try self.prepare(following: running)
+            let ticket = try await self.announce()
+            let changes = await self.commit(prepared, following: running)
+            let needs = RestartNeeds(from: self.started, to: prepared.settings)
+            await self.gateway.audit.end(ticket, "done", detail: needs.outcome(changes))
+            let level = Logger.Level(prepared.settings.log.level)
+            self.gateway.status.followed(waiting: needs.parts)
+            // The change is logged if either the old or the new level allows it.
+            self.threshold.level = min(self.threshold.level, level)
+            self.report(prepared, following: running.settings, changes: changes, needs: needs)
+            self.threshold.level = level
+            self.running.withLock { $0 = prepared.configuration }
+            self.origins.withLock { $0.add(prepared.settings) }
+        } catch {
+            self.gateway.status.refused(error.changes, error.reasons, at: Timepiece.system.now.wall)
+            for reason in error.reasons {
+                self.logger.error(
+                    "the configuration was not read again, nothing has changed",
+                    metadata: ["config.code": "\(error.changes.rawValue)", "config.finding": "\(reason)"]
+                )
+            }
+        }
+    }
+}
+
+// MARK: - What may fail
+
+extension Reloader {
+    private func prepare(following running: RunningConfiguration) throws(Refusal) -> Prepared {
+        let settings: GatewaySettings
+        do throws(SettingsError) {
+            settings = try SettingsFile.load(path: self.path)
+        } catch {
+            throw Refusal(changes: .invalid, reasons: error.faults.map(\.description))
+        }
+        try self.checkCallers(settings, following: running.settings)
+        try self.checkOrigins(settings)
+        let budget = self.gateway.room.budget(wanted: settings.limits.connections)
+        let plan: ProxyConfiguration
+        let encryption: CallerTLS?
+        do throws(StartError) {
+            encryption = try CallerTLS(settings.admin)
+            plan = try ProxyConfiguration(
+                settings,
+                connections: budget.connections,
+                eventLoops: EventLoopCount.standard
+            )
+        } catch {
+            throw Refusal(changes: .certificateUnusable, reasons: [error.message])
+        }
+        let tokens = try self.adminTokens(settings)
+        do throws(StartError) {
+            let providers = try ProviderRegistry(
+                settings,
+                following: running.providers,
+                keeper: self.gateway.keeper,
+                logger: self.logger
+            )
+            return Prepared(
+                configuration: RunningConfiguration(settings: settings, providers: providers),
+                budget: budget,
+                plan: plan,
+                encryption: encryption,
+                tokens: tokens
+            )
+        } catch {
+            throw Refusal(changes: .providerUnusable, reasons: [error.message])
+        }
+    }
+
+    /// Checks the callers against the bound listeners. The reader has checked the file against the listeners that it
+    /// names, but a reload neither changes which listeners are bound nor closes their connections.
+    private func checkCallers(
+        _ settings: GatewaySettings,
+        following running: GatewaySettings
+    ) throws(Refusal) {
+        if settings.callers == nil, let route = settings.routes.first(where: { $0.match.host != nil }),
+            !self.started.listeners.allSatisfy(\.isUnixSocket)
+        {
+            throw Refusal(
+                changes: .callersNeeded,
+                reasons: ["route \(route.name) can't have a host without callers while the gateway listens on TCP"]
+            )
+        }
+        guard settings.callers == nil, running.callers != nil else { return }
+        let open = self.started.listeners.map(\.address).first { address in
+            if case .unix = address { true } else { address.isReachableFromOutside }
+        }
+        guard let open else { return }
+        throw Refusal(
+            changes: .callersNeeded,
+            reasons: ["callers can't be left out while the gateway listens on \(open): that takes a restart"]
+        )
+    }
+
+    private func checkOrigins(_ settings: GatewaySettings) throws(Refusal) {
+        let moved = self.origins.withLock { $0.moved(in: settings) }
+        guard !moved.isEmpty else { return }
+        throw Refusal(
+            changes: .accountMoved,
+            reasons: moved.map {
+                "account \($0) would get tokens from another issuer or endpoint: that takes a restart"
+            }
+        )
+    }
+
+    private func announce() async throws(Refusal) -> AuditTicket {
+        do throws(AuditError) {
+            return try await self.gateway.audit.begin(.reload, by: .gateway("SIGHUP"))
+        } catch {
+            throw Refusal(changes: .auditUnavailable, reasons: ["\(error.message); send SIGHUP again"])
+        }
+    }
+
+    private func adminTokens(_ settings: GatewaySettings) throws(Refusal) -> AdminTokens? {
+        guard settings.admin.tokenFile == self.started.admin.tokenFile else { return nil }
+        do throws(AdminTokenError) {
+            let directory = self.started.stateDirectory
+            return try AdminTokenFile(path: settings.admin.tokenFile, stateDirectory: directory).read()
+        } catch {
+            throw Refusal(changes: .tokensUnusable, reasons: [error.message])
+        }
+    }
+}
+
+// MARK: - What can't fail
+
+extension Reloader {
+    /// - Returns: the changed parts, by their names in the file.
+    private func commit(_ prepared: Prepared, following running: RunningConfiguration) async -> [String] {
+        let (settings, waiters) = (prepared.settings, prepared.settings.limits.waiters)
+        let counting = self.gateway.counts.refreshes
+        counting.reload(settings.providers.map(\.id))
+        self.gateway.providers.reload(prepared.configuration.providers)
+        let plans = prepared.configuration.providers.plans(settings.accounts, counting: counting)
+        // New accounts exist before the first request that needs them. Removed ones stay until no request can need
+        // them.
+        let configured = Set(plans.map(\.account))
+        let leaving = running.settings.accounts.filter { !configured.contains($0.id) }
+        self.gateway.engine.reload(
+            plans + running.providers.plans(leaving, counting: counting),
+            waiters: waiters
+        )
+        let renewal = await self.gateway.proxy.reload(
+            prepared.plan,
+            accessLog: settings.log.access ? self.log : nil
+        )
+        if !leaving.isEmpty { self.gateway.engine.reload(plans, waiters: waiters) }
+        self.gateway.webhook.reload(settings.webhook.map(WebhookTarget.init))
+        self.log.format = LogFormat(settings.log.format)
+        var changes = ConfigurationChanges(
+            from: running.settings,
+            to: settings,
+            providers: prepared.configuration.providers.changes(since: running.providers)
+        ).parts
+        changes += renewal.listeners.map { "listener \($0)" } + renewal.routes.map { "route \($0)" }
+        if let encryption = prepared.encryption, self.gateway.adminEncryption?.renew(from: encryption) == true {
+            changes.append("admin certificate")
+        }
+        if let tokens = prepared.tokens, self.gateway.admin.replaceTokens(tokens) { changes.append("admin tokens") }
+        return changes
+    }
+
+    private func report(
+        _ prepared: Prepared,
+        following running: GatewaySettings,
+        changes: [String],
+        needs: RestartNeeds
+    ) {
+        for warning in prepared.settings.warnings {
+            self.logger.warning("the configuration should be looked at", metadata: ["config.finding": "\(warning)"])
+        }
+        if prepared.settings.callers == nil, running.callers != nil {
+            self.logger.warning(
+                "there are no callers any more: whoever can connect may use every account",
+                metadata: ["config.code": "\(ReloadNews.callersRemoved.rawValue)"]
+            )
+        }
+        let limits = prepared.settings.limits
+        // The descriptor limit is still that of the start, so nothing new is to be reported about an unchanged number.
+        if (limits.connections, limits.namesConnections)
+            != (running.limits.connections, running.limits.namesConnections)
+        {
+            prepared.budget.report(wanted: limits.connections, isNamed: limits.namesConnections, to: self.logger)
+        }
+        if !needs.parts.isEmpty {
+            self.logger.warning(
+                "what was changed in the configuration needs a restart",
+                metadata: [
+                    "config.code": "\(ReloadNews.restartNeeded.rawValue)",
+                    "config.parts": "\(needs.parts.joined(separator: ", "))",
+                ]
+            )
+        }
+        self.logger.info(
+            "the configuration was read again",
+            metadata: [
+                "config.code": "\(ReloadNews.reloaded.rawValue)",
+                "config.renewed": "\(needs.outcome(changes))",
+            ]
+        )
+    }
+}
+
+/// The configuration that the gateway follows.
+struct RunningConfiguration: Sendable {
+    let settings: GatewaySettings
+    /// The providers of these settings.
+    let providers: ProviderRegistry
+}

@@ -1,0 +1,53 @@
+internal import AdminAPI
+internal import OAuth
+internal import ProviderClient
+internal import Proxy
+internal import TokenModel
+package import TokenStorage
+
+/// Why a gateway can't start, or can't apply a configuration. Two errors are equal if code and message are equal.
+package struct StartError: Error, Equatable, Sendable {
+    package enum Code: Sendable {
+        /// A port is busy or the store can't be reached: another attempt may succeed.
+        case unavailable
+        /// This user may not open a port.
+        case notAllowed
+        /// The configuration, or a file that it names, can't be used.
+        case badConfiguration
+    }
+
+    package let code: Code
+    /// What failed, where, and what helps. Never contains a token.
+    package let message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+extension StartError {
+    package init(_ error: StoreError, store: String) {
+        self.init(error.code == .unreachable ? .unavailable : .badConfiguration, "store \(store): \(error.message)")
+    }
+
+    init(_ error: ProxyError) {
+        self.init(error.code == .notAllowed ? .notAllowed : .unavailable, error.message)
+    }
+
+    init(_ error: AdminServerError) {
+        self.init(error.code == .notAllowed ? .notAllowed : .unavailable, error.message)
+    }
+
+    init(_ error: AdminTokenError) {
+        self.init(.badConfiguration, error.message)
+    }
+
+    init(_ error: ProviderSettingsError, provider: ProviderID) {
+        self.init(.badConfiguration, "provider \(provider): \(error.message)")
+    }
+
+    init(_ error: ProviderURLError, provider: ProviderID) {
+        self.init(.badConfiguration, "provider \(provider): \(error.message)")
+    }
+}

@@ -1,0 +1,55 @@
+import GatewayServer
+import NIOPosix
+import TestKit
+import TokenModel
+
+extension RefreshEvent {
+    /// An event that reports a dead grant of the account, by default `alice`.
+    static func sample(_ account: String = "alice") -> RefreshEvent {
+        RefreshEvent(
+            .reauthorizationRequired,
+            provider: ProviderID("acme"),
+            account: AccountID(account),
+            reason: "invalid_grant",
+            at: WallTime(millisecondsSince1970: 1_767_225_600_250)
+        )
+    }
+}
+
+/// Runs `body` with a webhook that uses short pauses, and stops the webhook afterwards.
+func withWebhook<Result: Sendable>(
+    to url: String?,
+    pace: WebhookPace = .quick,
+    log: HeardLog = HeardLog(),
+    _ body: (Webhook) async throws -> Result
+) async throws -> Result {
+    let webhook = Webhook(
+        url.map { WebhookTarget(url: $0, host: "127.0.0.1", secret: Secret("canary-secret")) },
+        replica: "host-a",
+        pace: pace,
+        on: MultiThreadedEventLoopGroup.singleton,
+        now: { Moment(boot: .now, wall: WallTime(millisecondsSince1970: 1_767_225_601_999)) },
+        logger: log.logger
+    )
+    let running = Task { await webhook.run() }
+    do {
+        let result = try await body(webhook)
+        webhook.stop()
+        try await within("the webhook to end") { await running.value }
+        return result
+    } catch {
+        webhook.stop()
+        await running.value
+        throw error
+    }
+}
+
+extension WebhookPace {
+    /// Pauses of a few milliseconds and short timeouts.
+    static let quick = WebhookPace(
+        timeout: .milliseconds(500),
+        firstPause: .milliseconds(5),
+        longestPause: .milliseconds(20),
+        grace: .milliseconds(500)
+    )
+}

@@ -1,0 +1,56 @@
+import Settings
+import Testing
+import TokenModel
+import GatewayServer
+
+@Suite struct ConfigurationChangesTests {
+    private static let text = """
+        state_dir: /nowhere
+        providers:
+          acme: { issuer: "https://login.acme.example", client_id: app }
+        accounts:
+          alice: { provider: acme }
+        routes:
+          - { name: acme, match: { path: /acme/ }, upstream: "https://api.acme.example/", account: alice }
+        callers:
+          - { name: reports, key_sha256: \(String(repeating: "0a", count: 32)) }
+        """
+
+    private func settings(_ change: (String) -> String = { $0 }) throws -> GatewaySettings {
+        let surroundings = Surroundings(configurationDirectory: "/nowhere", variables: [:])
+        return try SettingsReader(file: "martlet.yaml", surroundings: surroundings).read(change(Self.text))
+    }
+
+    private func parts(_ change: (String) -> String) throws -> [String] {
+        ConfigurationChanges(from: try self.settings(), to: try self.settings(change)).parts
+    }
+
+    @Test func `the same file again changes nothing`() throws {
+        #expect(try self.parts { $0 } == [])
+        #expect(try self.parts { "# a comment\n" + $0 } == [])
+    }
+
+    @Test func `each part is named with its kind of change`() throws {
+        let parts = try self.parts { text in
+            text.replacing(
+                "  alice: { provider: acme }",
+                with: "  alice: { provider: acme }\n  bob: { provider: acme }"
+            )
+            .replacing("client_id: app }", with: "client_id: other }")
+            .replacing("name: acme,", with: "name: renamed,")
+            .replacing("0a0a", with: "0b0b") + "\nlimits: { waiters: 7 }\nlog: { access: false }"
+        }
+        #expect(
+            parts == [
+                "provider acme changed", "account bob added", "route renamed added", "route acme removed",
+                "caller reports changed", "limits", "log",
+            ]
+        )
+    }
+
+    @Test func `a provider whose secret files have changed has changed`() throws {
+        let settings = try self.settings()
+        let changes = ConfigurationChanges(from: settings, to: settings, providers: [ProviderID("acme")])
+        #expect(changes.parts == ["provider acme changed"])
+    }
+}
