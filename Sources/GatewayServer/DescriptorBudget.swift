@@ -74,7 +74,7 @@ extension DescriptorBudget {
 }
 
 /// The descriptor numbers of the process when it began to listen. Every configuration's budget is computed from them.
-struct DescriptorRoom: Sendable {
+struct DescriptorUsage: Sendable {
     /// As the parameters of ``DescriptorBudget``.
     let limit: Int?
     let used: Int

@@ -231,7 +231,7 @@ extension GatewayAssembly {
         let kills: KillSwitch
         let webhook: Webhook
         let audit: AuditTrail
-        let room: DescriptorRoom
+        let room: DescriptorUsage
         let budget: DescriptorBudget
     }
 
@@ -243,7 +243,7 @@ extension GatewayAssembly {
     ) async throws(StartError) -> Core {
         let settings = self.settings
         let metrics = self.metrics
-        let room = DescriptorRoom(
+        let room = DescriptorUsage(
             limit: DescriptorLimit.current,
             used: DescriptorLimit.used,
             eventLoops: EventLoopCount.standard,

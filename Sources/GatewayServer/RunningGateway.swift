@@ -33,7 +33,7 @@ package struct RunningGateway: Sendable {
     let counts: ProgramMetrics
     /// Manages the incarnations of this host.
     let incarnations: IncarnationKeeper
-    let room: DescriptorRoom
+    let room: DescriptorUsage
     /// The outcome of the last reload.
     let status: ReloadStatus
     /// Closes the store after all writers have stopped.

@@ -8,13 +8,13 @@ package enum SettingsFile {
     ///
     /// - Parameter path: as the operator gave it, relative to the working directory; faults name the file this way.
     ///   Paths in the file are relative to the directory of this path, even if the path is a symbolic link.
-    /// - Parameter certificateFault: as ``Surroundings/certificateFault``.
+    /// - Parameter certificateFault: as ``SettingsEnvironment/certificateFault``.
     package static func load(
         path: String,
         variables: [String: String] = ProcessInfo.processInfo.environment,
         certificateFault: @escaping @Sendable (CertificateQuestion) -> String? = { _ in nil }
     ) throws(SettingsError) -> GatewaySettings {
-        let surroundings = Surroundings(
+        let surroundings = SettingsEnvironment(
             configurationDirectory: Self.directory(of: path),
             variables: variables,
             certificateFault: certificateFault
@@ -32,7 +32,7 @@ package enum SettingsFile {
         isFound: Bool,
         variables: [String: String] = ProcessInfo.processInfo.environment
     ) throws(SettingsError) -> AdminSettings {
-        let surroundings = Surroundings(
+        let surroundings = SettingsEnvironment(
             configurationDirectory: Self.directory(of: path),
             variables: variables,
             readSecret: { _ throws(FileError) in Secret([] as [UInt8]) },
@@ -43,7 +43,7 @@ package enum SettingsFile {
     }
 
     private static func directory(of path: String) -> String {
-        let absolute = Surroundings.path(path, under: FileManager.default.currentDirectoryPath)
+        let absolute = SettingsEnvironment.path(path, under: FileManager.default.currentDirectoryPath)
         return WholeFile.directory(of: absolute)
     }
 

@@ -3,13 +3,13 @@ internal import Yams
 
 /// Parses the text of a configuration file into settings.
 ///
-/// It reads nothing else, except through ``Surroundings`` for the files and variables that the text refers to.
+/// It reads nothing else, except through ``SettingsEnvironment`` for the files and variables that the text refers to.
 package struct SettingsReader: Sendable {
     /// The name of the file in faults.
     private let file: String
-    private let surroundings: Surroundings
+    private let surroundings: SettingsEnvironment
 
-    package init(file: String, surroundings: Surroundings) {
+    package init(file: String, surroundings: SettingsEnvironment) {
         self.file = file
         self.surroundings = surroundings
     }

@@ -38,7 +38,7 @@ struct Martlet: AsyncParsableCommand {
             try MemoryGuard.raise()
             try await self.obey()
             try Console.finish()
-            GatewayHerald.tell()
+            RespondingGateway.tell()
         } catch let failure as CommandFailure {
             self.fail(failure)
         } catch let error as StartError {
@@ -48,7 +48,7 @@ struct Martlet: AsyncParsableCommand {
             let code = self.exitCode(for: error)
             guard code == .validationFailure else { self.exit(withError: error) }
             let message = self.message(for: error).split(whereSeparator: \.isNewline).joined(separator: " ")
-            let meant = MeantCommand.complaint(about: Array(CommandLine.arguments.dropFirst()), of: Martlet.self)
+            let meant = CommandSuggestion.complaint(about: Array(CommandLine.arguments.dropFirst()), of: Martlet.self)
             Console.complain(meant ?? "\(message); see --help")
             self.exit(withError: code)
         }
@@ -62,7 +62,7 @@ struct Martlet: AsyncParsableCommand {
     private static func obey() async throws {
         do {
             var command = try await self.asyncParseAsRoot()
-            if let complaint = MeantCommand.complaint(aboutNoneOf: type(of: command), of: Martlet.self) {
+            if let complaint = CommandSuggestion.complaint(aboutNoneOf: type(of: command), of: Martlet.self) {
                 throw CommandFailure(.usage, complaint)
             }
             if var command = command as? any AsyncParsableCommand {

@@ -11,8 +11,8 @@ internal import AdminCLI
         prefersPort: Bool = false,
         environment: [String: String] = ["HOME": "/home/u"],
         files: [String: String] = [:],
-        configured: [String: AdminSurroundings.Configured] = [:],
-        sockets: [String: AdminSurroundings.Socket] = [:]
+        configured: [String: CommandEnvironment.Configured] = [:],
+        sockets: [String: CommandEnvironment.Socket] = [:]
     ) throws(CommandFailure) -> AdminAccess {
         try AdminAccess(
             address: address,
@@ -20,14 +20,14 @@ internal import AdminCLI
             configuration: configuration,
             needsToken: needsToken,
             prefersPort: prefersPort,
-            surroundings: AdminSurroundings(
+            surroundings: CommandEnvironment(
                 environment: environment,
                 exists: { configured[$0] != nil || files[$0] != nil },
                 configuration: { path, isFound throws(CommandFailure) in
                     guard let configured = configured[path] else {
                         throw CommandFailure(.badConfiguration, "no \(path)")
                     }
-                    return AdminSurroundings.Configured(
+                    return CommandEnvironment.Configured(
                         address: configured.address,
                         isLoopback: configured.isLoopback,
                         isEncrypted: configured.isEncrypted,
@@ -186,7 +186,7 @@ internal import AdminCLI
     // MARK: - A discovered configuration
 
     @Test func `a discovered configuration leads to this machine only`() throws {
-        let elsewhere = AdminSurroundings.Configured(address: "10.0.0.1:8081", isLoopback: false, tokenFile: "/var/t")
+        let elsewhere = CommandEnvironment.Configured(address: "10.0.0.1:8081", isLoopback: false, tokenFile: "/var/t")
         // Given a directory whose martlet.yaml names another machine
         let failure = #expect(throws: CommandFailure.self) {
             try Self.access(files: ["/var/t": "canary"], configured: ["martlet.yaml": elsewhere])
@@ -208,12 +208,12 @@ internal import AdminCLI
     }
 
     @Test func `a discovered configuration does not lead to a socket in another user's directory`() throws {
-        let foreign = AdminSurroundings.Configured(
+        let foreign = CommandEnvironment.Configured(
             address: "127.0.0.1:8081",
             tokenFile: "/var/t",
             socket: "/foreign/admin.sock"
         )
-        let sockets = ["/foreign/admin.sock": AdminSurroundings.Socket(path: "/foreign/s", owners: [7])]
+        let sockets = ["/foreign/admin.sock": CommandEnvironment.Socket(path: "/foreign/s", owners: [7])]
         #expect(throws: CommandFailure(.notAllowed, "foreign")) {
             try Self.access(files: ["/var/t": "one"], configured: ["martlet.yaml": foreign], sockets: sockets)
         }
@@ -223,13 +223,13 @@ internal import AdminCLI
 
     // MARK: - The gateway's socket
 
-    private static let here = AdminSurroundings.Configured(
+    private static let here = CommandEnvironment.Configured(
         address: "127.0.0.1:8081",
         isEncrypted: true,
         tokenFile: "/s/t",
         socket: "/s/admin.sock"
     )
-    private static let socket = AdminSurroundings.Socket(path: "/s/admin.sock.abcdef", owners: [7])
+    private static let socket = CommandEnvironment.Socket(path: "/s/admin.sock.abcdef", owners: [7])
 
     @Test func `the socket takes precedence over the port, and needs no token`() throws {
         let access = try Self.access(
@@ -287,7 +287,7 @@ internal import AdminCLI
     @Test func `health uses the port because the socket may be another process's, or else the socket`() throws {
         // Given a gateway with both a port and a socket
         let sockets = ["/s/admin.sock": Self.socket]
-        func access(_ configured: AdminSurroundings.Configured) throws -> AdminAccess {
+        func access(_ configured: CommandEnvironment.Configured) throws -> AdminAccess {
             try Self.access(
                 configuration: "f",
                 needsToken: false,
@@ -296,7 +296,7 @@ internal import AdminCLI
                 sockets: sockets
             )
         }
-        typealias Configured = AdminSurroundings.Configured
+        typealias Configured = CommandEnvironment.Configured
         let (token, socket) = ("/s/t", "/s/admin.sock")
 
         // Then the port is used

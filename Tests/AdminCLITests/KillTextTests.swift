@@ -214,7 +214,7 @@ internal import AdminCLI
 
     @Test func `a kill is found in the list of all kills, and then requested by its id`() throws {
         let scope = try Self.reply(Self.kill("")).read(KillReply.self).scope
-        var sighting = KillSighting(of: scope, reason: "drill")
+        var sighting = KillFinder(of: scope, reason: "drill")
         #expect(sighting.request.path == "/v1/kills")
         #expect(sighting.kill(in: Self.reply(#"{"kills":[]}"#)) == nil)
         #expect(sighting.request.path == "/v1/kills")

@@ -6,7 +6,7 @@ import TokenStorage
 
 @Suite struct AuditTrailTests {
     private let clock = ManualClock()
-    private let logs = HeardLog()
+    private let logs = RecordingLog()
     private let store = MemoryTokenStore()
 
     private func trail(_ store: any TokenStore) -> AuditTrail {

@@ -36,7 +36,7 @@ import Testing
 
     @Test(arguments: harmless)
     func `I19_a gateway killed at a harmless step serves at once after a restart`(at place: Case) async throws {
-        let house = try await Household(grace: place.grace)
+        let house = try await SharedStoreFixture(grace: place.grace)
         let first = try await house.gatewayAboutToRefresh("\(place.step)=kill", faults: place.faults)
         #expect(try await first.status() == nil)
         #expect(try await first.program.ended().exitCode == SIGKILL)
@@ -61,7 +61,7 @@ import Testing
     func `I19_a gateway killed with the only tokens in memory loses the grant and reports that once`(step: String)
         async throws
     {
-        let house = try await Household(grace: "0s")
+        let house = try await SharedStoreFixture(grace: "0s")
         let first = try await house.gatewayAboutToRefresh("\(step)=kill")
         #expect(try await first.status() == nil)
         _ = try await first.program.ended()
@@ -83,7 +83,7 @@ import Testing
 
     @Test(arguments: [1, 2])
     func `a gateway that is killed and paused at random steps keeps its grant`(seed: Int) async throws {
-        let house = try await Household(grace: "300s")
+        let house = try await SharedStoreFixture(grace: "300s")
         let steps = ["before_claim", "after_claim", "sending", "after_exchange", "before_commit", "after_commit"]
         let mishaps =
             steps.map { "\($0)=kill%0.12" } + ["after_claim=pause:300ms%0.1", "after_exchange=pause:300ms%0.1"]

@@ -7,7 +7,7 @@ import Testing
 @Suite struct JournalTests {
     /// A gateway whose provider has just rotated a refresh token, and whose store is unavailable. The caller was
     /// served.
-    private func gatewayInTrouble(in house: Household) async throws -> Gateway {
+    private func gatewayInTrouble(in house: SharedStoreFixture) async throws -> Gateway {
         let gateway = try await house.gatewayAboutToRefresh(
             "",
             faults: #"[{"on":"token","times":1,"delay_answer":"1s"}]"#
@@ -22,7 +22,7 @@ import Testing
         return gateway
     }
 
-    private func expectNothingLost(_ house: Household, by next: Gateway) async throws {
+    private func expectNothingLost(_ house: SharedStoreFixture, by next: Gateway) async throws {
         #expect(try await next.status() == "200")
         #expect(try await house.mock.stats().token_requests.ok == 1)
         try await house.mock.expire()
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func `I13_I19_a refresh that the store never recorded survives kill -9`() async throws {
-        let house = try await Household(grace: "0s")
+        let house = try await SharedStoreFixture(grace: "0s")
         let first = try await self.gatewayInTrouble(in: house)
         first.program.signal(SIGKILL)
         _ = try await first.program.ended()
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `a stop does not wait for an unavailable store once the journal has the tokens`() async throws {
-        let house = try await Household(grace: "0s")
+        let house = try await SharedStoreFixture(grace: "0s")
         let first = try await self.gatewayInTrouble(in: house)
         let start = ContinuousClock.now
         first.program.signal(SIGTERM)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func `when the store comes back the gateway commits, and it leaves no journal when it stops`() async throws {
-        let house = try await Household(grace: "0s")
+        let house = try await SharedStoreFixture(grace: "0s")
         let gateway = try await self.gatewayInTrouble(in: house)
         try house.directory.move("state/aside.db", to: "state/tokens.db")
 
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func `a second gateway on the same host uses the tokens in the journal of a killed one`() async throws {
-        let house = try await Household(grace: "0s")
+        let house = try await SharedStoreFixture(grace: "0s")
         let second = try await house.gateway()
         let first = try await self.gatewayInTrouble(in: house)
         first.program.signal(SIGKILL)
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test func `a journal without its sealing key is kept and reported, and used once the key is back`() async throws {
-        let house = try await Household(grace: "0s")
+        let house = try await SharedStoreFixture(grace: "0s")
         let first = try await self.gatewayInTrouble(in: house)
         first.program.signal(SIGKILL)
         _ = try await first.program.ended()
@@ -122,7 +122,7 @@ import Testing
         try await self.expectNothingLost(house, by: try await house.gateway())
     }
 
-    private func write(_ keys: [UInt8], in house: Household) throws {
+    private func write(_ keys: [UInt8], in house: SharedStoreFixture) throws {
         try house.directory.write(keys, to: "state/sealing.key")
         try house.directory.setMode(0o600, of: "state/sealing.key")
     }

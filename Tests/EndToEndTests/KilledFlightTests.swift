@@ -9,7 +9,7 @@ import Testing
         `I5_tokens that come after a kill and its revival, by a gateway that dies with the commit, are revoked by another`()
         async throws
     {
-        let house = try await Household(grace: "0s")
+        let house = try await SharedStoreFixture(grace: "0s")
         // The gateway holds the provider's response and continues after SIGCONT. Its first write fails because the kill
         // has emptied the record, so its second write is the one that is stored.
         let holder = try await house.gatewayAboutToRefresh(

@@ -10,7 +10,7 @@ import Testing
         step: String,
         uses: Int
     ) async throws {
-        let house = try await Household(grace: "60s", timeout: "1s")
+        let house = try await SharedStoreFixture(grace: "60s", timeout: "1s")
         let stopped = try await house.gatewayAboutToRefresh("\(step)=stop@1")
         let other = try await house.gateway()
         try await house.hasTrimmed()

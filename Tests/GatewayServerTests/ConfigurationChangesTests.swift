@@ -17,7 +17,7 @@ import GatewayServer
         """
 
     private func settings(_ change: (String) -> String = { $0 }) throws -> GatewaySettings {
-        let surroundings = Surroundings(configurationDirectory: "/nowhere", variables: [:])
+        let surroundings = SettingsEnvironment(configurationDirectory: "/nowhere", variables: [:])
         return try SettingsReader(file: "martlet.yaml", surroundings: surroundings).read(change(Self.text))
     }
 

@@ -37,7 +37,7 @@ internal import GatewayServer
         limit: Int,
         begin: String
     ) throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         let budget = self.budget(limit: limit)
         budget.report(wanted: 10_000, isNamed: isNamed, to: log.logger)
         let line = try #require(log.lines.first)
@@ -48,7 +48,7 @@ internal import GatewayServer
     }
 
     @Test func `with enough descriptors nothing is logged`() {
-        let log = HeardLog()
+        let log = RecordingLog()
         self.budget(limit: 1 << 20).report(wanted: 10_000, isNamed: true, to: log.logger)
         #expect(log.lines.isEmpty)
     }

@@ -6,7 +6,7 @@ import TokenStorage
 
 /// Kills that let requests in progress end.
 @Suite struct DrainingKillTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let alice = KillScope.account(AccountID("alice"))
 
     @Test func `an import or another kill during a draining kill does not cut the draining requests`() async throws {

@@ -6,7 +6,7 @@ import TokenStorage
 
 /// A kill log whose beginning is replaced by a snapshot.
 @Suite struct FoldedLogTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let bob = KillScope.account(AccountID("bob"))
     private var log: KillLog { KillLog(self.house.records) }
 

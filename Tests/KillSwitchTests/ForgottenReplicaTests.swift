@@ -6,7 +6,7 @@ import TokenStorage
 
 /// Replicas that kills no longer wait for, and replicas whose records can't be opened.
 @Suite struct ForgottenReplicaTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
 
     @Test func `a lost replica is marked first and removed when its lease is over`() async throws {
         let (one, lost) = (self.house.replica("a"), self.house.replica("lost", lease: .seconds(36_000)))
@@ -44,7 +44,7 @@ import TokenStorage
     }
 
     @Test func `a replica whose process has certainly ended is forgotten at once`() async throws {
-        let one = self.house.replica("a", witness: Gravedigger())
+        let one = self.house.replica("a", witness: AllDeadWitness())
         let dead = self.house.replica("dead")
         try await dead.kills.start()
         try await self.house.run([one]) {

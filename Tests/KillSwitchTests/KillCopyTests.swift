@@ -6,7 +6,7 @@ import TokenStorage
 
 /// Stores that have lost entries, and the copy of the kill log that reveals the loss.
 @Suite struct KillCopyTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let directory: TemporaryDirectory
     private let alice = KillScope.account(AccountID("alice"))
 
@@ -118,7 +118,7 @@ import TokenStorage
 
     @Test func `a start on an empty store, such as one in memory, has the earlier kills`() async throws {
         try await self.killTwo()
-        let later = Household()
+        let later = ReplicaGroup()
         let one = later.replica("a", copy: self.copy)
         try await later.run([one], acceptsOlderStore: true) {
             #expect(one.kills.epochs.isKilled(self.alice))

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// The information about kills that operators see.
 @Suite struct KillListingTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let alice = KillScope.account(AccountID("alice"))
 
     @Test func `a list of kills is marked as incomplete while the store is unreachable`() async throws {

@@ -6,7 +6,7 @@ import TokenStorage
 
 /// Kills while the store accepts no writes.
 @Suite struct KillOrderTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let directory: TemporaryDirectory
     private let alice = KillScope.account(AccountID("alice"))
 

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Kills with one replica and with several.
 @Suite struct KillSwitchTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let alice = KillScope.account(AccountID("alice"))
 
     @Test func `with one replica, a kill is complete once that is fenced, and the tokens are revoked`() async throws {
@@ -110,7 +110,7 @@ import TokenStorage
     }
 
     @Test func `a kill does not wait for a replica whose process has certainly ended`() async throws {
-        let one = self.house.replica("a", witness: Gravedigger())
+        let one = self.house.replica("a", witness: AllDeadWitness())
         let dead = self.house.replica("dead")
         try await dead.kills.start()
         try await self.house.run([one]) {

@@ -8,7 +8,7 @@ import TokenStorage
 
 /// Revocation of a killed grant's tokens at the provider.
 @Suite struct KilledTokensTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let alice = KillScope.account(AccountID("alice"))
 
     /// Runs `body` after an account was killed and the provider could not be reached for its two tokens.

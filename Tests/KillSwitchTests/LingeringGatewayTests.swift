@@ -6,7 +6,7 @@ import TokenStorage
 
 /// Retiring a sealing key while a gateway runs that uses another key file.
 @Suite struct LingeringGatewayTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let directory: TemporaryDirectory
     private let keys: KeyRingFile
     private let opened: OpenedStore

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// The names of tokens that wait to be revoked are derived from the tokens themselves.
 @Suite struct NamedTokensTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let alice = AccountID("alice")
 
     private func record(_ tokens: String, grant: GrantID = .random(), observedEpoch: UInt64 = 0) -> AccountRecord {

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Claims on killed accounts and on tokens that are being revoked.
 @Suite struct RevocationClaimTests {
-    private let house = Household()
+    private let house = ReplicaGroup()
     private let alice = AccountID("alice")
     private let claim = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
 
@@ -94,7 +94,7 @@ import TokenStorage
 
     @Test func `a claim of a process that has certainly ended is broken at once`() async throws {
         let endless = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(86_400_000))
-        let one = self.house.replica("a", witness: Gravedigger())
+        let one = self.house.replica("a", witness: AllDeadWitness())
         try await self.whenClaimed(by: one, endless) { _, _ in
             try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "both to be revoked") {
                 try await self.waiting().isEmpty

@@ -8,7 +8,7 @@ extension Property {
     ///
     /// The input consists of lines: status, content type, content encoding, `Retry-After`, `Date`, and how the body
     /// ended. The body follows.
-    package static let providerAnswer = Property("ProviderAnswer") { input in
+    package static let providerResponse = Property("ProviderResponse") { input in
         let parts = input.split(separator: 0x0A, maxSplits: 6, omittingEmptySubsequences: false)
         guard parts.count == 7 else { return }
         let words = parts.prefix(6).map { $0.isEmpty ? nil : String(decoding: $0, as: UTF8.self) }

@@ -28,7 +28,7 @@ extension LoopbackTests {
             async throws
         {
             let server = try await ScriptedServer { _ in .bytes(bytes) }
-            let log = HeardLog()
+            let log = RecordingLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in
                 _ = await ExchangeSubject.account.withValue(AccountID("alice")) { await endpoint.redeem() }
                 _ = await endpoint.revoke(Secret("canary-access-token"), kind: .accessToken)
@@ -42,7 +42,7 @@ extension LoopbackTests {
 
         @Test func `status and length are logged as numbers, as in request log entries`() async throws {
             let server = try await ScriptedServer { _ in .bytes(http("400 Bad Request", "{}")) }
-            let log = HeardLog()
+            let log = RecordingLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in _ = await endpoint.redeem() }
             let facts = try #require(log.facts.first)
             // Text that looks the same is not equal to a number.
@@ -54,7 +54,7 @@ extension LoopbackTests {
         @Test func `a provider clock that is off is logged once`() async throws {
             let hourAhead = http("400 Bad Request", "{}", "Date: Thu, 19 Nov 2026 13:00:00 GMT")
             let server = try await ScriptedServer { _ in .bytes(hourAhead) }
-            let log = HeardLog()
+            let log = RecordingLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in
                 _ = await endpoint.redeem()
                 _ = await endpoint.redeem()
@@ -68,7 +68,7 @@ extension LoopbackTests {
         @Test(arguments: ["Thu, 19 Nov 2026 12:00:30 GMT", "Thu, 19 Nov 2026 11:59:10 GMT", "nonsense"])
         func `a provider clock that is off by less than a minute is not logged`(date: String) async throws {
             let server = try await ScriptedServer { _ in .bytes(http("400 Bad Request", "{}", "Date: \(date)")) }
-            let log = HeardLog()
+            let log = RecordingLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in _ = await endpoint.redeem() }
             #expect(!log.lines.contains { $0.hasPrefix("warning provider's clock") })
             await server.stop()

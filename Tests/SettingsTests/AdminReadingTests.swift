@@ -9,7 +9,7 @@ import TokenModel
     private func read(_ text: String, variables: [String: String] = ["HOME": "/h"]) throws -> AdminSettings {
         try SettingsReader(
             file: "martlet.yaml",
-            surroundings: Surroundings(
+            surroundings: SettingsEnvironment(
                 configurationDirectory: "/etc/martlet",
                 variables: variables,
                 readSecret: { _ throws(FileError) in Secret([] as [UInt8]) },

@@ -17,7 +17,7 @@ import TokenModel
         .text
 
     private func faults(_ answer: @escaping @Sendable (CertificateQuestion) -> String?) -> [String] {
-        let surroundings = Surroundings(
+        let surroundings = SettingsEnvironment(
             configurationDirectory: "/e",
             variables: ["HOME": "/h"],
             readSecret: { _ in Secret("k") },

@@ -82,7 +82,7 @@ func settings(
     variables: [String: String] = ["HOME": "/home/me"],
     secrets: [String: String] = [:]
 ) throws(SettingsError) -> GatewaySettings {
-    let surroundings = Surroundings(
+    let surroundings = SettingsEnvironment(
         configurationDirectory: "/etc/martlet",
         variables: variables,
         readSecret: { path throws(FileError) in

@@ -2,9 +2,12 @@
 
 import asyncio
 import base64
+import re
 
 # The piece of a token that is looked for, in each of the spellings that bytes take in files.
 LENGTH = 20
+
+WITHOUT_ZEROS = re.compile(rb"[^\0]{%d,}" % LENGTH)
 
 
 def needles(token):
@@ -21,11 +24,14 @@ def search(places, secrets):
     wanted = {needle: name for name, secret in secrets for needle in needles(secret)}
     found = set()
     for place, content in places:
-        for start in range(len(content) - LENGTH + 1):
-            name = wanted.get(content[start:start + LENGTH])
-            # Where a secret is at home.
-            if name and not place.endswith(name):
-                found.add(f"{name} in {place}")
+        # A journal is mostly zeros, and no spelling has one. To step over them byte by byte would hold up every other
+        # cluster in this process for seconds.
+        for piece in WITHOUT_ZEROS.findall(content if isinstance(content, bytes) else content.encode()):
+            for start in range(len(piece) - LENGTH + 1):
+                name = wanted.get(piece[start:start + LENGTH])
+                # Where a secret is at home.
+                if name and not place.endswith(name):
+                    found.add(f"{name} in {place}")
     return sorted(found)
 
 

@@ -31,14 +31,14 @@ package enum AdministratorRole: String, Sendable, CaseIterable {
 }
 
 /// A kind of action that needs a role.
-enum AdminDeed: Sendable {
+enum AdminActionKind: Sendable {
     case reading, killing
     /// All other actions.
     case changing
 }
 
 extension AdministratorRole {
-    func permits(_ deed: AdminDeed) -> Bool {
+    func permits(_ deed: AdminActionKind) -> Bool {
         switch (self, deed) {
         case (.operator, _), (_, .reading), (.killer, .killing): true
         case (.killer, .changing), (.viewer, .killing), (.viewer, .changing): false

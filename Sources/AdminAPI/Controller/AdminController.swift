@@ -62,7 +62,7 @@ final class AdminController: Sendable {
         var body = RequestBodyReader(request, on: connection)
         var answer: AdminResponse
         var isTurnedAway = false
-        let doorway = try await Doorway(connection)
+        let doorway = try await RequestOrigin(connection)
         let peer = doorway.peer.map { "unix socket, uid \($0.user)" } ?? PeerAddress.text(of: connection)
         do {
             if doorway == .network, let shown = try await self.dashboard?.respond(request, &body) {
@@ -121,7 +121,7 @@ final class AdminController: Sendable {
     private struct TurnedAway: Error {}
 
     /// How a request reached the gateway.
-    private enum Doorway: Equatable {
+    private enum RequestOrigin: Equatable {
         case network
         /// - Parameter peer: `nil` if the kernel does not report it.
         case socket(peer: PeerIdentity?)
@@ -146,7 +146,7 @@ final class AdminController: Sendable {
     /// token that is sent takes precedence.
     private func administrator(
         sending request: Request,
-        at doorway: Doorway,
+        at doorway: RequestOrigin,
         _ dashboard: Dashboard
     ) async throws(AdminError) -> Administrator {
         guard case .socket(let peer) = doorway else { return try await dashboard.admit(request.head) }
@@ -157,7 +157,7 @@ final class AdminController: Sendable {
 
     /// The route of the request, and the administrator who sends it; `nil` for the administrator if the route needs
     /// none.
-    private func admit(_ request: Request, at doorway: Doorway) async throws(AdminError) -> (AdminRoute, Administrator?)
+    private func admit(_ request: Request, at doorway: RequestOrigin) async throws(AdminError) -> (AdminRoute, Administrator?)
     {
         let route = AdminRoute(path: request.uri.path)
         var administrator: Administrator?

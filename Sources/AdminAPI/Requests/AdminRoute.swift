@@ -77,7 +77,7 @@ enum AdminRoute: Equatable, Sendable {
     }
 
     /// The kind of action that a request with one of these methods is.
-    func deed(_ method: HTTPRequest.Method) -> AdminDeed {
+    func deed(_ method: HTTPRequest.Method) -> AdminActionKind {
         if method == .get || method == .head { return .reading }
         return self == .killing ? .killing : .changing
     }

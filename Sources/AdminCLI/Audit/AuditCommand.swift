@@ -52,7 +52,7 @@ struct AuditCommand: AsyncParsableCommand {
     func run() async throws {
         guard self.store else { return try await self.run(on: .gateway(self.admin.client())) }
         let path = self.admin.configuration.path(in: ProcessInfo.processInfo.environment)
-        try await withStoreAtHand(configuration: path) { store in
+        try await withOfflineStore(configuration: path) { store in
             try await self.run(on: .store(AuditLog(store.opened.records)))
         }
     }

@@ -9,7 +9,7 @@ package struct AdminAccess: Sendable {
     package let address: String
     /// The gateway's Unix socket, which is preferred to its port; `nil` if there is none, or if another address is
     /// given.
-    package let socket: AdminSurroundings.Socket?
+    package let socket: CommandEnvironment.Socket?
     /// Where the token comes from, for the message that it was wrong: a file's path, or the name of a variable; `nil`
     /// if no token was needed.
     package let tokenOrigin: String?
@@ -35,7 +35,7 @@ package struct AdminAccess: Sendable {
         configuration: String?,
         needsToken: Bool,
         prefersPort: Bool = false,
-        surroundings: AdminSurroundings
+        surroundings: CommandEnvironment
     ) throws(CommandFailure) {
         let variable = surroundings.environment[Self.tokenVariable].flatMap { $0.isEmpty ? nil : $0 }
         let needsFile = needsToken && tokenFile == nil && variable == nil
@@ -115,8 +115,8 @@ package struct AdminAccess: Sendable {
     /// the owner of the directory.
     private static func configured(
         _ path: String?,
-        in surroundings: AdminSurroundings
-    ) throws(CommandFailure) -> AdminSurroundings.Configured? {
+        in surroundings: CommandEnvironment
+    ) throws(CommandFailure) -> CommandEnvironment.Configured? {
         let named = path ?? surroundings.environment["MARTLET_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
         if let named { return try surroundings.configuration(named, false) }
         guard surroundings.exists(ConfigurationOptions.defaultPath) else { return nil }
@@ -125,15 +125,15 @@ package struct AdminAccess: Sendable {
 
     /// The socket of the configured gateway, or of a gateway without a configuration.
     private static func socket(
-        _ configured: AdminSurroundings.Configured?,
-        in surroundings: AdminSurroundings
-    ) throws(CommandFailure) -> AdminSurroundings.Socket? {
+        _ configured: CommandEnvironment.Configured?,
+        in surroundings: CommandEnvironment
+    ) throws(CommandFailure) -> CommandEnvironment.Socket? {
         let link = configured?.socket ?? Self.standardDirectory(surroundings.environment).map { "\($0)/admin.sock" }
         guard let link else { return nil }
         return try surroundings.socket(link, configured?.isFound ?? false)
     }
 
-    private static func address(_ configured: AdminSurroundings.Configured) throws(CommandFailure) -> String {
+    private static func address(_ configured: CommandEnvironment.Configured) throws(CommandFailure) -> String {
         guard configured.isLoopback || !configured.isFound else {
             throw CommandFailure(
                 .badConfiguration,
@@ -169,8 +169,8 @@ package struct AdminAccess: Sendable {
 
     /// The token file that a gateway creates at its first start.
     private static func madeTokenFile(
-        _ configured: AdminSurroundings.Configured?,
-        in surroundings: AdminSurroundings
+        _ configured: CommandEnvironment.Configured?,
+        in surroundings: CommandEnvironment
     ) throws(CommandFailure) -> String {
         let path =
             if let configured { configured.tokenFile } else { try Self.standardTokenFile(surroundings.environment) }

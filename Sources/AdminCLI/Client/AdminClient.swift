@@ -14,16 +14,16 @@ struct AdminClient: Sendable {
     /// The path of a PEM file with trusted roots.
     private let authorities: String?
     /// Whether to print which gateway responded.
-    private var isHeralded: Bool
+    private var reportsGateway: Bool
 
     /// - Parameters:
     ///   - authorities: a PEM file with the roots that the gateway's certificate is checked against; `nil`: the
     ///     system's.
     ///   - isHeralded: whether to print which gateway responded.
-    init(_ access: AdminAccess, authorities: String? = nil, isHeralded: Bool = false) throws(CommandFailure) {
+    init(_ access: AdminAccess, authorities: String? = nil, reportsGateway: Bool = false) throws(CommandFailure) {
         self.access = access
         self.authorities = authorities
-        self.isHeralded = isHeralded
+        self.reportsGateway = reportsGateway
         guard let authorities else { return }
         do throws(ProxyError) {
             try CertificateFiles.check(certificates: authorities)
@@ -35,7 +35,7 @@ struct AdminClient: Sendable {
     /// The same client, but it doesn't print which gateway responded.
     var silent: AdminClient {
         var client = self
-        client.isHeralded = false
+        client.reportsGateway = false
         return client
     }
 
@@ -79,7 +79,7 @@ struct AdminClient: Sendable {
                     gateway: answer.headers.first(name: "martlet-gateway")
                 )
             }
-            if self.isHeralded { GatewayHerald.heard(reply, from: self.access.address) }
+            if self.reportsGateway { RespondingGateway.heard(reply, from: self.access.address) }
             return reply
         } catch {
             throw self.failure(error, of: request)
@@ -131,7 +131,7 @@ struct AdminClient: Sendable {
             return CommandFailure(.unavailable, "can't reach the gateway at \(place): \(fault.text)")
         }
         switch error {
-        case let error as StrangerAtSocket:
+        case let error as UntrustedSocketPeer:
             return CommandFailure(.notAllowed, "\(place) \(error.message): nothing was sent")
         case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
             return CommandFailure(
@@ -183,7 +183,7 @@ struct AdminClient: Sendable {
         if let owners = self.access.socket?.owners {
             // Checks the peer on the connection itself before a byte is sent. A check of the path could look at another
             // process.
-            configuration.http1_1ConnectionDebugInitializer = { StrangerAtSocket.refuse(on: $0, unlessOf: owners) }
+            configuration.http1_1ConnectionDebugInitializer = { UntrustedSocketPeer.refuse(on: $0, unlessOf: owners) }
         }
         return configuration
     }
@@ -192,7 +192,7 @@ struct AdminClient: Sendable {
 }
 
 /// The process that listens on the gateway's socket belongs to a user who is not trusted.
-struct StrangerAtSocket: Error {
+struct UntrustedSocketPeer: Error {
     /// `nil` if the kernel doesn't report the user.
     let user: UInt32?
 
@@ -207,7 +207,7 @@ struct StrangerAtSocket: Error {
         connection.peerIdentity().flatMapThrowing { peer in
             if let peer, owners.contains(peer.user) { return }
             connection.close(promise: nil)
-            throw StrangerAtSocket(user: peer?.user)
+            throw UntrustedSocketPeer(user: peer?.user)
         }
     }
 }

@@ -60,7 +60,7 @@ struct AdminOptions: ParsableArguments {
         }
         // JSON output and health checks are read by programs.
         let isForPeople = needsToken && !self.isJSON
-        return try AdminClient(access, authorities: self.authorities, isHeralded: isForPeople)
+        return try AdminClient(access, authorities: self.authorities, reportsGateway: isForPeople)
     }
 
     private func access(needsToken: Bool, prefersPort: Bool = false) throws(CommandFailure) -> AdminAccess {

@@ -91,7 +91,7 @@ private struct ProblemReply: Decodable {
 
 /// Prints on standard error which gateway responded. Several gateways may share a store, and each knows only its own
 /// requests and refreshes.
-package enum GatewayHerald {
+package enum RespondingGateway {
     private static let last = Mutex<String?>(nil)
 
     /// Remembers the gateway that gave a successful response.

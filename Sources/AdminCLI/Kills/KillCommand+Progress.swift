@@ -42,7 +42,7 @@ extension KillCommand {
     /// Prints the progress until its task is canceled.
     private static func tell(of scope: ScopeReply, _ reason: String, by client: AdminClient) async {
         let clock = Timepiece.system
-        var sighting = KillSighting(of: scope, reason: reason)
+        var sighting = KillFinder(of: scope, reason: reason)
         var progress = KillProgress(isTerminal: Terminal.isStandardError)
         await clock.rest(until: clock.now.boot.advanced(by: .seconds(1)))
         while !Task.isCancelled {

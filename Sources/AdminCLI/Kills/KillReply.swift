@@ -144,7 +144,7 @@ package struct ForgottenReplicaReply: Decodable, Equatable, Sendable {
 /// Finds the kill that an order has started. The kill's id is not known before the order's response, so the kill is
 /// first found in the list of all kills by its scope and reason. Later requests ask for that kill alone, because the
 /// gateway reads every report that it returns from the store.
-package struct KillSighting: Sendable {
+package struct KillFinder: Sendable {
     private let scope: ScopeReply
     private let reason: String
     private var id: String?

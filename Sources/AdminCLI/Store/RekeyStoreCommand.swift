@@ -37,7 +37,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
 
     func run() async throws {
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
-        try await withStoreAtHand(configuration: path) { store in
+        try await withOfflineStore(configuration: path) { store in
             let rekeying = try Rekeying(
                 store.opened,
                 keys: store.keys,
@@ -55,7 +55,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
 
     /// Runs `body` with an audit record before it and another after it.
     private func audited(
-        _ store: StoreAtHand,
+        _ store: OfflineStore,
         _ body: () async throws -> Rekeying.Outcome
     ) async throws -> Rekeying.Outcome {
         let audit = AuditTrail.command(store.opened.records)
@@ -86,7 +86,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         }
     }
 
-    private func report(_ outcome: Rekeying.Outcome, of store: StoreAtHand) throws {
+    private func report(_ outcome: Rekeying.Outcome, of store: OfflineStore) throws {
         let resealing = outcome.resealing
         guard !self.isJSON else {
             return try Console.sayJSON(
@@ -136,7 +136,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         )
     }
 
-    private func complain(_ outcome: Rekeying.Outcome, of store: StoreAtHand) throws(CommandFailure) {
+    private func complain(_ outcome: Rekeying.Outcome, of store: OfflineStore) throws(CommandFailure) {
         let resealing = outcome.resealing
         guard resealing.unreadable.isEmpty else {
             throw CommandFailure(

@@ -40,7 +40,7 @@ struct VerifyStoreCommand: AsyncParsableCommand {
 
     func run() async throws {
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
-        try await withStoreAtHand(configuration: path) { store in
+        try await withOfflineStore(configuration: path) { store in
             var progress = ProgressLines("checked")
             let survey = try await store.opened.survey { progress.reached($0.records) }
             let journals = store.opened.surveyJournals(in: store.stateDirectory)
@@ -62,7 +62,7 @@ struct VerifyStoreCommand: AsyncParsableCommand {
         }
     }
 
-    private func report(_ survey: StoreSurvey, _ journals: JournalSurvey, of store: StoreAtHand) throws {
+    private func report(_ survey: StoreSurvey, _ journals: JournalSurvey, of store: OfflineStore) throws {
         let uses = KeyUse.all(store.opened.keyRing, survey, journals)
         guard !self.isJSON else {
             return try Console.sayJSON(

@@ -13,7 +13,7 @@ package final class AuditTrail: Sendable {
     private let replica: String
     private let timepiece: Timepiece
     private let logger: Logger
-    private let refusals = Mutex(RefusalTally())
+    private let refusals = Mutex(RefusalCounter())
     private let bell: AsyncStream<Void>
     private let ring: AsyncStream<Void>.Continuation
     private let end: AsyncStream<Void>
@@ -234,7 +234,7 @@ extension AuditTrail {
         }
     }
 
-    private func record(_ summary: RefusalTally.Summary, tries: Int = 2) async {
+    private func record(_ summary: RefusalCounter.Summary, tries: Int = 2) async {
         let count = "\(summary.count) \(summary.count == 1 ? "request" : "requests")"
         let entry = self.entry(
             .refusedTokens,

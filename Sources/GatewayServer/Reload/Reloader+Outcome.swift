@@ -3,7 +3,7 @@ internal import Synchronization
 internal import TokenModel
 
 /// The outcomes of a reload. Their names occur in the log and never change.
-enum ReloadNews: String {
+enum ReloadOutcome: String {
     /// The file was read, and the gateway follows it.
     case reloaded = "config_reloaded"
     /// A part of the change takes effect only after a restart.
@@ -40,7 +40,7 @@ final class ReloadStatus: Sendable {
     }
 
     /// The gateway keeps its previous configuration. Parts that waited for a restart still wait.
-    func refused(_ news: ReloadNews, _ reasons: [String], at time: WallTime) {
+    func refused(_ news: ReloadOutcome, _ reasons: [String], at time: WallTime) {
         let refusal = GatewayVitals.Configuration.Refusal(at: time, code: news.rawValue, faults: reasons)
         self.current.withLock { $0.refusal = refusal }
     }

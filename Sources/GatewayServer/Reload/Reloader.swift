@@ -56,7 +56,7 @@ package final class Reloader: Sendable {
 
     /// Why nothing is applied.
     private struct Refusal: Error {
-        let changes: ReloadNews
+        let changes: ReloadOutcome
         let reasons: [String]
     }
 
@@ -239,7 +239,7 @@ extension Reloader {
         if prepared.settings.callers == nil, running.callers != nil {
             self.logger.warning(
                 "there are no callers any more: whoever can connect may use every account",
-                metadata: ["config.code": "\(ReloadNews.callersRemoved.rawValue)"]
+                metadata: ["config.code": "\(ReloadOutcome.callersRemoved.rawValue)"]
             )
         }
         let limits = prepared.settings.limits
@@ -253,7 +253,7 @@ extension Reloader {
             self.logger.warning(
                 "what was changed in the configuration needs a restart",
                 metadata: [
-                    "config.code": "\(ReloadNews.restartNeeded.rawValue)",
+                    "config.code": "\(ReloadOutcome.restartNeeded.rawValue)",
                     "config.parts": "\(needs.parts.joined(separator: ", "))",
                 ]
             )
@@ -261,7 +261,7 @@ extension Reloader {
         self.logger.info(
             "the configuration was read again",
             metadata: [
-                "config.code": "\(ReloadNews.reloaded.rawValue)",
+                "config.code": "\(ReloadOutcome.reloaded.rawValue)",
                 "config.renewed": "\(needs.outcome(changes))",
             ]
         )

@@ -27,7 +27,7 @@ package final class RouteTable: Sendable {
 
     /// - Parameter old: the table that this one replaces; `nil` for the first.
     package init(_ plans: [RouteConfiguration], following old: RouteTable? = nil) {
-        var places = RoutePlaces(following: old)
+        var places = RouteIndexes(following: old)
         // A plan has no route if its account is to be chosen from none.
         var runs = plans.map { places.place($0) }.filter { !$0.isEmpty }
         runs.sort { left, right in

@@ -107,7 +107,7 @@ extension Place {
             self.fault("~ is not expanded, write the whole path")
             return nil
         }
-        return Surroundings.path(text, under: directory)
+        return SettingsEnvironment.path(text, under: directory)
     }
 
     /// An http or https URL.

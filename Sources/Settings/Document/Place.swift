@@ -79,13 +79,13 @@ struct Place {
 final class Reading {
     let file: String
     let document: YAMLDocument
-    let surroundings: Surroundings
+    let surroundings: SettingsEnvironment
     private(set) var faults: [SettingsFinding] = []
     private(set) var warnings: [SettingsFinding] = []
     /// A cache: many routes may name the same files, and a file with all public roots takes long to read.
     private var certificateFaults: [CertificateQuestion: String?] = [:]
 
-    init(file: String, document: YAMLDocument, surroundings: Surroundings) {
+    init(file: String, document: YAMLDocument, surroundings: SettingsEnvironment) {
         self.file = file
         self.document = document
         self.surroundings = surroundings
@@ -95,7 +95,7 @@ final class Reading {
         self.faults.append(SettingsFinding(file: self.file, position: position, path: path, message: message))
     }
 
-    /// As ``Surroundings/certificateFault``, but asks each question only once.
+    /// As ``SettingsEnvironment/certificateFault``, but asks each question only once.
     func certificateFault(_ question: CertificateQuestion) -> String? {
         if let known = self.certificateFaults[question] { return known }
         let fault = self.surroundings.certificateFault(question)

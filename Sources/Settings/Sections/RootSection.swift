@@ -92,7 +92,7 @@ extension Section<RootKey> {
     }
 
     /// The directory for the gateway's files; empty if nothing determines it.
-    func stateDirectory(_ surroundings: Surroundings) -> String {
+    func stateDirectory(_ surroundings: SettingsEnvironment) -> String {
         if let place = self[.stateDirectory] {
             return place.file(under: surroundings.configurationDirectory) ?? ""
         }
@@ -181,8 +181,8 @@ extension AdminSettings {
         self.address = address ?? ListenerAddress(loopbackPort: 8081)
         self.tls = section.read(.tls) { CertificateSettings($0) }
         self.tokenFile =
-            section.read(.tokenFile) { $0.file(under: state) } ?? Surroundings.path("admin.token", under: state)
-        self.socket = section.read(.socket) { $0.file(under: state) } ?? Surroundings.path("admin.sock", under: state)
+            section.read(.tokenFile) { $0.file(under: state) } ?? SettingsEnvironment.path("admin.token", under: state)
+        self.socket = section.read(.socket) { $0.file(under: state) } ?? SettingsEnvironment.path("admin.sock", under: state)
 
         // Inside state_dir, a file of another user is refused later. Elsewhere it is only a warning.
         if SecretFile.isOutside(self.tokenFile, of: state) { section[.tokenFile]?.warnOfOwner(self.tokenFile) }

@@ -23,8 +23,8 @@ extension StoreSettings {
         switch driver {
         case .sqlite:
             self = .sqlite(
-                path: path ?? Surroundings.path("tokens.db", under: state),
-                sealingKeyFile: sealingKeyFile ?? Surroundings.path("sealing.key", under: state)
+                path: path ?? SettingsEnvironment.path("tokens.db", under: state),
+                sealingKeyFile: sealingKeyFile ?? SettingsEnvironment.path("sealing.key", under: state)
             )
             // Inside state_dir, a file of another user is refused later. Elsewhere it is only a warning.
             if let sealingKeyFile, SecretFile.isOutside(sealingKeyFile, of: state) {

@@ -28,7 +28,7 @@ struct AdminFixture: Sendable {
     let vault: AccountVault
     let monitor: ScriptedMonitor
     let caller: AdminCaller
-    let logs: HeardLog
+    let logs: RecordingLog
 
     /// Runs `body` with an admin API that has the accounts `alice` and `bob` of the provider `acme`.
     ///
@@ -98,7 +98,7 @@ struct AdminFixture: Sendable {
         let store = FaultyTokenStore()
         let records = SealedRecords(store: store, keyRing: KeyRing(current: .random()), storeID: .random())
         let vault = AccountVault(records)
-        let logs = HeardLog()
+        let logs = RecordingLog()
         let plans = ["alice", "bob"].map { name in
             AccountConfiguration(
                 account: AccountID(name),

@@ -7,7 +7,7 @@ import TokenModel
 
 /// What a real receiver on loopback gets, and what happens to alerts that can't be delivered.
 @Suite(.timeLimit(.minutes(1))) struct WebhookTests {
-    private let log = HeardLog()
+    private let log = RecordingLog()
 
     private func withReceiver<Result: Sendable>(
         pace: WebhookPace = .quick,

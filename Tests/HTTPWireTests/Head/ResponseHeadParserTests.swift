@@ -3,8 +3,8 @@ import NIOCore
 import Testing
 
 @Suite struct ResponseHeadParserTests {
-    @Test(arguments: RefusedAnswer.all)
-    func `a hostile response is refused, however it arrives`(_ answer: RefusedAnswer) throws {
+    @Test(arguments: RefusedResponse.all)
+    func `a hostile response is refused, however it arrives`(_ answer: RefusedResponse) throws {
         for pieces in arrivals(of: answer.bytes) {
             let reading = readAnswer(pieces)
             try #require(reading == .refused(answer.code), "in \(pieces.count) pieces, the first of \(pieces[0].count)")
@@ -13,8 +13,8 @@ import Testing
         }
     }
 
-    @Test(arguments: RefusedAnswer.sizes)
-    func `the refusal of a part that is too large names its rule`(_ answer: RefusedAnswer) {
+    @Test(arguments: RefusedResponse.sizes)
+    func `the refusal of a part that is too large names its rule`(_ answer: RefusedResponse) {
         for size in [answer.bytes.count, 1_000] {
             let pieces = stride(from: 0, to: answer.bytes.count, by: size)
                 .map { answer.bytes[$0..<min($0 + size, answer.bytes.count)] }
@@ -23,8 +23,8 @@ import Testing
         }
     }
 
-    @Test(arguments: AcceptedAnswer.equalLengths)
-    func `equal lengths in a response count as one, however it arrives`(_ answer: AcceptedAnswer) throws {
+    @Test(arguments: AcceptedResponse.equalLengths)
+    func `equal lengths in a response count as one, however it arrives`(_ answer: AcceptedResponse) throws {
         for pieces in arrivals(of: answer.bytes) {
             let reading = try #require(readAnswer(pieces).summary)
             #expect(reading.body == .length(3))
@@ -32,8 +32,8 @@ import Testing
         }
     }
 
-    @Test(arguments: AcceptedAnswer.all)
-    func `a valid response is read, however it arrives`(_ answer: AcceptedAnswer) throws {
+    @Test(arguments: AcceptedResponse.all)
+    func `a valid response is read, however it arrives`(_ answer: AcceptedResponse) throws {
         let whole = try #require(readAnswer([answer.bytes[...]], answering: answer.method).summary)
         #expect(whole.status == answer.status)
         #expect(whole.body == answer.body)
@@ -46,14 +46,14 @@ import Testing
         }
     }
 
-    @Test(arguments: AcceptedAnswer.all)
-    func `llhttp reads the same from a valid response`(_ answer: AcceptedAnswer) throws {
+    @Test(arguments: AcceptedResponse.all)
+    func `llhttp reads the same from a valid response`(_ answer: AcceptedResponse) throws {
         let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
         try expectSameReading(of: #require(parsed).0, answering: answer.method)
     }
 
-    @Test(arguments: AcceptedAnswer.all)
-    func `the parser waits for the rest of an incomplete head`(_ answer: AcceptedAnswer) {
+    @Test(arguments: AcceptedResponse.all)
+    func `the parser waits for the rest of an incomplete head`(_ answer: AcceptedResponse) {
         for end in answer.bytes.indices {
             #expect(readAnswer([answer.bytes[..<end]], answering: answer.method) == .unfinished)
         }

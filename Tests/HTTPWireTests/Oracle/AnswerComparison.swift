@@ -11,7 +11,7 @@ func expectSameReading(
     answering method: HTTPMethod,
     sourceLocation: SourceLocation = #_sourceLocation
 ) throws {
-    let summary = AnswerSummary(head, rest: ByteBuffer())
+    let summary = ResponseSummary(head, rest: ByteBuffer())
     // The bytes after a 101 are not HTTP.
     let goesOn = summary.keepsAlive && summary.status != 101
     var wire = spaced(head.bytes, head.fields)
@@ -25,7 +25,7 @@ func expectSameReading(
     wire += head.body == .chunked ? bytes("5\r\nhello\r\n0\r\n\r\n") : content
     if goesOn { wire += HTTPWireTests.head(["HTTP/1.1 299 Next", "Content-Length: 0"]) }
 
-    var messages = try AnswerOracle.read(
+    var messages = try ResponseOracle.read(
         wire,
         answering: [method == .head ? "HEAD" : "GET", "GET"],
         closes: head.body == .untilClose

@@ -9,16 +9,16 @@ import Testing
         return try #require(parsed).0
     }
 
-    @Test(arguments: AcceptedAnswer.all)
-    func `a response passes byte for byte, except for what must change`(_ answer: AcceptedAnswer) throws {
+    @Test(arguments: AcceptedResponse.all)
+    func `a response passes byte for byte, except for what must change`(_ answer: AcceptedResponse) throws {
         let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
         let head = try #require(parsed).0
         let written = CallerResponse.head(of: head, framing: head.body, close: false)
         #expect(text(written) == text(answer.passed))
     }
 
-    @Test(arguments: AcceptedAnswer.all.filter { $0.status != 101 })
-    func `llhttp reads exactly one response from what passes`(_ answer: AcceptedAnswer) throws {
+    @Test(arguments: AcceptedResponse.all.filter { $0.status != 101 })
+    func `llhttp reads exactly one response from what passes`(_ answer: AcceptedResponse) throws {
         let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
         let head = try #require(parsed).0
         let framing = head.body == .untilClose ? BodyFraming.chunked : head.body
@@ -34,7 +34,7 @@ import Testing
         wire.writeString("HTTP/1.1 299 Next\r\nContent-Length: 0\r\n\r\n")
 
         let method = answer.method == .head ? "HEAD" : "GET"
-        let read = try AnswerOracle.read(Array(wire.readableBytesView), answering: [method, "GET"])
+        let read = try ResponseOracle.read(Array(wire.readableBytesView), answering: [method, "GET"])
         #expect(read.count == 2)
         #expect(read.first?.start == "HTTP/1.1 \(answer.status)")
         #expect(read.first.map { text($0.body) } == content)

@@ -142,8 +142,8 @@ import Testing
         #expect(try self.passed(name, "/v2/x", .usual) == "/v2/x")
     }
 
-    @Test(arguments: AcceptedAnswer.all)
-    func `a response without targets in the upstream passes byte for byte`(_ answer: AcceptedAnswer) throws {
+    @Test(arguments: AcceptedResponse.all)
+    func `a response without targets in the upstream passes byte for byte`(_ answer: AcceptedResponse) throws {
         let parsed = try parseAnswer([answer.bytes[...]], answering: answer.method)
         let head = try #require(parsed).0
         let targets = ResponseTargets(

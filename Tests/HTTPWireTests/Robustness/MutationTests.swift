@@ -25,7 +25,7 @@ import Testing
     /// Valid requests count nine times: a mutated request with two faults tests neither of them.
     private static let requests =
         Array(repeating: AcceptedRequest.all.map(\.bytes), count: 9).joined() + RefusedRequest.all.map(\.bytes)
-    private static let answers = AcceptedAnswer.all.map(\.bytes) + RefusedAnswer.all.map(\.bytes)
+    private static let answers = AcceptedResponse.all.map(\.bytes) + RefusedResponse.all.map(\.bytes)
     private static let bodies = (ChunkedBody.accepted + ChunkedBody.refused).map(\.bytes).filter { $0.count < 3000 }
 
     @Test(arguments: seeds)

@@ -2,7 +2,7 @@ import HTTPWire
 import NIOCore
 
 /// A parsed response as text, to compare and to print.
-struct AnswerSummary: Equatable, Sendable {
+struct ResponseSummary: Equatable, Sendable {
     var status: Int
     var statusLine: String
     var body: BodyFraming
@@ -33,10 +33,10 @@ func readAnswer(
     _ pieces: [ArraySlice<UInt8>],
     answering method: HTTPMethod = .get,
     limits: HeadLimits = .response
-) -> Reading<AnswerSummary> {
+) -> Reading<ResponseSummary> {
     do {
         guard let (head, rest) = try parseAnswer(pieces, answering: method, limits: limits) else { return .unfinished }
-        return .whole(AnswerSummary(head, rest: rest))
+        return .whole(ResponseSummary(head, rest: rest))
     } catch {
         return .refused(error.code)
     }

@@ -63,11 +63,11 @@ extension ListeningAddress {
         try await Wire.open(self, trusting: roots) { wire in
             try await wire.send(self.message("GET", "/_control/stats"))
             // `#require` would record an issue, but some tests only ask whether the server still runs.
-            guard let response = await wire.response() else { throw NobodyAnswered() }
+            guard let response = await wire.response() else { throw ConnectionEndedEarly() }
             return try response.json()
         }
     }
 
     /// The connection ended before the response was complete.
-    struct NobodyAnswered: Error {}
+    struct ConnectionEndedEarly: Error {}
 }

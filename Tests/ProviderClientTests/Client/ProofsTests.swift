@@ -26,7 +26,7 @@ extension LoopbackTests {
             let server = try await ScriptedServer { request in
                 .bytes(request.body.contains("client_secret=new") ? Self.success : Self.refusal)
             }
-            let log = HeardLog()
+            let log = RecordingLog()
             try await withEndpoint(at: server.origin, as: Self.twoSecrets(), log: log) { endpoint in
                 #expect(endpoint.proofOrder == [0, 1])
                 #expect(await endpoint.redeem() == .config(reason("invalid_client")))
@@ -246,7 +246,7 @@ extension LoopbackTests {
 
         @Test func `passwords and assertions are not logged`() async throws {
             let server = try await ScriptedServer { _ in .bytes(Self.refusal) }
-            let log = HeardLog()
+            let log = RecordingLog()
             try await withEndpoint(at: server.origin, as: try Self.signing(P256.Signing.PrivateKey()), log: log) {
                 endpoint in
                 let grant = MintGrant.password(username: Secret("canary-name"), password: Secret("canary-password"))

@@ -42,10 +42,10 @@ extension LoopbackTests {
 
         private static func run(
             _ publisher: Publisher,
-            _ body: (HTTPTokenEndpoint, ScriptedServer, HeardLog) async throws -> Void
+            _ body: (HTTPTokenEndpoint, ScriptedServer, RecordingLog) async throws -> Void
         ) async throws {
             let server = try await ScriptedServer { publisher.response($0) }
-            let log = HeardLog()
+            let log = RecordingLog()
             try await withEndpoint(.discovered(try ProviderIssuer(server.origin)), log: log) { endpoint in
                 try await body(endpoint, server, log)
             }
@@ -222,7 +222,7 @@ extension LoopbackTests {
                 #expect(told.first?.contains("revocation_endpoint") == true)
                 #expect(server.requests.map(\.path) == ["/.well-known/oauth-authorization-server", "/token"])
             }
-            let log = HeardLog()
+            let log = RecordingLog()
             let named = ProviderMetadata(
                 tokenEndpoint: try ProviderURL("http://127.0.0.1:1/t"),
                 revocationEndpoint: nil

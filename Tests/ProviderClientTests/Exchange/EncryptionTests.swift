@@ -103,7 +103,7 @@ extension LoopbackTests {
                     ),
                     on: MultiThreadedEventLoopGroup.singleton,
                     now: { noon },
-                    logger: HeardLog().logger
+                    logger: RecordingLog().logger
                 )
             }
             let missing = #expect(throws: ProviderSettingsError.self) { try make("/nonexistent/roots.pem") }

@@ -28,7 +28,7 @@ func withEndpoint(
     revocationPath: String? = "/revoke",
     as registered: RegisteredClient = RegisteredClient(client),
     showing identity: TLSIdentity? = nil,
-    log: HeardLog = HeardLog(),
+    log: RecordingLog = RecordingLog(),
     on group: MultiThreadedEventLoopGroup = .singleton,
     _ body: (HTTPTokenEndpoint) async throws -> Void
 ) async throws {
@@ -56,7 +56,7 @@ func withEndpoint(
     trusting authority: String? = nil,
     as registered: RegisteredClient = RegisteredClient(client),
     showing identity: TLSIdentity? = nil,
-    log: HeardLog = HeardLog(),
+    log: RecordingLog = RecordingLog(),
     on group: MultiThreadedEventLoopGroup = .singleton,
     _ body: (HTTPTokenEndpoint) async throws -> Void
 ) async throws {

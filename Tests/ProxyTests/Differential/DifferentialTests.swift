@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    private func nextQuestion(_ rig: Rig) async throws -> ScriptedPasses.Question {
+    private func nextQuestion(_ rig: Rig) async throws -> ScriptedCredentials.Question {
         while true {
             do { return try await rig.credentials.questions.next("question") } catch is TimedOut { continue }
         }

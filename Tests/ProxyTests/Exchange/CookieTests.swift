@@ -27,7 +27,7 @@ import TokenModel
         return (request, interim, answer)
     }
 
-    private func told(_ log: HeardLog, _ field: String) -> Int {
+    private func told(_ log: RecordingLog, _ field: String) -> Int {
         log.lines.count {
             $0.hasPrefix("warning cookies were dropped") && $0.hasSuffix(" http.field=\(field) route.name=acme")
         }
@@ -36,7 +36,7 @@ import TokenModel
     @Test func `cookies pass in neither direction, which is logged once per route, across event loops and reloads`()
         async throws
     {
-        let log = HeardLog()
+        let log = RecordingLog()
         var setup = Rig.Setup(eventLoops: 3)
         setup.log = log
         try await withRig(setup) { rig in
@@ -57,7 +57,7 @@ import TokenModel
     }
 
     @Test func `a route that allows cookies passes them on and logs nothing`() async throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         var setup = Rig.Setup.route { $0.passesCookies = true }
         setup.log = log
         try await withRig(setup) { rig in
@@ -70,7 +70,7 @@ import TokenModel
     }
 
     @Test func `a route that sees no cookies logs nothing about them`() async throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         var setup = Rig.Setup()
         setup.log = log
         try await withRig(setup) { rig in

@@ -83,7 +83,7 @@ import TokenModel
         var setup = Rig.Setup(waiters: 1, credential: nil)
         if end == "is answered" { setup.credentialTimeout = .milliseconds(300) }
         try await withRig(setup) { rig in
-            var questions: [ScriptedPasses.Question] = []
+            var questions: [ScriptedCredentials.Question] = []
             for number in 1...5 {
                 let caller = try await rig.caller()
                 try await caller.send("GET /acme/\(number) HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -13,7 +13,7 @@ import TokenModel
         _ rig: Rig,
         _ request: String,
         _ answer: String = dead
-    ) async throws -> (caller: Peer, upstream: Peer, question: ScriptedPasses.Question) {
+    ) async throws -> (caller: Peer, upstream: Peer, question: ScriptedCredentials.Question) {
         let caller = try await rig.caller()
         try await caller.send(request)
         let upstream = try await rig.upstream.accept()
@@ -24,7 +24,7 @@ import TokenModel
         return (caller, upstream, question)
     }
 
-    private func answer(_ question: ScriptedPasses.Question, _ rig: Rig, _ credential: UpstreamCredential) {
+    private func answer(_ question: ScriptedCredentials.Question, _ rig: Rig, _ credential: UpstreamCredential) {
         rig.install(credential)
         question.answer(.success(credential))
     }

@@ -157,7 +157,7 @@ import TokenModel
     }
 }
 
-@Suite struct FencedPassBookTests {
+@Suite struct FencedCredentialTableTests {
     @Test func `dead credentials are neither kept nor accepted`() {
         var book = CredentialTable()
         book.apply(.installed(.sample()))

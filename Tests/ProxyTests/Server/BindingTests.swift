@@ -11,7 +11,7 @@ import Testing
         let listeners = listeners.map { ProxyConfiguration.Listener($0) }
         return await ProxyServer(
             ProxyConfiguration(listeners: listeners, routes: [], eventLoops: eventLoops),
-            credentials: ScriptedPasses()
+            credentials: ScriptedCredentials()
         )
     }
 

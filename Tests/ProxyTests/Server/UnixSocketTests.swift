@@ -29,7 +29,7 @@ import Testing
     private func server(_ path: String) async -> ProxyServer {
         await ProxyServer(
             ProxyConfiguration(listeners: [.unix(path: path)], routes: [], eventLoops: 2),
-            credentials: ScriptedPasses()
+            credentials: ScriptedCredentials()
         )
     }
 

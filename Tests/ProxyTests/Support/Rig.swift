@@ -11,7 +11,7 @@ struct Rig: Sendable {
     let server: ProxyServer
     let port: Int
     let upstream: Upstream
-    let credentials: ScriptedPasses
+    let credentials: ScriptedCredentials
 
     static let account = AccountID("alice")
 
@@ -39,7 +39,7 @@ struct Rig: Sendable {
         /// The TLS settings of the TCP listener; `nil` is plain HTTP.
         var tls: CallerTLS?
         /// Collects the gateway's log at the level debug.
-        var log: HeardLog?
+        var log: RecordingLog?
         /// The path of a Unix socket on which the gateway listens besides the TCP port.
         var unixSocket: String?
         /// Changes other limits of the configuration.
@@ -116,7 +116,7 @@ func withRig<Result>(
         clientAuthority: setup.clientAuthority,
         changeTLS: setup.changeTLS
     )
-    let credentials = ScriptedPasses()
+    let credentials = ScriptedCredentials()
     var plan = ProxyConfiguration(
         listeners: [.init(host: "127.0.0.1", port: 0, tls: setup.tls)]
             + (setup.unixSocket.map { [.unix(path: $0)] } ?? []),
@@ -132,7 +132,7 @@ func withRig<Result>(
         plan,
         credentials: credentials,
         accessLog: setup.accessLog,
-        logger: (setup.log ?? HeardLog()).logger
+        logger: (setup.log ?? RecordingLog()).logger
     )
     let running = Task { await server.run() }
     let outcome: Swift.Result<Result, any Error>

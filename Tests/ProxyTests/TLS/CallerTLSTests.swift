@@ -15,7 +15,7 @@ import Testing
     private func setup(
         clientAuthorities: String? = nil,
         handshake: Duration = .seconds(10),
-        log: HeardLog? = nil
+        log: RecordingLog? = nil
     ) throws -> Rig.Setup {
         let files = try TLSFiles()
         var setup = Rig.Setup()
@@ -119,7 +119,7 @@ import Testing
 
     @Test(arguments: ["", "\u{16}\u{03}\u{01}\u{00}\u{64}\u{01}\u{00}\u{00}\u{60}\u{03}\u{03}"])
     func `an unfinished handshake is closed after its timeout, and a finished one is not`(begun: String) async throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         try await withRig(self.setup(handshake: .milliseconds(500), log: log)) { rig in
             let done = try await rig.secureCaller(.caller())
             try await done.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func `HTTP without TLS gets no response, and the log says why at the level debug`() async throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         try await withRig(self.setup(log: log)) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/canary HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func `versions below TLS 1,2 are refused`() async throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         try await withRig(self.setup(log: log)) { rig in
             let old = try await rig.secureCaller(
                 .caller {
@@ -168,7 +168,7 @@ import Testing
     func `if a certificate is asked for, callers with a trusted one or none are admitted, and others are not`(
         version: TLSVersion
     ) async throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         try await withRig(self.setup(clientAuthorities: "client-ca.pem", log: log)) { rig in
             for identity in [Self.client, nil] as [Identity?] {
                 let caller = try await rig.secureCaller(.caller(showing: identity) { $0.maximumTLSVersion = version })
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test func `the log distinguishes a caller that does not trust the listener`() async throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         try await withRig(self.setup(log: log)) { rig in
             let caller = try await rig.secureCaller(.caller(trusting: TestCertificates.authority))
             #expect(try await caller.rest().ending == .reset)
@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test func `the log distinguishes a caller that leaves during the handshake`() async throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         try await withRig(self.setup(log: log)) { rig in
             let caller = try await rig.caller()
             try await caller.send("\u{16}\u{03}\u{01}\u{00}\u{64}\u{01}")

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func `a caller with CBC suites only is not served, and one with others is`() async throws {
-        let log = HeardLog()
+        let log = RecordingLog()
         var setup = Rig.Setup()
         let files = try TLSFiles()
         setup.tls = try CallerTLS(files.pair("server"))

@@ -83,8 +83,8 @@ import Testing
         }
     }
 
-    private func withTLS(_ test: (Rig, HeardLog) async throws -> Void) async throws {
-        let log = HeardLog()
+    private func withTLS(_ test: (Rig, RecordingLog) async throws -> Void) async throws {
+        let log = RecordingLog()
         var setup = Rig.Setup()
         let files = try TLSFiles()
         setup.tls = try CallerTLS(files.pair("server"))

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Imports, removals, forced refreshes, states, and writes of other processes.
 @Suite struct AccountChangesTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
     @Test func `an import without an access token is refreshed at first use`() async throws {
@@ -334,7 +334,7 @@ import TokenStorage
     }
 
     @Test func `fault 21: a removal by another process is noticed although every hint is lost`() async throws {
-        let house = House(store: FaultyTokenStore(hints: false))
+        let house = Cluster(store: FaultyTokenStore(hints: false))
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Changes by an operator during a reload of the configuration.
 @Suite struct AccountChangesWhileReloadingTests {
-    private let house = House()
+    private let house = Cluster()
     private let endpoint = ScriptedTokenEndpoint()
     private let other = ScriptedTokenEndpoint(clientID: "another-app")
 

@@ -6,7 +6,7 @@ import TokenRefresh
 import TokenStorage
 
 @Suite struct AccountCountsTests {
-    private let house = House(store: FaultyTokenStore(hints: false))
+    private let house = Cluster(store: FaultyTokenStore(hints: false))
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Problems that are shown as an issue beside a healthy state of the account.
 @Suite struct AccountIssueTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 

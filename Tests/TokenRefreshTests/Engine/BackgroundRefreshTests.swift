@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Background refreshes on a manual clock.
 @Suite struct BackgroundRefreshTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
     /// Limits with which only the scheduler sleeps, so that the clock advances from one appointment to the next. A test

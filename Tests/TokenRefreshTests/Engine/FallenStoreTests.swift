@@ -7,7 +7,7 @@ import TokenStorage
 
 /// A store that has lost acknowledged writes, as after a backup was restored under the running gateway.
 @Suite struct FallenStoreTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 
@@ -129,7 +129,7 @@ import TokenStorage
         async throws
     {
         // Given a store without hints, so that the process does not hear of its own claim
-        let house = House(store: FaultyTokenStore(hints: false))
+        let house = Cluster(store: FaultyTokenStore(hints: false))
         try await house.put(.expired())
         let backup = house.store.history
         self.provider.hold()

@@ -8,7 +8,7 @@ import TokenStorage
 
 /// Flights that are in progress when the configuration changes.
 @Suite struct FollowingFlightsTests {
-    private let house = House()
+    private let house = Cluster()
     private let before = ScriptedTokenEndpoint()
     private let after = ScriptedTokenEndpoint()
 

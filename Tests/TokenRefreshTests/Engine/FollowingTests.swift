@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Reloads of the configuration while the engine runs.
 @Suite struct FollowingTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 

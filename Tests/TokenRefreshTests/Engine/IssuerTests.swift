@@ -27,7 +27,7 @@ import TokenStorage
         configured: TokenIssuer
     ) async throws {
         // Given tokens of one issuer, and another issuer or endpoint in its place
-        let house = House()
+        let house = Cluster()
         try await house.put(Self.record(of: stored))
         let endpoint = ScriptedTokenEndpoint()
         endpoint.move(to: configured)
@@ -57,7 +57,7 @@ import TokenStorage
     @Test func `a valid access token is used although its endpoint has moved, and the endpoint is checked again`()
         async throws
     {
-        let house = House()
+        let house = Cluster()
         try await house.put(Self.record(of: Self.known, .valid()))
         let endpoint = ScriptedTokenEndpoint()
         endpoint.move(to: .issuer(Self.realm, tokenEndpoint: "https://evil.example:443/token"))
@@ -76,7 +76,7 @@ import TokenStorage
         async throws
     {
         // Given an import while the issuer's token endpoint is unknown
-        let house = House()
+        let house = Cluster()
         let endpoint = ScriptedTokenEndpoint()
         endpoint.move(to: .issuer(Self.realm, tokenEndpoint: nil), discovered: Self.known)
         try await house.withReplica(endpoint) { replica in
@@ -93,7 +93,7 @@ import TokenStorage
     }
 
     @Test func `a record is bound to its token endpoint before its token is sent`() async throws {
-        let house = House()
+        let house = Cluster()
         try await house.put(Self.record(of: .issuer(Self.realm, tokenEndpoint: nil)))
         let endpoint = ScriptedTokenEndpoint()
         endpoint.move(to: Self.known)
@@ -111,7 +111,7 @@ import TokenStorage
 
     @Test func `a record of an earlier version is bound to its issuer once, and the log says so`() async throws {
         // Given a record that names only an origin
-        let house = House()
+        let house = Cluster()
         try await house.put(Self.record(of: .origin(origin), .valid()))
         let endpoint = ScriptedTokenEndpoint()
         endpoint.move(to: Self.known)
@@ -137,7 +137,7 @@ import TokenStorage
 
     @Test func `earlier tokens are revoked at their issuer, or reported as not revoked`() async throws {
         for isMoved in [false, true] {
-            let house = House()
+            let house = Cluster()
             try await house.put(Self.record(of: Self.known, .valid()))
             let endpoint = ScriptedTokenEndpoint()
             endpoint.move(

@@ -8,7 +8,7 @@ import TokenStorage
 
 /// The effects of a kill on refreshes, imports and waiters.
 @Suite struct KilledAccountsTests {
-    private let house = House()
+    private let house = Cluster()
     private let endpoint = ScriptedTokenEndpoint()
 
     private func kill(_ replica: Replica) {

@@ -11,7 +11,7 @@ import TokenStorage
     /// What holds back requests to the provider.
     enum Obstacle: CaseIterable, Sendable { case hold, breaker }
 
-    private let house = House()
+    private let house = Cluster()
     private let accounts = (0..<7).map { AccountID("account-\($0)") }
 
     private func plans(_ provider: ScriptedTokenEndpoint) -> [AccountConfiguration] {

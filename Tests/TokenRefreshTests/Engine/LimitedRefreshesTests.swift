@@ -6,7 +6,7 @@ import TokenStorage
 
 /// An account that has reached its refresh limit.
 @Suite struct LimitedRefreshesTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
     @Test func `a refresh beyond the limit reports that the gateway held it back`() async throws {

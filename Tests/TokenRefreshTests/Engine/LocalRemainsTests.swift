@@ -11,26 +11,26 @@ import TokenStorage
     @Test func `I13_callers are served from the journal while the store rejects writes, and it is emptied afterwards`()
         async throws
     {
-        var house = House()
+        var house = Cluster()
         house.journal = self.journal
-        let (inHouse, endpoint, journal) = (house, ScriptedTokenEndpoint(), self.journal)
+        let (cluster, endpoint, journal) = (house, ScriptedTokenEndpoint(), self.journal)
         try await house.put(.expired())
         endpoint.hold()
 
         try await house.withReplica(endpoint) { replica in
             let first = replica.ask()
             try await eventually("the exchange to begin") { endpoint.heldCount == 1 }
-            inHouse.store.fail(.full)
+            cluster.store.fail(.full)
             endpoint.release()
 
             #expect(await first.value.generation == Generation(2))
             #expect(journal.kept.map(\.generation) == [Generation(2)])
-            #expect(try await inHouse.record()?.generation == Generation(1))
+            #expect(try await cluster.record()?.generation == Generation(1))
             #expect(await replica.ask().value.generation == Generation(2))
 
-            inHouse.store.recover()
-            try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "the store to have it") {
-                try await inHouse.record()?.generation == Generation(2) && journal.kept.isEmpty
+            cluster.store.recover()
+            try await cluster.clock.advance(bySleepersWithin: .seconds(1), until: "the store to have it") {
+                try await cluster.record()?.generation == Generation(2) && journal.kept.isEmpty
             }
         }
         #expect(self.journal.asked == 1)
@@ -38,9 +38,9 @@ import TokenStorage
     }
 
     @Test func `I13_nobody is served a token that neither store nor journal accepts`() async throws {
-        var house = House()
+        var house = Cluster()
         house.journal = self.journal
-        let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
+        let (cluster, endpoint) = (house, ScriptedTokenEndpoint())
         self.journal.spoil()
         try await house.put(.expired())
         endpoint.hold()
@@ -48,32 +48,32 @@ import TokenStorage
         try await house.withReplica(endpoint) { replica in
             let asked = replica.ask()
             try await eventually("the exchange to begin") { endpoint.heldCount == 1 }
-            inHouse.store.fail(.full)
+            cluster.store.fail(.full)
             endpoint.release()
-            try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "some tries") {
-                inHouse.store.failedWrites >= 5
+            try await cluster.clock.advance(bySleepersWithin: .seconds(1), until: "some tries") {
+                cluster.store.failedWrites >= 5
             }
 
             #expect(replica.events.isEmpty)
-            inHouse.store.recover()
-            try await inHouse.clock.advance(bySleepersWithin: .seconds(1), until: "the store to have it") {
-                try await inHouse.record()?.generation == Generation(2)
+            cluster.store.recover()
+            try await cluster.clock.advance(bySleepersWithin: .seconds(1), until: "the store to have it") {
+                try await cluster.record()?.generation == Generation(2)
             }
             #expect(await asked.value.generation == Generation(2))
         }
     }
 
     @Test func `I19_tokens that only the journal holds stay there when the process is stopped`() async throws {
-        var house = House()
+        var house = Cluster()
         house.journal = self.journal
-        let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
+        let (cluster, endpoint) = (house, ScriptedTokenEndpoint())
         try await house.put(.expired())
         endpoint.hold()
 
         try await house.withReplica(endpoint) { replica in
             let asked = replica.ask()
             try await eventually("the exchange to begin") { endpoint.heldCount == 1 }
-            inHouse.store.fail(.full)
+            cluster.store.fail(.full)
             endpoint.release()
             _ = await asked.value
             replica.engine.stop()
@@ -84,32 +84,32 @@ import TokenStorage
     }
 
     @Test func `the claim of an incarnation that has ended is broken without waiting`() async throws {
-        var house = House()
+        var house = Cluster()
         house.witness = ListedWitness(dead: [FlightBench.others.incarnation])
-        let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
+        let (cluster, endpoint) = (house, ScriptedTokenEndpoint())
         try await house.put(.expired().with { $0.claim = FlightBench.others })
 
         try await house.withReplica(endpoint) { replica in
             #expect(await replica.ask().value.generation == Generation(2))
         }
 
-        #expect(inHouse.clock.now == Moment.start.boot)
+        #expect(cluster.clock.now == Moment.start.boot)
     }
 
     @Test func `the claim of an incarnation that may still run is broken only after its term`() async throws {
-        var house = House()
+        var house = Cluster()
         house.witness = ListedWitness(dead: [IncarnationID("some other")])
-        let (inHouse, endpoint) = (house, ScriptedTokenEndpoint())
+        let (cluster, endpoint) = (house, ScriptedTokenEndpoint())
         try await house.put(.expired().with { $0.claim = FlightBench.others })
 
         try await house.withReplica(endpoint) { replica in
             _ = replica.ask()
-            try await inHouse.clock.advance(bySleepersWithin: .seconds(2), until: "the claim to lapse") {
+            try await cluster.clock.advance(bySleepersWithin: .seconds(2), until: "the claim to lapse") {
                 !endpoint.spent.isEmpty
             }
             #expect(await replica.ask().value.generation == Generation(2))
         }
 
-        #expect(Moment.start.boot.duration(to: inHouse.clock.now) >= .seconds(12))
+        #expect(Moment.start.boot.duration(to: cluster.clock.now) >= .seconds(12))
     }
 }

@@ -8,7 +8,7 @@ import TokenStorage
 
 /// A provider that fails for every account, or whose request rate is limited.
 @Suite struct ProviderOutageTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let accounts = (0..<7).map { AccountID("account-\($0)") }
 

@@ -13,15 +13,15 @@ import TokenStorage
     private let key = RecordKey.account("alice")
 
     /// A house with a damaged record of alice and an intact one of bob. If `isSilent`, the store sends no hints.
-    private func house(_ damage: Damage, isSilent: Bool = false) async throws -> House {
-        let house = House(store: FaultyTokenStore(hints: !isSilent))
+    private func house(_ damage: Damage, isSilent: Bool = false) async throws -> Cluster {
+        let house = Cluster(store: FaultyTokenStore(hints: !isSilent))
         try await house.put(.expired())
         try await house.put(.valid(), for: self.bob)
         try await self.spoil(damage, in: house)
         return house
     }
 
-    private func spoil(_ damage: Damage, in house: House) async throws {
+    private func spoil(_ damage: Damage, in house: Cluster) async throws {
         var bytes = try #require(try await house.store.read(self.key)).value.bytes
         switch damage {
         case .bitFlipped: bytes[bytes.count - 20] ^= 4
@@ -87,7 +87,7 @@ import TokenStorage
     }
 
     @Test func `a flight that finds the damage before a hint of the change reports it too`() async throws {
-        let house = House(store: FaultyTokenStore(hints: false))
+        let house = Cluster(store: FaultyTokenStore(hints: false))
         try await house.put(.expired())
         try await house.withReplica(self.provider) { replica in
             try await eventually("the first look") { await replica.engine.accountCounts()[acme]?.states[.expired] == 1 }
@@ -100,7 +100,7 @@ import TokenStorage
     }
 
     @Test func `a known credential is used until it expires, and a repaired row works again`() async throws {
-        let house = House()
+        let house = Cluster()
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in
             #expect(await replica.ask().value.generation == Generation(1))

@@ -8,7 +8,7 @@ import TokenStorage
 
 /// Callers of one or several replicas with one store and one provider.
 @Suite struct RefreshEngineTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
     @Test func `a valid token is returned without asking the provider`() async throws {

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// The log entries about refreshes, for any cause of the refresh.
 @Suite struct RefreshLogTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
     private func lines(_ level: String, _ text: String) -> [String] {

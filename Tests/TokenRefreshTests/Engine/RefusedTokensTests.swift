@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Requests to which an upstream responded 401.
 @Suite struct RefusedTokensTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
     @Test func `I11_a hundred 401s for one generation cause one refresh`() async throws {
@@ -110,7 +110,7 @@ import TokenStorage
 
     @Test func `a 401 to a generation that another replica has replaced costs a read, not a refresh`() async throws {
         // This store sends no hints of changes.
-        let house = House(store: FaultyTokenStore(hints: false))
+        let house = Cluster(store: FaultyTokenStore(hints: false))
         try await house.put(.valid())
         try await house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Removals of accounts whose tokens were removed before.
 @Suite struct RepeatedRemovalsTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let left = [ForgottenToken(kind: .refreshToken, verdict: .unreachable(.waiting), endsAt: nil)]
 

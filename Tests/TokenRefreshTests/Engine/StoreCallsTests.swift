@@ -13,9 +13,9 @@ import TokenStorage
     private func run(
         _ accounts: [AccountID],
         _ record: AccountRecord,
-        _ body: @escaping @Sendable (House, Replica) async throws -> Void
+        _ body: @escaping @Sendable (Cluster, Replica) async throws -> Void
     ) async throws {
-        var house = House()
+        var house = Cluster()
         let clock = house.clock
         let kills = KillSwitch(
             house.records,

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Accounts that are in the store but not in the configuration.
 @Suite struct UnconfiguredAccountsTests {
-    private let house = House()
+    private let house = Cluster()
     private let endpoint = ScriptedTokenEndpoint()
     private let old = AccountID("old")
 

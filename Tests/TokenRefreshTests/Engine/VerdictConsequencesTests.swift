@@ -7,7 +7,7 @@ import TokenStorage
 
 /// The effects of a provider's response on later requests, other accounts and other replicas.
 @Suite struct VerdictConsequencesTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 

@@ -7,7 +7,7 @@ import TokenStorage
 
 /// Callers that wait for a flight: many of them, up to a deadline, or until they are cancelled.
 @Suite struct WaitersTests {
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
     @Test func `I14_ten thousand waiters share one refresh and all are served`() async throws {

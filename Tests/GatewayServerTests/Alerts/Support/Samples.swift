@@ -20,7 +20,7 @@ extension RefreshEvent {
 func withWebhook<Result: Sendable>(
     to url: String?,
     pace: WebhookPace = .quick,
-    log: HeardLog = HeardLog(),
+    log: RecordingLog = RecordingLog(),
     _ body: (Webhook) async throws -> Result
 ) async throws -> Result {
     let webhook = Webhook(

@@ -7,7 +7,7 @@ import Testing
 
 extension LoopbackTests {
     /// Responses that are too slow or too large.
-    @Suite struct SlowAnswerTests {
+    @Suite struct SlowResponseTests {
         private static let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         private static let body = #"{"access_token":"A2"}"# + String(repeating: " ", count: 10_000)
 

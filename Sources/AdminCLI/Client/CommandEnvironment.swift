@@ -4,7 +4,7 @@ internal import Settings
 internal import SystemSupport
 
 /// What a command reads from its surroundings: the environment, files, the configuration.
-package struct AdminSurroundings: Sendable {
+package struct CommandEnvironment: Sendable {
     /// The admin API's address and token file according to a configuration.
     package struct Configured: Equatable, Sendable {
         /// Such as `127.0.0.1:8081`.
@@ -81,7 +81,7 @@ package struct AdminSurroundings: Sendable {
     }
 
     /// The surroundings of this process.
-    static let system = AdminSurroundings(
+    static let system = CommandEnvironment(
         environment: ProcessInfo.processInfo.environment,
         exists: { FileManager.default.fileExists(atPath: $0) },
         configuration: Self.configured,

@@ -3,7 +3,7 @@ import Testing
 
 /// A mock with one or more gateways on the same `state_dir`, which fail at given steps of their flights. The gateways
 /// run one after the other or side by side.
-struct Household {
+struct SharedStoreFixture {
     let directory: TemporaryDirectory
     let mock: Mock
     /// `timeout` and `answer_timeout` of the provider: how long callers wait, and how long the gateway waits for the
@@ -37,7 +37,7 @@ struct Household {
     }
 }
 
-extension Household {
+extension SharedStoreFixture {
     /// Waits until the write-ahead log of the store is empty. A gateway truncates it one second after a write. A
     /// gateway that is stopped meanwhile holds the lock that all commits need.
     func hasTrimmed() async throws {

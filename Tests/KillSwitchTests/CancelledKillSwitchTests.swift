@@ -5,8 +5,8 @@ import TokenModel
 import TokenStorage
 
 /// A kill switch whose task is cancelled while requests may still be in progress.
-@Suite struct CutOffTests {
-    private let house = Household()
+@Suite struct CancelledKillSwitchTests {
+    private let house = ReplicaGroup()
 
     @Test func `a cancelled kill switch stays listed, sends no more tokens and lets no caller wait`()
         async throws

@@ -2,7 +2,7 @@ package import ArgumentParser
 internal import TokenModel
 
 /// Suggests a command when the arguments name an unknown one.
-package enum MeantCommand {
+package enum CommandSuggestion {
     /// The message about the first word that is not a command; `nil` if all words are commands, or if no command is
     /// similar.
     ///

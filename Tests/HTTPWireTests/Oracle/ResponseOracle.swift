@@ -3,7 +3,7 @@ import NIOEmbedded
 import NIOHTTP1
 
 /// Reads responses with llhttp, which is independent of our parser.
-enum AnswerOracle {
+enum ResponseOracle {
     /// All responses in `bytes`, including interim responses.
     ///
     /// - Parameters:

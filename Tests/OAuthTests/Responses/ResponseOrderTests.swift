@@ -3,7 +3,7 @@ import Testing
 import TokenModel
 
 /// Responses that match several rules of the classifier, and the rule that counts.
-@Suite struct AnswerOrderTests {
+@Suite struct ResponseOrderTests {
     private static let success = #"{"access_token":"A"}"#
 
     @Test(arguments: [

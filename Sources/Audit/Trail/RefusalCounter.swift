@@ -5,7 +5,7 @@ package import TokenModel
 ///
 /// An attacker who tries tokens without end thus causes fewer than 60 records a day, and each attempt is in one of
 /// them.
-package struct RefusalTally: Sendable {
+package struct RefusalCounter: Sendable {
     /// The content of one record.
     package struct Summary: Equatable, Sendable {
         package let count: Int

@@ -2,7 +2,7 @@ import OAuth
 import Testing
 import TokenModel
 
-@Suite struct HostileAnswerTests {
+@Suite struct HostileResponseTests {
     @Test(arguments: [
         ("", "answer_empty"),
         (" \r\n\t", "answer_empty"),

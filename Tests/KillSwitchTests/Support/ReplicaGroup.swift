@@ -8,12 +8,12 @@ import TokenModel
 import TokenStorage
 
 /// One store and one clock, shared by several replicas.
-struct Household: Sendable {
+struct ReplicaGroup: Sendable {
     let clock = ManualClock()
     let records: SealedRecords
     let vault: AccountVault
     let provider = RevokingEndpoint()
-    let log = HeardLog()
+    let log = RecordingLog()
     let store = FaultyTokenStore()
 
     init() {
@@ -33,7 +33,7 @@ struct Household: Sendable {
     ) -> Replica {
         let clock = self.clock
         let provider = self.provider
-        let fence = HeardFence()
+        let fence = RecordingFence()
         let kills = KillSwitch(
             records ?? self.records,
             incarnation: .random(),
@@ -133,17 +133,17 @@ private final class End: Sendable {
 }
 
 /// Reports every incarnation as dead.
-struct Gravedigger: IncarnationWitness {
+struct AllDeadWitness: IncarnationWitness {
     func isDead(_ incarnation: IncarnationID) async -> Bool { true }
 }
 
 struct Replica: Sendable {
     let kills: KillSwitch
-    let fence: HeardFence
+    let fence: RecordingFence
 }
 
 /// Records the calls that a replica makes to its fence.
-final class HeardFence: KillFence {
+final class RecordingFence: KillFence {
     private struct State {
         var fenced: [Epoch] = []
         var all: [KillEpochs] = []

@@ -3,7 +3,7 @@ import Proxy
 import Telemetry
 import Testing
 
-@Suite struct EarlyAnswerTests {
+@Suite struct EarlyResponseTests {
     @Test func `a response during an upload is passed on, the rest of the upload is read, and the connection ends`()
         async throws
     {

@@ -5,7 +5,7 @@ internal import TokenStorage
 internal import TokenStorageSQLite
 
 /// The store that a configuration names, opened by a command without a gateway.
-struct StoreAtHand {
+struct OfflineStore {
     let opened: OpenedStore
     let keys: KeyRingFile
     /// The path of the database.
@@ -62,11 +62,11 @@ struct StoreAtHand {
 }
 
 /// Runs `body` with the store that a configuration names, and closes the store afterwards in every case.
-func withStoreAtHand(
+func withOfflineStore(
     configuration path: String,
-    _ body: (StoreAtHand) async throws -> Void
+    _ body: (OfflineStore) async throws -> Void
 ) async throws {
-    let store = try await StoreAtHand(configuration: path)
+    let store = try await OfflineStore(configuration: path)
     do {
         try await body(store)
     } catch let error as StoreError {

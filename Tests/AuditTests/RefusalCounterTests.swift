@@ -2,11 +2,11 @@ import Audit
 import Testing
 import TokenModel
 
-@Suite struct RefusalTallyTests {
+@Suite struct RefusalCounterTests {
     private let start = BootInstant(nanoseconds: 3_600_000_000_000)
 
     @Test func `a burst of wrong tokens yields one record, a second after the first token`() {
-        var tally = RefusalTally()
+        var tally = RefusalCounter()
         #expect(tally.due == nil)
         for number in 0..<500 {
             tally.refused(from: "10.0.0.\(number % 7)", at: self.start.advanced(by: .milliseconds(number)))
@@ -22,7 +22,7 @@ import TokenModel
 
     @Test(arguments: [Duration.milliseconds(10), .seconds(7), .seconds(61), .seconds(1_000), .seconds(3_000)])
     func `a week of wrong tokens yields few records, and each attempt is counted in one`(_ pause: Duration) {
-        var tally = RefusalTally()
+        var tally = RefusalCounter()
         var (now, attempts, records, counted) = (self.start, 0, 0, 0)
         let end = self.start.advanced(by: .seconds(7 * 86_400))
         var nextAttempt = now
@@ -46,7 +46,7 @@ import TokenModel
     }
 
     @Test func `attempts that could not be recorded go into the next record, a minute later at the earliest`() throws {
-        var tally = RefusalTally()
+        var tally = RefusalCounter()
         tally.refused(from: "a", at: self.start)
         let first = self.start.advanced(by: .seconds(1))
         let taken = tally.take(at: first)

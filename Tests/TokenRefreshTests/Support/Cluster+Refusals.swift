@@ -3,7 +3,7 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-extension House {
+extension Cluster {
     /// Runs a replica whose valid token got a 401 from an upstream, while the resulting refresh waits for the
     /// provider's response.
     ///

@@ -2,7 +2,7 @@ import NIOCore
 import Proxy
 import Testing
 
-@Suite struct AnswerFramingTests {
+@Suite struct ResponseFramingTests {
     /// Sends `request`, has the upstream send `answer`, and runs `check` with the rig, the caller and the upstream's
     /// connection.
     private func passed(

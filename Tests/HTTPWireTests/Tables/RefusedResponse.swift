@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 /// A hostile response from an upstream, and the rule that it breaks.
-struct RefusedAnswer: Sendable, CustomTestStringConvertible {
+struct RefusedResponse: Sendable, CustomTestStringConvertible {
     let name: String
     /// Operators know the rule by its name.
     let rule: WireRule
@@ -19,21 +19,21 @@ struct RefusedAnswer: Sendable, CustomTestStringConvertible {
         }
     }
 
-    static func fields(_ name: String, _ rule: WireRule, _ lines: String...) -> RefusedAnswer {
-        RefusedAnswer(name: name, rule: rule, bytes: HTTPWireTests.head(["HTTP/1.1 200 OK"] + lines))
+    static func fields(_ name: String, _ rule: WireRule, _ lines: String...) -> RefusedResponse {
+        RefusedResponse(name: name, rule: rule, bytes: HTTPWireTests.head(["HTTP/1.1 200 OK"] + lines))
     }
 
-    static func line(_ line: String, _ rule: WireRule) -> RefusedAnswer {
-        RefusedAnswer(name: line.debugDescription, rule: rule, bytes: HTTPWireTests.head([line, "X: y"]))
+    static func line(_ line: String, _ rule: WireRule) -> RefusedResponse {
+        RefusedResponse(name: line.debugDescription, rule: rule, bytes: HTTPWireTests.head([line, "X: y"]))
     }
 
-    static func raw(_ name: String, _ rule: WireRule, _ text: String) -> RefusedAnswer {
-        RefusedAnswer(name: name, rule: rule, bytes: HTTPWireTests.bytes(text))
+    static func raw(_ name: String, _ rule: WireRule, _ text: String) -> RefusedResponse {
+        RefusedResponse(name: name, rule: rule, bytes: HTTPWireTests.bytes(text))
     }
 
     static let all = framing + syntax + lines
 
-    static let framing: [RefusedAnswer] = [
+    static let framing: [RefusedResponse] = [
         .fields("both framings", .twoFramings, "Content-Length: 3", "Transfer-Encoding: chunked"),
         .fields("both framings, the other way", .twoFramings, "Transfer-Encoding: chunked", "Content-Length: 3"),
         .fields("two lengths", .contentLengthsDiffer, "Content-Length: 3", "Content-Length: 4"),
@@ -79,7 +79,7 @@ struct RefusedAnswer: Sendable, CustomTestStringConvertible {
         ),
     ]
 
-    static let syntax: [RefusedAnswer] = [
+    static let syntax: [RefusedResponse] = [
         .fields("folded with a space", .foldedField, "X: y", " z"),
         .fields("folded with a tab", .foldedField, "X: y", "\tz"),
         .fields("a space before the first field", .foldedField, " X: y"),
@@ -110,12 +110,12 @@ struct RefusedAnswer: Sendable, CustomTestStringConvertible {
         .raw("an empty line before it", .notHTTP, "\r\nHTTP/1.1 200 OK\r\n\r\n"),
     ]
 
-    static let sizes: [RefusedAnswer] = [
+    static let sizes: [RefusedResponse] = [
         .fields("a head over 64 KiB", .headTooLarge, "X: \(String(repeating: "y", count: 64 << 10))"),
         .raw("201 fields", .tooManyFields, "HTTP/1.1 200 OK\r\n\(String(repeating: "X: y\r\n", count: 201))\r\n"),
     ]
 
-    static let lines: [RefusedAnswer] =
+    static let lines: [RefusedResponse] =
         [
             "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 2", "HTTP/1.1 20", "HTTP/1.1\t200 OK", " HTTP/1.1 200 OK",
             "http/1.1 200 OK",

@@ -2,7 +2,7 @@ package import Logging
 internal import Synchronization
 
 /// Records the log entries of its ``logger``, at every level.
-package final class HeardLog: Sendable {
+package final class RecordingLog: Sendable {
     private let heard = Mutex<[(line: String, facts: Logger.Metadata)]>([])
 
     package init() {}
@@ -22,11 +22,11 @@ package final class HeardLog: Sendable {
     }
 
     private struct Handler: LogHandler {
-        let log: HeardLog
+        let log: RecordingLog
         var metadata: Logger.Metadata = [:]
         var logLevel = Logger.Level.trace
 
-        init(log: HeardLog) { self.log = log }
+        init(log: RecordingLog) { self.log = log }
 
         subscript(metadataKey key: String) -> Logger.Metadata.Value? {
             get { self.metadata[key] }

@@ -7,12 +7,12 @@ import TokenRefresh
 import TokenStorage
 
 /// One store and one clock that the replicas of a test share.
-struct House: Sendable {
+struct Cluster: Sendable {
     let clock = ManualClock()
     let store: FaultyTokenStore
     let records: SealedRecords
     let vault: AccountVault
-    let log = HeardLog()
+    let log = RecordingLog()
     let kills = ScriptedKills()
     /// The kill reader in place of ``kills``, if set.
     var reader: (any KillReader)?
@@ -22,7 +22,7 @@ struct House: Sendable {
     /// The endpoints of configured providers without accounts.
     var endpoint: @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)? = { _ in nil }
     /// The events for operators from all replicas.
-    let told = ToldEvents()
+    let told = OperatorEvents()
 
     init(store: FaultyTokenStore = FaultyTokenStore()) {
         self.store = store
@@ -127,7 +127,7 @@ final class EventList: Sendable {
 }
 
 /// The events for operators, in order.
-final class ToldEvents: Sendable {
+final class OperatorEvents: Sendable {
     private let events = Mutex<[RefreshEvent]>([])
     var all: [RefreshEvent] { self.events.withLock { $0 } }
     func append(_ event: RefreshEvent) { self.events.withLock { $0.append(event) } }

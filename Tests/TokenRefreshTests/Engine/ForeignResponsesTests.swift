@@ -6,9 +6,9 @@ import TokenRefresh
 import TokenStorage
 
 /// Responses that are not the provider's own or give no reason. They end no grant, and the account recovers by itself.
-@Suite struct ForeignAnswersTests {
+@Suite struct ForeignResponsesTests {
     private static let page = TokenVerdict.notProvider(.answerHTML)
-    private let house = House()
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
     private let onlyAppointments = RefreshLimits(rereadInterval: .seconds(1_000_000))

@@ -2,7 +2,7 @@ import HTTPWire
 import Testing
 
 /// A response that the parser must accept, the values it must read, and the head that a caller gets.
-struct AcceptedAnswer: Sendable, CustomTestStringConvertible {
+struct AcceptedResponse: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]
     var method = HTTPMethod.get
@@ -19,7 +19,7 @@ struct AcceptedAnswer: Sendable, CustomTestStringConvertible {
         _ name: String,
         _ lines: [String],
         passed: [String],
-        with change: (inout AcceptedAnswer) -> Void = { _ in }
+        with change: (inout AcceptedResponse) -> Void = { _ in }
     ) {
         self.name = name
         self.bytes = HTTPWireTests.head(lines)
@@ -32,39 +32,39 @@ struct AcceptedAnswer: Sendable, CustomTestStringConvertible {
     static let acceptedOnlyHere = equalLengths
 }
 
-extension AcceptedAnswer {
-    static let framing: [AcceptedAnswer] = [
-        AcceptedAnswer(
+extension AcceptedResponse {
+    static let framing: [AcceptedResponse] = [
+        AcceptedResponse(
             "length",
             ["HTTP/1.1 200 OK", "Content-Length: 3", "A: b"],
             passed: ["HTTP/1.1 200 OK", "A: b", "Content-Length: 3"]
         ) { $0.body = .length(3) },
-        AcceptedAnswer(
+        AcceptedResponse(
             "length 007",
             ["HTTP/1.1 200 OK", "A: b", "content-length:  007 "],
             passed: ["HTTP/1.1 200 OK", "A: b", "Content-Length: 7"]
         ) { $0.body = .length(7) },
-        AcceptedAnswer(
+        AcceptedResponse(
             "length 0",
             ["HTTP/1.1 200 OK", "Content-Length: 0"],
             passed: ["HTTP/1.1 200 OK", "Content-Length: 0"]
         ) {
             $0.body = .length(0)
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "chunked",
             ["HTTP/1.1 200 OK", "Transfer-Encoding: Chunked", "A: b"],
             passed: ["HTTP/1.1 200 OK", "A: b", "Transfer-Encoding: chunked"]
         ) { $0.body = .chunked },
-        AcceptedAnswer("until close", ["HTTP/1.1 200 OK", "A: b"], passed: ["HTTP/1.1 200 OK", "A: b"]) {
+        AcceptedResponse("until close", ["HTTP/1.1 200 OK", "A: b"], passed: ["HTTP/1.1 200 OK", "A: b"]) {
             $0.keepsAlive = false
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "until close, though it says keep-alive",
             ["HTTP/1.1 200 OK", "Connection: keep-alive"],
             passed: ["HTTP/1.1 200 OK"]
         ) { $0.keepsAlive = false },
-        AcceptedAnswer(
+        AcceptedResponse(
             "Connection: close",
             ["HTTP/1.1 200 OK", "Connection: close", "Content-Length: 3"],
             passed: ["HTTP/1.1 200 OK", "Content-Length: 3"]
@@ -72,7 +72,7 @@ extension AcceptedAnswer {
             $0.body = .length(3)
             $0.keepsAlive = false
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "HTTP/1.0",
             ["HTTP/1.0 200 OK", "Content-Length: 3"],
             passed: ["HTTP/1.1 200 OK", "Content-Length: 3"]
@@ -80,12 +80,12 @@ extension AcceptedAnswer {
             $0.body = .length(3)
             $0.keepsAlive = false
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "HTTP/1.0 that stays",
             ["HTTP/1.0 200 OK", "Connection: Keep-Alive", "Content-Length: 3"],
             passed: ["HTTP/1.1 200 OK", "Content-Length: 3"]
         ) { $0.body = .length(3) },
-        AcceptedAnswer(
+        AcceptedResponse(
             "a coding that Connection names",
             [
                 "HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "Connection: keep-alive",
@@ -95,19 +95,19 @@ extension AcceptedAnswer {
         ) { $0.body = .chunked },
     ]
 
-    static let equalLengths: [AcceptedAnswer] = [
+    static let equalLengths: [AcceptedResponse] = [
         ["Content-Length: 3", "A: b", "Content-Length: 3"], ["Content-Length: 3, 3", "A: b"],
         ["Content-Length: 3", "A: b", "content-length: 003 ,\t3"],
     ].map { lines in
-        AcceptedAnswer(
+        AcceptedResponse(
             lines.joined(separator: " | "),
             ["HTTP/1.1 200 OK"] + lines,
             passed: ["HTTP/1.1 200 OK", "A: b", "Content-Length: 3"]
         ) { $0.body = .length(3) }
     }
 
-    static let bodiless: [AcceptedAnswer] = [
-        AcceptedAnswer(
+    static let bodiless: [AcceptedResponse] = [
+        AcceptedResponse(
             "HEAD with a length",
             ["HTTP/1.1 200 OK", "Content-Length: 30", "A: b"],
             passed: ["HTTP/1.1 200 OK", "A: b", "Content-Length: 30"]
@@ -116,7 +116,7 @@ extension AcceptedAnswer {
             $0.body = .none
             $0.describedLength = 30
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "HEAD, chunked",
             ["HTTP/1.1 200 OK", "Transfer-Encoding: chunked", "A: b"],
             passed: ["HTTP/1.1 200 OK", "A: b"]
@@ -124,7 +124,7 @@ extension AcceptedAnswer {
             $0.method = .head
             $0.body = .none
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "HEAD without framing",
             ["HTTP/1.1 404 Not Found", "A: b"],
             passed: ["HTTP/1.1 404 Not Found", "A: b"]
@@ -133,7 +133,7 @@ extension AcceptedAnswer {
             $0.status = 404
             $0.body = .none
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "HEAD with 204 and a length",
             ["HTTP/1.1 204 No", "Content-Length: 3"],
             passed: ["HTTP/1.1 204 No"]
@@ -143,11 +143,11 @@ extension AcceptedAnswer {
             $0.body = .none
             $0.keepsAlive = false
         },
-        AcceptedAnswer("204", ["HTTP/1.1 204 No Content", "A: b"], passed: ["HTTP/1.1 204 No Content", "A: b"]) {
+        AcceptedResponse("204", ["HTTP/1.1 204 No Content", "A: b"], passed: ["HTTP/1.1 204 No Content", "A: b"]) {
             $0.status = 204
             $0.body = .none
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "204 with a length",
             ["HTTP/1.1 204 No Content", "Content-Length: 0"],
             passed: ["HTTP/1.1 204 No Content"]
@@ -155,7 +155,7 @@ extension AcceptedAnswer {
             $0.status = 204
             $0.body = .none
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "204 with the length of something",
             ["HTTP/1.1 204 No Content", "Content-Length: 5"],
             passed: ["HTTP/1.1 204 No Content"]
@@ -164,7 +164,7 @@ extension AcceptedAnswer {
             $0.body = .none
             $0.keepsAlive = false
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "204, chunked",
             ["HTTP/1.1 204 No Content", "Transfer-Encoding: chunked"],
             passed: ["HTTP/1.1 204 No Content"]
@@ -173,7 +173,7 @@ extension AcceptedAnswer {
             $0.body = .none
             $0.keepsAlive = false
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "304 with a length",
             ["HTTP/1.1 304 Not Modified", "ETag: \"x\"", "Content-Length: 1234"],
             passed: ["HTTP/1.1 304 Not Modified", "ETag: \"x\"", "Content-Length: 1234"]
@@ -182,7 +182,7 @@ extension AcceptedAnswer {
             $0.body = .none
             $0.describedLength = 1234
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "304 without a length",
             ["HTTP/1.1 304 Not Modified", "ETag: \"x\""],
             passed: ["HTTP/1.1 304 Not Modified", "ETag: \"x\""]
@@ -190,7 +190,7 @@ extension AcceptedAnswer {
             $0.status = 304
             $0.body = .none
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "304, chunked",
             ["HTTP/1.1 304 Not Modified", "Transfer-Encoding: chunked"],
             passed: ["HTTP/1.1 304 Not Modified"]
@@ -198,11 +198,11 @@ extension AcceptedAnswer {
             $0.status = 304
             $0.body = .none
         },
-        AcceptedAnswer("100", ["HTTP/1.1 100 Continue"], passed: ["HTTP/1.1 100 Continue"]) {
+        AcceptedResponse("100", ["HTTP/1.1 100 Continue"], passed: ["HTTP/1.1 100 Continue"]) {
             $0.status = 100
             $0.body = .none
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "103 with links",
             ["HTTP/1.1 103 Early Hints", "Link: <//o.example/a>; rel=preload", "Content-Length: 3"],
             passed: ["HTTP/1.1 103 Early Hints", "Link: <//o.example/a>; rel=preload"]
@@ -210,7 +210,7 @@ extension AcceptedAnswer {
             $0.status = 103
             $0.body = .none
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "103 to HEAD with a length",
             ["HTTP/1.1 103 Early Hints", "Content-Length: 3"],
             passed: ["HTTP/1.1 103 Early Hints"]
@@ -219,7 +219,7 @@ extension AcceptedAnswer {
             $0.status = 103
             $0.body = .none
         },
-        AcceptedAnswer(
+        AcceptedResponse(
             "101",
             [
                 "HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade",
@@ -235,8 +235,8 @@ extension AcceptedAnswer {
         },
     ]
 
-    static let fields: [AcceptedAnswer] = [
-        AcceptedAnswer(
+    static let fields: [AcceptedResponse] = [
+        AcceptedResponse(
             "fields byte for byte, in order",
             [
                 "HTTP/1.1 200 OK", "set-Cookie: a=b; Path=/", "X_Under:  \t spaced\tout  ", "Set-Cookie: c=d", "Empty:",
@@ -251,7 +251,7 @@ extension AcceptedAnswer {
                 "Content-Length: 3",
             ]
         ) { $0.body = .length(3) },
-        AcceptedAnswer(
+        AcceptedResponse(
             "fields of the connection",
             [
                 "HTTP/1.1 200 OK", "Keep-Alive: timeout=5", "Connection: Keep-Alive, x-gone",
@@ -260,7 +260,7 @@ extension AcceptedAnswer {
             ],
             passed: ["HTTP/1.1 200 OK", "A: b", "X-Gone2: 2", "Content-Length: 3"]
         ) { $0.body = .length(3) },
-        AcceptedAnswer(
+        AcceptedResponse(
             "names that only begin like others",
             ["HTTP/1.1 200 OK", "Content-Lengthy: 5", "Connections: a", "Transfer-Encodings: b", "Content-Length: 3"],
             passed: [
@@ -269,7 +269,7 @@ extension AcceptedAnswer {
         ) { $0.body = .length(3) },
     ]
 
-    static let lines: [AcceptedAnswer] = [
+    static let lines: [AcceptedResponse] = [
         ("HTTP/1.1 200", "HTTP/1.1 200 ", 200), ("HTTP/1.1 200 ", "HTTP/1.1 200 ", 200),
         ("HTTP/1.1 299 I am  fine ", "HTTP/1.1 299 I am  fine ", 299),
         ("HTTP/1.1 599 \u{E9}\t\u{FF}", "HTTP/1.1 599 \u{E9}\t\u{FF}", 599),
@@ -277,7 +277,7 @@ extension AcceptedAnswer {
         ("HTTP/1.1 600 Odd", "HTTP/1.1 600 Odd", 600), ("HTTP/1.1 799 Odd", "HTTP/1.1 799 Odd", 799),
         ("HTTP/1.1 999 Request Denied", "HTTP/1.1 999 Request Denied", 999),
     ].map { line, passed, status in
-        AcceptedAnswer(
+        AcceptedResponse(
             "status line \(line.debugDescription)",
             [line, "Content-Length: 3"],
             passed: [passed, "Content-Length: 3"]

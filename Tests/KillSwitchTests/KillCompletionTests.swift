@@ -6,8 +6,8 @@ import TokenModel
 import TokenStorage
 
 /// The conditions for a complete kill, and the duration of a lease.
-@Suite struct PromisesOfCompleteTests {
-    private let house = Household()
+@Suite struct KillCompletionTests {
+    private let house = ReplicaGroup()
     private let acme = ProviderID("acme")
 
     /// A replica record that is never updated.

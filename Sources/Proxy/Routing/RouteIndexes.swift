@@ -1,7 +1,7 @@
 import TokenModel
 
 /// Assigns the indexes under which routes find what they share. Indexes that an older table has assigned stay the same.
-struct RoutePlaces {
+struct RouteIndexes {
     private(set) var slots: [(account: AccountID, injections: [Injection])]
     private(set) var pools: [UpstreamOrigin]
     private(set) var names: [String]

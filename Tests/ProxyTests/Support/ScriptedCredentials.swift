@@ -3,7 +3,7 @@ import Synchronization
 import TokenModel
 
 /// A source of credentials that a test plays.
-final class ScriptedPasses: CredentialSource {
+final class ScriptedCredentials: CredentialSource {
     /// A question of the gateway for a credential, which waits for its answer.
     final class Question: Sendable {
         let account: AccountID

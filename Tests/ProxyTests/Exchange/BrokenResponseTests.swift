@@ -2,7 +2,7 @@ import NIOCore
 import Proxy
 import Testing
 
-@Suite struct BrokenAnswerTests {
+@Suite struct BrokenResponseTests {
     @Test(
         arguments: [
             ("Content-Length: 10\r\n\r\nhello", "hello"),

@@ -7,7 +7,7 @@ import TokenStorage
 import TokenStorageSQLite
 
 /// An older copy that is restored into the database while it is in use, for example with SQLite's backup API.
-struct FallenDatabaseTests {
+struct RestoredDatabaseTests {
     /// Keys that were announced as changed.
     private final class Heard: Sendable {
         private let keys = Mutex<[RecordKey]>([])

@@ -6,8 +6,8 @@ import TokenRefresh
 import TokenStorage
 
 /// A provider that rotates the refresh token at once and responds long after callers have given up.
-@Suite struct LateAnswersTests {
-    private let house = House()
+@Suite struct LateResponsesTests {
+    private let house = Cluster()
     private let provider = ScriptedTokenEndpoint(answerTimeout: .seconds(60))
 
     @Test func `callers get an error at the timeout, and tokens that come after 55 s are kept`() async throws {

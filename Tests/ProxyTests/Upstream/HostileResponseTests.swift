@@ -7,7 +7,7 @@ import Testing
 import TokenModel
 
 /// Responses of a hostile or broken upstream, and what must come of them.
-@Suite struct HostileAnswerTests {
+@Suite struct HostileResponseTests {
     private static let get = "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

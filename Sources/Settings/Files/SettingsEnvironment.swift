@@ -5,7 +5,7 @@ package import SystemSupport
 package import TokenModel
 
 /// Access to what a configuration refers to: directories, environment variables, files.
-package struct Surroundings: Sendable {
+package struct SettingsEnvironment: Sendable {
     /// The base of relative paths to files that are only read; absolute.
     package let configurationDirectory: String
     /// The process's environment.
@@ -26,7 +26,7 @@ package struct Surroundings: Sendable {
         variables: [String: String] = ProcessInfo.processInfo.environment,
         readSecret: @escaping @Sendable (_ path: String) throws(FileError) -> Secret = SecretFile.read,
         secretConcern: @escaping @Sendable (_ path: String) -> String? = SecretFile.concern,
-        checkReadable: @escaping @Sendable (_ path: String) throws(FileError) -> Void = Surroundings.checkReadable,
+        checkReadable: @escaping @Sendable (_ path: String) throws(FileError) -> Void = SettingsEnvironment.checkReadable,
         certificateFault: @escaping @Sendable (CertificateQuestion) -> String? = { _ in nil }
     ) {
         self.configurationDirectory = configurationDirectory
