@@ -96,7 +96,8 @@ let package = Package(
         module(
             "ProviderClient",
             uses: [
-                "SystemSupport", "OAuth", "TokenModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioCore, nioHTTP1,
+                "SystemSupport", "OAuth", "TokenModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioCore,
+                nioHTTP1,
                 nioPosix, nioSSL,
             ]
         ),
@@ -142,14 +143,16 @@ let package = Package(
         program(
             "martlet",
             uses: [
-                "AdminCLI", "CShims", "GatewayServer", "Settings", "SystemSupport", "Telemetry", "TokenModel",
+                "AdminCLI", "CShims", "GatewayServer", "Settings", "SystemSupport", "Telemetry", "TextCoding",
+                "TokenModel",
                 argumentParser, logging, unixSignals,
             ]
         ),
         module(
             "MockServers",
             uses: [
-                "SystemSupport", "TextCoding", "TokenModel", crypto, httpTypes, hummingbirdCore, hummingbirdTLS, logging,
+                "SystemSupport", "TextCoding", "TokenModel", crypto, httpTypes, hummingbirdCore, hummingbirdTLS,
+                logging,
                 nioCore, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, nioPosix, nioSSL,
             ]
         ),
@@ -192,7 +195,8 @@ let package = Package(
         tests(
             of: "Proxy",
             using: [
-                "HTTPWire", "TextCoding", "SystemSupport", "TestKit", "Telemetry", "TokenModel", crypto, logging, nioCore,
+                "HTTPWire", "TextCoding", "SystemSupport", "TestKit", "Telemetry", "TokenModel", crypto, logging,
+                nioCore,
                 nioEmbedded, nioHTTP1, nioPosix, nioSSL,
             ]
         ),

@@ -19,20 +19,20 @@ internal import TokenStorageSQLite
 /// anything runs. A step that acquires something pushes its release to ``CleanupStack``. If a later step fails, the
 /// releases run in reverse order.
 package struct GatewayAssembly {
-    private let settings: GatewaySettings
-    private let claim: PortClaim
+    let settings: GatewaySettings
+    let claim: PortClaim
     private let acceptsOlderStore: Bool
     private let log: LogWriter
-    private let logger: Logger
-    private let startedAt = Timepiece.system.now.wall
-    private let incarnation = IncarnationID.random()
-    private let name: String
-    private let metrics: ProgramMetrics
+    let logger: Logger
+    let startedAt = Timepiece.system.now.wall
+    let incarnation = IncarnationID.random()
+    let name: String
+    let metrics: ProgramMetrics
     private let keeper = EndpointKeeper()
-    private let status = ReloadStatus()
+    let status = ReloadStatus()
     /// Closes the store after all writers have stopped.
     private var closeStore: @Sendable () async -> Void = {}
-    private var cleanup = CleanupStack()
+    var cleanup = CleanupStack()
 
     private init(
         _ settings: GatewaySettings,
@@ -224,7 +224,7 @@ extension GatewayAssembly {
 
 extension GatewayAssembly {
     /// The parts that serve callers, connected to each other.
-    private struct Core {
+    struct Core {
         let providers: CurrentProviders
         let proxy: ProxyServer
         let engine: RefreshEngine
@@ -344,119 +344,8 @@ extension GatewayAssembly {
     }
 }
 
-// MARK: - Listeners
-
-extension GatewayAssembly {
-    /// - Returns: the addresses that callers connect to.
-    private mutating func bind(_ proxy: ProxyServer) async throws(StartError) -> [String] {
-        do throws(ProxyError) {
-            let addresses = try await proxy.bind(self.claim).map(\.description)
-            self.cleanup.push { _ = await proxy.shutDown(grace: .zero) }
-            return addresses
-        } catch {
-            throw StartError(error)
-        }
-    }
-
-    private func monitor(of core: Core, _ store: OpenedStore, listeners: [String]) -> ProgramMonitor {
-        ProgramMonitor(
-            incarnation: self.incarnation,
-            startedAt: self.startedAt,
-            name: self.name,
-            driver: self.settings.store.driver,
-            store: StoreProbe(store.store),
-            listeners: listeners,
-            proxy: core.proxy,
-            engine: core.engine,
-            webhook: core.webhook,
-            kills: core.kills,
-            counts: self.metrics,
-            status: self.status
-        )
-    }
-
-    private mutating func listenForOperators(
-        _ core: Core,
-        _ monitor: ProgramMonitor,
-        _ encryption: CallerTLS?
-    ) async throws(StartError) -> AdminServer {
-        let settings = self.settings.admin
-        let tokens: AdminTokens
-        do throws(AdminTokenError) {
-            tokens = try AdminTokenFile(
-                path: settings.tokenFile,
-                stateDirectory: self.settings.stateDirectory
-            ).open()
-        } catch {
-            throw StartError(error)
-        }
-        do throws(AdminServerError) {
-            let admin = try await AdminServer.listen(
-                on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
-                engine: core.engine,
-                kills: core.kills,
-                audit: core.audit,
-                monitor: monitor,
-                tokens: tokens,
-                claim: self.claim,
-                encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },
-                limits: AdminLimits(connections: core.budget.operators, stopGrace: .seconds(5)),
-                logger: self.logger
-            )
-            self.cleanup.push { await Self.close(admin) }
-            return admin
-        } catch {
-            throw StartError(error)
-        }
-    }
-
-    private mutating func listenForMetrics(
-        _ core: Core,
-        _ monitor: ProgramMonitor
-    ) async throws(StartError) -> AdminServer? {
-        guard let settings = self.settings.metrics else { return nil }
-        do throws(AdminServerError) {
-            let server = try await AdminServer.listenForMetrics(
-                on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
-                engine: core.engine,
-                kills: core.kills,
-                monitor: monitor,
-                claim: self.claim,
-                limits: AdminLimits(connections: core.budget.operators, stopGrace: .seconds(5)),
-                logger: self.logger
-            )
-            self.cleanup.push { await Self.close(server) }
-            return server
-        } catch {
-            throw StartError(error)
-        }
-    }
-
-    /// Opens the socket for commands on this machine. A gateway starts without it too: operators can use the port.
-    private func openSocket(of admin: AdminServer) async -> AdminSocket? {
-        let path = self.settings.admin.socket
-        do {
-            let limits = AdminLimits(connections: 64, stopGrace: .seconds(5))
-            return try await AdminSocket.listen(beside: path, with: admin, limits: limits)
-        } catch {
-            LinkedSocket.removeDeadLink(path)
-            self.logger.warning(
-                "there is no admin socket, so commands need a token and the port",
-                metadata: ["error.reason": "\(error)"]
-            )
-            return nil
-        }
-    }
-
-    /// Closes a listener that has served nobody.
-    private static func close(_ server: AdminServer) async {
-        server.stop()
-        try? await server.run()
-    }
-}
-
 /// The releases of what a start has acquired so far.
-private struct CleanupStack {
+struct CleanupStack {
     private var releases: [@Sendable () async -> Void] = []
 
     /// Adds a release, which runs before all earlier ones.
@@ -470,7 +359,7 @@ private struct CleanupStack {
 
 extension StoreSettings {
     /// The name of the driver in the configuration.
-    fileprivate var driver: String {
+    var driver: String {
         switch self {
         case .memory: "memory"
         case .sqlite: "sqlite"

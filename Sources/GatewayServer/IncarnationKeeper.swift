@@ -36,7 +36,10 @@ struct IncarnationKeeper: Sendable {
             }
         )
         for limitation in await self.host.limitations {
-            self.logger.error("state_dir does not support everything the gateway needs", metadata: ["host.limitation": "\(limitation)"])
+            self.logger.error(
+                "state_dir does not support everything the gateway needs",
+                metadata: ["host.limitation": "\(limitation)"]
+            )
         }
         self.report(inheritance)
     }

@@ -8,16 +8,14 @@ package import TokenStorage
 /// ``KillMachine`` decides how a kill proceeds. This type performs it: it calls the store, fences the event loops
 /// (``KillFence``), and has tokens revoked in the background (``Revoker``).
 ///
-/// A replica puts tokens into requests only while its last successful read of the log is younger than its lease. A
-/// replica that can't be reached therefore stops by itself. ``start()`` joins before anything is served, and ``run()``
-/// keeps the lease.
+/// A replica puts tokens into requests only while its last good read of the log is younger than its lease, so one that
+/// can't be reached stops by itself. ``start()`` joins before anything is served, and ``run()`` keeps the lease.
 package final class KillSwitch: Sendable {
     struct State: ~Copyable {
         var machine: KillMachine
         /// The number up to which the log was copied.
         var copied = Epoch.start
-        /// Who asked this process for kills that wait or may have to wait. The audit log needs it, whichever process
-        /// writes the kill.
+        /// Who asked this process for kills that may have to wait, for the audit log.
         var askers: [KillID: Asker] = [:]
         /// Kept kills that are in the store, and that were reported or are about to be.
         var told: Set<KillID> = []
@@ -29,10 +27,10 @@ package final class KillSwitch: Sendable {
         var expelled: Set<ReplicaID> = []
         /// The lapse of the lease was logged.
         var hasComplained = false
-        /// Whether these were logged: a failed write of the copy, and a log that has diverged.
+        /// Whether a failed write of the copy, and a log that has diverged, were logged.
         var hasMissedCopy = false
         var hasFoundForeignLog = false
-        /// The tasks that wait for the next poll, and whether that poll is to renew the lease.
+        /// The waiters for the next poll, and whether that poll is to renew the lease.
         var asking: [PollWaiter] = []
         var isRenewalDue = false
         var isStopped = false
@@ -46,17 +44,15 @@ package final class KillSwitch: Sendable {
     /// This replica's name, for display only.
     package let name: String
     let lease: Duration
-    /// Knows which other incarnations have ended for certain. Keeps a copy of the log, and kills that wait for the
-    /// store.
+    /// Proves the end of other incarnations, and keeps a copy of the log and pending kills.
     let host: any HostState
     let timepiece: Timepiece
     let logger: Logger
     let fence: any KillFence
     let revoker: Revoker
     let state: Mutex<State>
-    /// Serializes the calls of ``fence``.
+    /// Serialize the calls of ``fence``, and the writes of entries that report imports.
     private let fences = SerialQueue()
-    /// Serializes the writes of entries that report imports.
     let imports = SerialQueue()
     /// Rings when the log is to be read.
     let pollBell = Bell()
@@ -382,11 +378,10 @@ extension KillSwitch {
         for kill in begun where !kill.isEnded { self.newlyBegun.yield(kill.epoch) }
     }
 
-    /// Fences this process by its pending kills and by the log: by `read`, or else by the log that it has applied.
+    /// Fences this process by its pending kills and by the log: by `read`, or else by the log that it has applied. The
+    /// calls run one after the other, so that no change undoes another.
     ///
-    /// The calls run one after the other, so that no change undoes another.
-    /// - Returns: how many requests were left to finish, the new kills, and the pending kills that became those, in
-    ///   their last state.
+    /// - Returns: how many requests were left to finish, the new kills, and the pending kills that became those.
     @discardableResult
     func fenceAnew(
         cause read: KillLogContents? = nil

@@ -13,4 +13,11 @@ package enum DurationText {
 
     private static let milliseconds: [String: Int64] = ["ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000]
     private static let longest: Int64 = 1_000_000 * 3_600_000
+
+    /// A duration for people: in whole seconds if possible, else in milliseconds.
+    package static func text(of duration: Duration) -> String {
+        let (seconds, attoseconds) = duration.components
+        guard attoseconds != 0 else { return "\(seconds) s" }
+        return "\(Int64(duration / .milliseconds(1))) ms"
+    }
 }

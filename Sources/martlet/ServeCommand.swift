@@ -6,6 +6,7 @@ internal import Logging
 internal import Settings
 internal import SystemSupport
 internal import Telemetry
+internal import TextCoding
 internal import TokenModel
 internal import UnixSignals
 
@@ -95,7 +96,7 @@ struct ServeCommand: AsyncParsableCommand {
             logger: logger
         )
         let addresses = gateway.addresses
-        let grace = GracePeriodText.text(gateway.grace)
+        let grace = DurationText.text(of: gateway.grace)
         try await gateway.run(onEachOf: hangups, reloader.reload) {
             logger.notice(
                 "martlet serves",
@@ -133,15 +134,5 @@ struct ServeCommand: AsyncParsableCommand {
         let threshold = LogThreshold(Logger.Level(settings.level))
         LoggingSystem.bootstrap { _ in QueuedLogHandler(writer, threshold: threshold, clock: time) }
         return (writer, threshold)
-    }
-}
-
-/// The time limit of a stop, as text.
-package enum GracePeriodText {
-    /// In whole seconds if possible, else in milliseconds.
-    package static func text(_ grace: Duration) -> String {
-        let (seconds, attoseconds) = grace.components
-        guard attoseconds != 0 else { return "\(seconds) s" }
-        return "\(Int64(grace / .milliseconds(1))) ms"
     }
 }

@@ -1,6 +1,6 @@
+internal import AdminCLI
 internal import Foundation
 internal import Testing
-internal import AdminCLI
 
 @Suite struct AccountTextTests {
     private static let answer = """

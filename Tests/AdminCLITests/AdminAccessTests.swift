@@ -1,6 +1,6 @@
+internal import AdminCLI
 internal import Testing
 internal import TokenModel
-internal import AdminCLI
 
 @Suite struct AdminAccessTests {
     private static func access(

@@ -1,7 +1,7 @@
+internal import AdminCLI
 internal import Audit
 internal import Testing
 internal import TokenModel
-internal import AdminCLI
 
 @Suite struct AuditTextTests {
     private static func record(

@@ -1,5 +1,5 @@
-internal import Testing
 internal import AdminCLI
+internal import Testing
 
 @Suite struct CallerKeyTests {
     @Test func `a key is its prefix and 43 letters and digits, and is never repeated`() {

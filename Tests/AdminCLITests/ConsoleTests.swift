@@ -1,8 +1,8 @@
+internal import AdminCLI
 internal import Foundation
 internal import Glibc
 internal import TestKit
 internal import Testing
-internal import AdminCLI
 
 @Suite struct ConsoleTests {
     /// A text much longer than the buffer of a pipe.

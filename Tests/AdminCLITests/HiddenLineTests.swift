@@ -1,5 +1,5 @@
-internal import Testing
 internal import AdminCLI
+internal import Testing
 
 @Suite struct HiddenLineTests {
     @Test(arguments: [

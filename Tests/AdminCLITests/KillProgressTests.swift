@@ -1,7 +1,7 @@
+internal import AdminCLI
 internal import Foundation
 internal import Testing
 internal import TokenModel
-internal import AdminCLI
 
 @Suite struct KillProgressTests {
     private let start = BootInstant(nanoseconds: 0)

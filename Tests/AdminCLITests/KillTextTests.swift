@@ -1,6 +1,6 @@
+internal import AdminCLI
 internal import Foundation
 internal import Testing
-internal import AdminCLI
 
 @Suite struct KillTextTests {
     private let text = KillText(times: RelativeTime(now: Date(timeIntervalSince1970: 1_767_225_660)))

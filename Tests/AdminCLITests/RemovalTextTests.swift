@@ -1,6 +1,6 @@
+internal import AdminCLI
 internal import Foundation
 internal import Testing
-internal import AdminCLI
 
 /// The output about tokens that are to be revoked.
 @Suite struct RemovalTextTests {

@@ -1,6 +1,6 @@
+internal import AdminCLI
 internal import Foundation
 internal import Testing
-internal import AdminCLI
 
 @Suite struct StatusTextTests {
     /// The current time is 2025-11-21T00:00:00Z.
@@ -80,7 +80,10 @@ internal import AdminCLI
             ),
             (#""state":"answering","retry_at":null,"revokes":true"#, nil),
             (#""state":"answering","retry_at":null,"revokes":null"#, nil),
-            (#""state":"failing","retry_at":null"#, "acme fails; requests to it pause for a while, being asked again now"),
+            (
+                #""state":"failing","retry_at":null"#,
+                "acme fails; requests to it pause for a while, being asked again now"
+            ),
         ] as [(String, String?)]
     )
     func `a provider with a problem is named below the table`(standing: String, line: String?) throws {

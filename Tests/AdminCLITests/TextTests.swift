@@ -1,6 +1,7 @@
+internal import AdminCLI
 internal import Foundation
 internal import Testing
-internal import AdminCLI
+internal import TextCoding
 
 @Suite struct TextTests {
     @Test func `columns are as wide as their widest cell`() {
@@ -71,6 +72,6 @@ internal import AdminCLI
         (Duration.seconds(30), "30 s"), (.zero, "0 s"), (.milliseconds(500), "500 ms"), (.seconds(90), "90 s"),
     ])
     func `a grace period is shown in seconds, or in milliseconds if needed`(grace: Duration, text: String) {
-        #expect(GracePeriodText.text(grace) == text)
+        #expect(DurationText.text(of: grace) == text)
     }
 }

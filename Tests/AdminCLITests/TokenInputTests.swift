@@ -1,6 +1,6 @@
+internal import AdminCLI
 internal import Testing
 internal import TokenModel
-internal import AdminCLI
 
 @Suite struct TokenInputTests {
     @Test(arguments: ["1//refresh-token_x", "  1//refresh-token_x\n", "\r\n\t1//refresh-token_x\r\n"])

@@ -1,5 +1,5 @@
-internal import Testing
 internal import AdminCLI
+internal import Testing
 
 @Suite struct WatchScreenTests {
     @Test func `a frame is drawn over the previous one, and each line is cleared to its end`() {

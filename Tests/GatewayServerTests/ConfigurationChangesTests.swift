@@ -1,7 +1,7 @@
+import GatewayServer
 import Settings
 import Testing
 import TokenModel
-import GatewayServer
 
 @Suite struct ConfigurationChangesTests {
     private static let text = """

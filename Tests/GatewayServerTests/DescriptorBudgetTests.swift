@@ -1,6 +1,6 @@
+internal import GatewayServer
 internal import TestKit
 internal import Testing
-internal import GatewayServer
 
 @Suite struct DescriptorBudgetTests {
     private func budget(wanted: Int = 10_000, limit: Int?) -> DescriptorBudget {

@@ -108,8 +108,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a kill with an invalid end record and an unfenced replica stays pending`() async throws
-    {
+    @Test func `a kill with an invalid end record and an unfenced replica stays pending`() async throws {
         let silent = self.house.replica("silent", lease: .seconds(36_000))
         try await silent.kills.start()
         let key = RecordKey.killEnd(1)

@@ -244,8 +244,7 @@ import TokenStorage
         }
     }
 
-    @Test func `accounts with refreshes in progress count as in flight until their claims are over`() async throws
-    {
+    @Test func `accounts with refreshes in progress count as in flight until their claims are over`() async throws {
         let one = self.house.replica("a")
         let short = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
         let endless = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(86_400_000))

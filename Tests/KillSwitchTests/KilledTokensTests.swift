@@ -136,8 +136,7 @@ import TokenStorage
         }
     }
 
-    @Test func `killed tokens that no replica has written down yet count as tokens to revoke`() async throws
-    {
+    @Test func `killed tokens that no replica has written down yet count as tokens to revoke`() async throws {
         // Given a kill whose sweep is over, and tokens stored later that the kill log makes dead
         let one = self.house.replica("a")
         let bob = AccountID("bob")

@@ -1,5 +1,5 @@
-import SystemSupport
 import Settings
+import SystemSupport
 import TestKit
 import Testing
 import TokenModel

@@ -1,6 +1,6 @@
-import TextCoding
 import Settings
 import Testing
+import TextCoding
 
 @Suite struct RetrySignTests {
     private func signs(_ text: String) throws -> [RetrySign]? {

@@ -1,5 +1,5 @@
-import SystemSupport
 import Settings
+import SystemSupport
 import TokenModel
 
 /// A small valid configuration, in which a test adds or replaces lines.

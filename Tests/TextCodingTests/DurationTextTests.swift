@@ -1,5 +1,5 @@
-import TextCoding
 import Testing
+import TextCoding
 
 @Suite struct DurationTextTests {
     @Test(arguments: [

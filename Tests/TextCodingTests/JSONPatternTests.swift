@@ -1,5 +1,5 @@
-import TextCoding
 import Testing
+import TextCoding
 
 @Suite struct JSONPatternTests {
     private static let slack = JSONPattern.object(["ok": .flag(false), "error": .text("token_expired")])

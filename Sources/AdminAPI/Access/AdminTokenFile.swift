@@ -90,7 +90,10 @@ package struct AdminTokenFile: Sendable {
         let administrator = entry.administrator
         // Otherwise the audit log could not tell who acted, and the token's role would be ambiguous.
         guard !others.contains(where: { $0.token == entry.token && $0.administrator != administrator }) else {
-            throw AdminTokenError(.malformed, "\(self.path):\(line): the token is already used by another administrator")
+            throw AdminTokenError(
+                .malformed,
+                "\(self.path):\(line): the token is already used by another administrator"
+            )
         }
         let sameName = others.first { $0.administrator.name == administrator.name }
         guard sameName.map({ $0.administrator.role == administrator.role }) ?? true else {

@@ -157,8 +157,9 @@ final class AdminController: Sendable {
 
     /// The route of the request, and the administrator who sends it; `nil` for the administrator if the route needs
     /// none.
-    private func admit(_ request: Request, at doorway: RequestOrigin) async throws(AdminError) -> (AdminRoute, Administrator?)
-    {
+    private func admit(_ request: Request, at doorway: RequestOrigin) async throws(AdminError) -> (
+        AdminRoute, Administrator?
+    ) {
         let route = AdminRoute(path: request.uri.path)
         var administrator: Administrator?
         if let dashboard = self.dashboard {

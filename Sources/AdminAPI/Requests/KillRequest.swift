@@ -1,3 +1,4 @@
+internal import TextCoding
 internal import TokenModel
 
 /// A kill as an operator orders it.

@@ -1,4 +1,4 @@
-package import ArgumentParser
+internal import ArgumentParser
 
 /// The options that tell a command which gateway to use.
 struct AdminOptions: ParsableArguments {

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import FoundationEssentials
+internal import TextCoding
 
 /// `martlet replicas`.
 struct ReplicasCommand: ParsableCommand {
@@ -34,7 +35,7 @@ struct ListReplicasCommand: AsyncParsableCommand {
             table.add([
                 Self.name(replica),
                 String(replica.boot.prefix(8)),
-                isOpen ? GracePeriodText.text(.milliseconds(replica.leaseMilliseconds)) : "-",
+                isOpen ? DurationText.text(of: .milliseconds(replica.leaseMilliseconds)) : "-",
                 isOpen ? String(replica.acknowledged) : "-",
                 times.text(replica.joinedAt),
             ])

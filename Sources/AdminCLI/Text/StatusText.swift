@@ -65,7 +65,8 @@ package struct StatusText: Sendable {
             switch provider.state {
             case "refuses_client"?: trouble = "refuses the client; check client_id, client_secret and client_auth"
             case "not_provider"?:
-                trouble = "is not reached: something else responds at its token endpoint; check token_endpoint and what stands before it"
+                trouble =
+                    "is not reached: something else responds at its token endpoint; check token_endpoint and what stands before it"
             case "failing"?: trouble = "fails; requests to it pause for a while"
             default: return nil
             }

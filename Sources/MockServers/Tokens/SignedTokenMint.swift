@@ -65,7 +65,8 @@ extension TokenMint {
     /// 256 random bits after a prefix that names the kind of the string in a trace.
     package func opaqueToken(_ prefix: String) -> String {
         var generator = SystemRandomNumberGenerator()
-        return "\(prefix)_\(Base64.urlSafeText((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))"
+        return
+            "\(prefix)_\(Base64.urlSafeText((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }))"
     }
 }
 

@@ -5,8 +5,7 @@ import NIOTLS
 import SystemSupport
 import TokenModel
 
-/// A caller's HTTP/1 connection: reads requests from its bytes, one at a time, feeds its ``Exchange``, and writes the
-/// responses.
+/// A caller's HTTP/1 connection: reads one request at a time, feeds its ``Exchange``, and writes the responses.
 ///
 /// Reads stop while the exchange can't take more: that is the backpressure on the caller. No further request is read
 /// while the caller leaves responses unread. A caller that ends its side after its requests still gets their responses.

@@ -26,7 +26,8 @@ package struct SettingsEnvironment: Sendable {
         variables: [String: String] = ProcessInfo.processInfo.environment,
         readSecret: @escaping @Sendable (_ path: String) throws(FileError) -> Secret = SecretFile.read,
         secretConcern: @escaping @Sendable (_ path: String) -> String? = SecretFile.concern,
-        checkReadable: @escaping @Sendable (_ path: String) throws(FileError) -> Void = SettingsEnvironment.checkReadable,
+        checkReadable: @escaping @Sendable (_ path: String) throws(FileError) -> Void = SettingsEnvironment
+            .checkReadable,
         certificateFault: @escaping @Sendable (CertificateQuestion) -> String? = { _ in nil }
     ) {
         self.configurationDirectory = configurationDirectory

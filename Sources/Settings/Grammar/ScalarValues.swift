@@ -113,7 +113,9 @@ enum KeyDigest {
         guard text.utf8.count == 64, digits.count == 64 else {
             throw ValueError("expected 64 hexadecimal digits, the SHA-256 of the key: martlet callers new makes both")
         }
-        guard text.lowercased() != Self.empty else { throw ValueError("is the SHA-256 of the empty string, not of a key") }
+        guard text.lowercased() != Self.empty else {
+            throw ValueError("is the SHA-256 of the empty string, not of a key")
+        }
         return stride(from: 0, to: 64, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 }

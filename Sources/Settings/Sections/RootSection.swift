@@ -182,7 +182,8 @@ extension AdminSettings {
         self.tls = section.read(.tls) { CertificateSettings($0) }
         self.tokenFile =
             section.read(.tokenFile) { $0.file(under: state) } ?? SettingsEnvironment.path("admin.token", under: state)
-        self.socket = section.read(.socket) { $0.file(under: state) } ?? SettingsEnvironment.path("admin.sock", under: state)
+        self.socket =
+            section.read(.socket) { $0.file(under: state) } ?? SettingsEnvironment.path("admin.sock", under: state)
 
         // Inside state_dir, a file of another user is refused later. Elsewhere it is only a warning.
         if SecretFile.isOutside(self.tokenFile, of: state) { section[.tokenFile]?.warnOfOwner(self.tokenFile) }

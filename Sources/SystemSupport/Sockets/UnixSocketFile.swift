@@ -41,7 +41,12 @@ package struct UnixSocketFile: Sendable {
         }
 
         let socket = Self.makeSocket()
-        guard socket >= 0 else { throw SocketFileError(path: path, reason: "no socket can be opened: the process may be out of file descriptors") }
+        guard socket >= 0 else {
+            throw SocketFileError(
+                path: path,
+                reason: "no socket can be opened: the process may be out of file descriptors"
+            )
+        }
         // The file gets the socket's own mode at its binding, less the umask (unix(7) on Linux). So it is never open to
         // others, and the umask, which all threads share, can stay as it is.
         guard fchmod(socket, mode) == 0,
@@ -99,7 +104,12 @@ package struct UnixSocketFile: Sendable {
             throw SocketFileError(path: path, reason: "a file that is not a socket is in the way; move it away")
         }
         let probe = self.makeSocket()
-        guard probe >= 0 else { throw SocketFileError(path: path, reason: "no socket can be opened: the process may be out of file descriptors") }
+        guard probe >= 0 else {
+            throw SocketFileError(
+                path: path,
+                reason: "no socket can be opened: the process may be out of file descriptors"
+            )
+        }
         defer { close(probe) }
         let isTaken = unsafe address.withSockAddr { unsafe connect(probe, $0, socklen_t($1)) } == 0
         let code = isTaken ? EADDRINUSE : errno

@@ -1,6 +1,6 @@
-import GatewayServer
 import Crypto
 import Foundation
+import GatewayServer
 import TestKit
 import Testing
 import TokenModel

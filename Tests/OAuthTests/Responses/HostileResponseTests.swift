@@ -41,8 +41,7 @@ import TokenModel
         (#"{"access_token":"A"#, "answer_cut_short"),
         ("{", "answer_cut_short"),
     ])
-    func `an unusable 2xx is ambiguous, because the provider may have issued tokens`(body: String, code: String)
-    {
+    func `an unusable 2xx is ambiguous, because the provider may have issued tokens`(body: String, code: String) {
         #expect(verdict(answer(200, body)) == .ambiguous(reason(code)))
     }
 

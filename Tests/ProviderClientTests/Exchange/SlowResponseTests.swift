@@ -64,8 +64,7 @@ extension LoopbackTests {
             await server.stop()
         }
 
-        @Test func `a response that came in time counts, even if the process was stopped meanwhile`() async throws
-        {
+        @Test func `a response that came in time counts, even if the process was stopped meanwhile`() async throws {
             let loops = MultiThreadedEventLoopGroup(numberOfThreads: 4)
             for _ in 0..<5 {
                 // Given event loops that are blocked from before the response until the deadline has passed

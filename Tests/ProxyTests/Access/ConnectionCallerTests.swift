@@ -1,7 +1,7 @@
 import Foundation
 import HTTPWire
-import SystemSupport
 import Proxy
+import SystemSupport
 import TestKit
 import Testing
 

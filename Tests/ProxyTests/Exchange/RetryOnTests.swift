@@ -1,7 +1,7 @@
-import TextCoding
 import NIOCore
 import Proxy
 import Testing
+import TextCoding
 import TokenModel
 
 /// Routes whose upstreams report a dead token in ways of their own.

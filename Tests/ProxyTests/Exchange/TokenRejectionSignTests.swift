@@ -1,8 +1,8 @@
 import HTTPWire
-import TextCoding
 import NIOCore
 import Proxy
 import Testing
+import TextCoding
 
 @Suite struct TokenRejectionSignTests {
     private static let slack = TokenRejectionSign(status: 200, body: .object(["ok": .flag(false)]))

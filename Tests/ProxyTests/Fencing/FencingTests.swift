@@ -1,7 +1,7 @@
-import TextCoding
 import NIOCore
 import Proxy
 import Testing
+import TextCoding
 import TokenModel
 
 /// A kill while requests are in progress, over real sockets.

@@ -1,6 +1,6 @@
 import HTTPWire
-import SystemSupport
 import Proxy
+import SystemSupport
 import Testing
 import TokenModel
 

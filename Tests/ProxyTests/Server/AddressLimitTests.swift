@@ -1,6 +1,6 @@
-import SystemSupport
 import NIOCore
 import Proxy
+import SystemSupport
 import Testing
 
 @Suite struct AddressLimitTests {

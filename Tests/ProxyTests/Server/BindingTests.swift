@@ -1,5 +1,5 @@
-import SystemSupport
 import Proxy
+import SystemSupport
 import Testing
 
 #if canImport(Glibc)

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import Proxy
 import Testing
+import TextCoding
 import TokenModel
 
 @Suite struct LocalReplyTests {
@@ -18,7 +19,7 @@ import TokenModel
         #expect(answer.head["Content-Type"] == "application/problem+json", sourceLocation: sourceLocation)
         #expect(answer.head["Proxy-Status"]?.hasPrefix("martlet; error=") == true, sourceLocation: sourceLocation)
         // A busy machine may look later.
-        let dates = (0...60).map { WallTime(millisecondsSince1970: Self.now - $0 * 1_000).httpDate }
+        let dates = (0...60).map { HTTPDate.text(of: WallTime(millisecondsSince1970: Self.now - $0 * 1_000)) }
         #expect(answer.head["Date"].map(dates.contains) == true, sourceLocation: sourceLocation)
         #expect(answer.body.contains("\"urn:martlet:error:\(code.rawValue)\""), sourceLocation: sourceLocation)
         #expect(!answer.body.contains("canary"), sourceLocation: sourceLocation)

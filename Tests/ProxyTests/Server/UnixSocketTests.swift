@@ -1,7 +1,7 @@
 import Foundation
-import SystemSupport
 import NIOCore
 import Proxy
+import SystemSupport
 import Testing
 
 #if canImport(Glibc)

@@ -1,8 +1,8 @@
 internal import Glibc
-internal import SystemSupport
 internal import NIOCore
 internal import NIOPosix
 internal import Synchronization
+internal import SystemSupport
 internal import Testing
 
 @Suite struct ConnectionListenerTests {

@@ -1,5 +1,5 @@
-internal import SystemSupport
 internal import NIOCore
+internal import SystemSupport
 internal import Testing
 
 @Suite struct PeerNetworkTests {
