@@ -88,7 +88,7 @@ import Testing
         #expect(try await mock.stats().dead_uses.isEmpty)
     }
 
-    @Test func `a forgotten replica is removed when its lease ends, and joins anew when it continues`() async throws {
+    @Test func `a forgotten replica is removed when its lease ends, and joins again when it continues`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
         let asked = try await Self.gateway("asked", mock, in: directory)

@@ -38,7 +38,7 @@ import TokenStorage
             let there = try await one.kills.listReplicas().filter { $0.record.name == "b" && !$0.record.isExpelled }
             #expect(there.count == 1)
             #expect(there.first?.id != before)
-            #expect(self.house.log.text.contains("was taken out of the others' list"))
+            #expect(self.house.log.text.contains("was removed from the replica list"))
             #expect(other.kills.holdsLease)
         }
     }

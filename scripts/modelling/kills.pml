@@ -10,7 +10,7 @@
  * The rules:
  * - A lease is a heartbeat. It exists once the write of the replica's own record stands, and counts from when the poll began.
  * - A replica has lapsed only when it was expelled at the version that was watched.
- * - An expelled replica joins anew before it gets a lease. Its first read of the log comes after an own write that was
+ * - An expelled replica joins again before it gets a lease. Its first read of the log comes after an own write that was
  *   acknowledged: a record that it finds there, by a write without an answer, is written again. So is one that it finds in
  *   another version than it knows, and then the log is read again.
  * - No two writes of a record have the same version, also when a suffix was lost between them.

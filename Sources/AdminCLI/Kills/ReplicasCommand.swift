@@ -57,7 +57,7 @@ struct ForgetReplicaCommand: AsyncParsableCommand {
         discussion: """
             One that stops in order takes itself out, and one whose process has ended on this host is found out. This is for \
             the others, such as those of a host that is lost. It is marked first, and goes when its lease is over; one that \
-            lives all the same finds that out, and joins anew.
+            lives all the same finds that out, and joins again.
 
             Example:
               martlet replicas forget web-3

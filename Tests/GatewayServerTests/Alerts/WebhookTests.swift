@@ -143,7 +143,7 @@ import TokenModel
             receiver.behave(.answer(503))
             webhook.post(.sample())
             try await eventually("it to be dropped") { webhook.counts.dropped == 1 }
-            #expect(self.log.text.contains("could not be told in time"))
+            #expect(self.log.text.contains("could not be delivered in time"))
         }
     }
 

@@ -238,7 +238,7 @@ import Testing
             try Data("precious".utf8).write(to: URL(filePath: path))
             let server = await self.server(path)
             let error = await #expect(throws: ProxyError.self) { _ = try await server.bind(.successor) }
-            #expect(error?.message.contains("no socket") == true)
+            #expect(error?.message.contains("not a socket") == true)
             _ = await server.shutDown(grace: .zero)
             #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
         }
@@ -249,7 +249,7 @@ import Testing
             try Data("precious".utf8).write(to: URL(filePath: path))
             let server = await self.server(path)
             let error = await #expect(throws: ProxyError.self) { _ = try await server.bind() }
-            #expect(error?.message.contains("no socket") == true)
+            #expect(error?.message.contains("not a socket") == true)
             _ = await server.shutDown(grace: .zero)
             #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
         }
