@@ -57,7 +57,6 @@ let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl
 let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
 let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
-let x509: Target.Dependency = .product(name: "X509", package: "swift-certificates")
 let yaml: Target.Dependency = .product(name: "Yams", package: "Yams")
 
 // MARK: - The modules: each may use only those above it
@@ -71,7 +70,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-asn1", exact: "1.7.4"),
-        .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
         .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
@@ -110,7 +108,7 @@ let package = Package(
             "Proxy",
             uses: [
                 "CShims", "HTTPWire", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", asn1, crypto,
-                logging, nioCore, nioPosix, nioSSL, nioTLS, x509,
+                logging, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
         module("Settings", uses: ["TextCoding", "SystemSupport", "OAuth", "TokenModel", yaml]),
@@ -136,8 +134,8 @@ let package = Package(
             "AdminCLI",
             uses: [
                 "AdminAPI", "Audit", "GatewayServer", "HTTPWire", "OAuth", "Settings", "SystemSupport", "TextCoding",
-                "TokenModel", "TokenStorage", "TokenStorageSQLite", argumentParser, asyncHTTPClient, crypto, logging,
-                nioCore, nioHTTP1, nioPosix, nioSSL,
+                "TokenModel", "TokenStorage", argumentParser, asyncHTTPClient, crypto, logging, nioCore, nioHTTP1,
+                nioPosix, nioSSL,
             ]
         ),
         program(

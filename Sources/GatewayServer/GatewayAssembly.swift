@@ -11,7 +11,6 @@ package import Telemetry
 internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
-internal import TokenStorageSQLite
 
 /// Wires the modules together: settings in, a gateway out that holds its addresses and is ready to run.
 ///
@@ -161,29 +160,16 @@ package struct GatewayAssembly {
 
 extension GatewayAssembly {
     private mutating func openStore() async throws(StartError) -> OpenedStore {
-        switch self.settings.store {
-        case .memory:
+        if !self.settings.store.isDurable {
             self.logger.warning("the memory store loses all tokens when this process ends")
-            do throws(StoreError) {
-                let keys = GivenKeyRing(KeyRing(current: .random()), name: "this process")
-                return try await OpenedStore.open(self.metrics.timing(MemoryTokenStore()), keys: keys)
-            } catch {
-                throw StartError(error, store: "in memory")
-            }
-        case .sqlite(let path, let sealingKeyFile):
-            let keys = KeyRingFile(
-                path: sealingKeyFile,
-                isMadeWhenMissing: true,
-                stateDirectory: self.settings.stateDirectory
-            )
-            do throws(StoreError) {
-                let store = try await SQLiteTokenStore.open(at: path)
-                self.closeStore = { await store.close() }
-                self.cleanup.push(self.closeStore)
-                return try await OpenedStore.open(self.metrics.timing(store), keys: keys)
-            } catch {
-                throw StartError(error, store: path)
-            }
+        }
+        let driver = try await DriverStore.open(self.settings, createsMissing: true)
+        self.closeStore = driver.close
+        self.cleanup.push(driver.close)
+        do throws(StoreError) {
+            return try await OpenedStore.open(self.metrics.timing(driver.store), keys: driver.keys)
+        } catch {
+            throw StartError(error, store: driver.name)
         }
     }
 
@@ -354,23 +340,5 @@ struct CleanupStack {
     /// Runs all releases, the last one first.
     mutating func unwind() async {
         while let release = self.releases.popLast() { await release() }
-    }
-}
-
-extension StoreSettings {
-    /// The name of the driver in the configuration.
-    var driver: String {
-        switch self {
-        case .memory: "memory"
-        case .sqlite: "sqlite"
-        }
-    }
-
-    /// Whether the store keeps records past the end of the process.
-    var isDurable: Bool {
-        switch self {
-        case .memory: false
-        case .sqlite: true
-        }
     }
 }

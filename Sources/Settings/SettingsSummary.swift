@@ -21,11 +21,6 @@ package struct SettingsSummary: Sendable {
     /// The lines about the process as a whole.
     private var process: [String] {
         let settings = self.settings
-        let store =
-            switch settings.store {
-            case .sqlite(let path, let key): "sqlite at \(path), sealed with the key in \(key)"
-            case .memory: "in memory, all tokens are gone when the process ends"
-            }
         let limits = settings.limits
         let metrics = settings.metrics.map { ["metrics on \($0.address), without a token"] } ?? []
         return [
@@ -33,7 +28,7 @@ package struct SettingsSummary: Sendable {
             Self.line(settings.admin),
         ] + metrics + Self.lines(settings.webhook) + [
             "state in \(settings.stateDirectory)",
-            "store \(store)",
+            "store \(settings.store.summary)",
             "replica \(settings.replica.name ?? "of the host's name"), lease \(Quantity.text(settings.replica.lease))",
             "limits head \(Quantity.text(limits.head)), field \(Quantity.text(limits.field)), fields \(limits.fields),"
                 + " target \(Quantity.text(limits.target)), waiters \(limits.waiters)",

@@ -9,8 +9,10 @@ package enum Base64 {
 
     /// Encodes with the standard alphabet and padding (§4), as for `Authorization: Basic`.
     package static func encode(_ bytes: [UInt8]) -> [UInt8] {
-        let encoded = Self.encode(bytes, Self.standard)
-        return encoded + [UInt8](repeating: UInt8(ascii: "="), count: (4 - encoded.count % 4) % 4)
+        // One buffer of the final size: what is encoded may be a secret, and a buffer that grows leaves a copy behind.
+        var encoded = Self.encode(bytes, Self.standard)
+        while encoded.count % 4 != 0 { encoded.append(UInt8(ascii: "=")) }
+        return encoded
     }
 
     /// Encodes with the URL-safe alphabet and without padding (§5).
@@ -37,7 +39,7 @@ package enum Base64 {
 
     private static func encode(_ bytes: some Sequence<UInt8>, _ tail: Tail) -> [UInt8] {
         var encoded: [UInt8] = []
-        encoded.reserveCapacity((bytes.underestimatedCount * 4 + 2) / 3)
+        encoded.reserveCapacity((bytes.underestimatedCount + 2) / 3 * 4)
         var pending: UInt32 = 0
         var bits: UInt32 = 0
         func append(_ value: UInt32) {

@@ -71,9 +71,9 @@ extension SealedBytes: CustomStringConvertible {
 package struct StoreGuarantees: Equatable, Sendable {
     /// Which processes see the same records.
     package enum Reach: String, Sendable {
-        /// Only this process.
+        /// Only this process, and the records end with it.
         case process
-        /// The processes of one host. A read is never stale.
+        /// The processes of one host. A read is never stale. A durable store that one process uses is of this kind too.
         case host
         /// Processes on several hosts. A read may come from a node that has fallen behind the others.
         case network

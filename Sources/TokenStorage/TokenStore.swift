@@ -13,11 +13,11 @@ package import TokenModel
 /// - A value is ciphertext of 0 to 65,536 bytes (``SealedBytes/maximumCount``). A store never interprets or changes it.
 /// - A key is any Unicode text, including the empty text and text with U+0000. Keys are equal if their UTF-8 bytes are
 ///   equal, and ordered by these bytes. So a driver does no normalization, case folding, trimming or collation; a
-///   binary column is safest.
+///   binary column is safest. Keys have no length limit; those in use are shorter than 512 bytes.
 ///
 /// **Versions**
 ///
-/// - The *writer* chooses the version of a write; see ``StoreGuarantees/version(behind:)``. It must be greater than
+/// - The *writer* chooses the version of a write, by ``StoreGuarantees/version(behind:)``; a driver never calls that. It must be greater than
 ///   `expecting`, or at least 1 where `expecting` is `nil`. It may skip any number of versions.
 /// - Versions are unsigned 64-bit numbers up to `UInt64.max`. A database with signed integers stores the bit pattern,
 ///   because a driver only tests versions for equality. No version may pass through a floating-point number.
@@ -30,9 +30,11 @@ package import TokenModel
 /// - Real-time order holds across keys: an operation that starts after a write was acknowledged sees that write, on the
 ///   node that acknowledged it.
 /// - An acknowledged write is visible through every store object in every process, within the limits that the sections
-///   on stale reads and failover set. It survives `kill -9` of the process that wrote it.
+///   on stale reads and failover set. It survives `kill -9` of the process that wrote it, and a loss of power of its
+///   node. A reader may see a write shortly before it is acknowledged.
 /// - A write or removal that throws ``StoreError/Code/unreachable`` has an unknown outcome: it is done, is not done, or
-///   is done later. Its caller reads again.
+///   is done later. Its caller reads again. One that throws ``StoreError/Code/unwritable`` has changed nothing; if
+///   that is uncertain, a driver throws `unreachable`.
 ///
 /// **Stale reads**
 ///
@@ -58,7 +60,15 @@ package import TokenModel
 /// - Each call ends within 2 s, if need be with ``StoreError/Code/unreachable``.
 /// - Cancellation of the calling task does not stop a call: it is carried out and returns its result.
 /// - At least 256 calls may be in progress at once.
-/// - No call blocks an event loop or a thread of the concurrency runtime. A driver that blocks uses threads of its own.
+/// - No call blocks an event loop or a thread of the concurrency runtime. A driver that blocks uses threads of its own,
+///   such as an actor on a ``BlockingExecutor``.
+///
+/// **Opening and errors**
+///
+/// - A driver opens by a function of its own, which throws ``StoreError`` and creates what is missing where it can.
+///   Releasing the store object closes it and ends its streams.
+/// - A read that fails for any reason but a damaged record throws ``StoreError/Code/unreachable``. A driver never throws
+///   ``StoreError/Code/outdated``.
 package protocol TokenStore: Sendable {
     /// What this store promises beyond the contract, and what it does not. It does not change during the life of the
     /// store object: callers keep copies.
@@ -77,7 +87,7 @@ package protocol TokenStore: Sendable {
     /// - Throws: ``StoreError/Code/invalid`` for a value over 64 KiB or a version that does not grow, before anything
     ///   else is checked (``StoreError/checkWrite(_:at:as:expecting:)``); ``StoreError/Code/conflict`` with the record
     ///   that is there (`nil`: none); ``StoreError/Code/unreachable`` where the outcome is unknown;
-    ///   ``StoreError/Code/unwritable``.
+    ///   ``StoreError/Code/unwritable``; ``StoreError/Code/unreadable`` if what is stored at `key` is not a record.
     func write(
         _ value: SealedBytes,
         at key: RecordKey,
@@ -112,7 +122,8 @@ package protocol TokenStore: Sendable {
     ///     it need not begin with `prefix`.
     ///   - limit: the most records on the page, up to `Int.max`.
     /// - Throws: ``StoreError/Code/invalid`` for a limit below 1 (``StoreError/checkLimit(_:)``);
-    ///   ``StoreError/Code/unreachable``; ``StoreError/Code/unreadable`` if something stored there is not a record.
+    ///   ``StoreError/Code/unreachable``; ``StoreError/Code/unreadable`` if something on the page is not a record.
+    ///   ``KeyedRecord/page(of:under:after:limit:_:)`` makes a page where all keys can be listed in memory.
     func records(
         under prefix: RecordKey.Prefix,
         after: RecordKey?,
@@ -127,7 +138,8 @@ package protocol TokenStore: Sendable {
     /// ``RecordChange/version`` is the version that was written, or `nil`.
     ///
     /// The stream ends when the task that reads it is cancelled. A later call returns a new, working stream.
-    /// ``ChangeBroadcaster`` does all this for the writes of one store object.
+    /// ``ChangeBroadcaster`` does all this for one store object: announce its own writes, and what the driver learns of
+    /// those of others.
     func changes() -> AsyncStream<RecordChange>
 }
 

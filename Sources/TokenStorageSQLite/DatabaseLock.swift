@@ -70,13 +70,15 @@ final class DatabaseLock: Sendable {
         }
         let patience = min(deadline, .now + Self.courtesy)
         while !self.file.withLock({ $0.lockQueue() }), ContinuousClock.now < patience { usleep(Self.pauses.waiting) }
-        defer { self.file.withLock { $0.unlockQueue() } }
         do throws(StoreError) {
             while try !self.tryFile() {
                 guard ContinuousClock.now < deadline else { throw self.late }
                 usleep(Self.pauses.next)
             }
+            self.file.withLock { $0.unlockQueue() }
         } catch {
+            // Before the next thread of this process tries: both have the same opening of the file.
+            self.file.withLock { $0.unlockQueue() }
             self.turn.signal()
             throw error
         }

@@ -1,21 +1,19 @@
-internal import FoundationEssentials
 internal import GatewayServer
 internal import Settings
 internal import TokenStorage
-internal import TokenStorageSQLite
 
 /// The store that a configuration names, opened by a command without a gateway.
 struct OfflineStore {
     let opened: OpenedStore
     let keys: KeyRingFile
-    /// The path of the database.
-    let path: String
+    /// The name of the store in messages, such as the path of its database.
+    var path: String { self.driver.name }
     /// The directory whose journals may hold tokens that the store has not accepted.
     let stateDirectory: String
     /// Within this time every running gateway has read its own record, and has sealed it again if the gateway uses
     /// another key.
     let lease: Duration
-    private let store: SQLiteTokenStore
+    private let driver: DriverStore
 
     /// Opens an existing store. Creates neither a store nor a key.
     init(configuration path: String) async throws {
@@ -26,39 +24,28 @@ struct OfflineStore {
             for fault in error.faults { Console.report(fault.description) }
             throw CommandFailure(.badConfiguration, "the configuration \(path) can't be used, so there is no store")
         }
-        guard case .sqlite(let database, let keyFile) = settings.store else {
-            throw CommandFailure(.badConfiguration, "store in memory: a store of that kind ends with its gateway")
-        }
-        guard FileManager.default.fileExists(atPath: database) else {
-            throw CommandFailure(
-                .badConfiguration,
-                "store \(database): there is no such file; it is made when a gateway first starts"
-            )
-        }
-        let keys = KeyRingFile(
-            path: keyFile,
-            isMadeWhenMissing: false,
-            stateDirectory: settings.stateDirectory
-        )
-        do throws(StoreError) {
-            let store = try await SQLiteTokenStore.open(at: database)
-            do throws(StoreError) {
-                self.opened = try await OpenedStore.openExisting(store, keys: keys)
-            } catch {
-                await store.close()
-                throw error
-            }
-            self.store = store
+        let driver: DriverStore
+        do throws(StartError) {
+            driver = try await DriverStore.open(settings, createsMissing: false)
         } catch {
-            throw CommandFailure(error, store: database)
+            throw CommandFailure(error)
         }
+        guard let keys = driver.keyFile else {
+            throw CommandFailure(.badConfiguration, "store \(driver.name): its keys are in no file")
+        }
+        do throws(StoreError) {
+            self.opened = try await OpenedStore.openExisting(driver.store, keys: keys)
+        } catch {
+            await driver.close()
+            throw CommandFailure(error, store: driver.name)
+        }
+        self.driver = driver
         self.keys = keys
-        self.path = database
         self.stateDirectory = settings.stateDirectory
         self.lease = settings.replica.lease
     }
 
-    func close() async { await self.store.close() }
+    func close() async { await self.driver.close() }
 }
 
 /// Runs `body` with the store that a configuration names, and closes the store afterwards in every case.

@@ -1,6 +1,5 @@
 package import NIOSSL
 import SwiftASN1
-import X509
 
 #if canImport(Glibc)
     import Glibc
@@ -25,27 +24,8 @@ package struct ClientCertificate: Equatable, Sendable {
     /// - Parameter now: in seconds since 1970, as certificates count.
     package init(_ certificate: NIOSSLCertificate, at now: Int = time(nil)) {
         let isCurrent = certificate.notValidBefore <= now && now <= certificate.notValidAfter
-        self.names = isCurrent ? (try? Self.names(in: certificate.toDERBytes())) ?? [] : []
+        self.names = isCurrent ? (try? CertificateReader.names(in: certificate.toDERBytes())) ?? [] : []
     }
-
-    /// - Throws: for bytes that are no certificate, or one that this gateway can't read.
-    private static func names(in bytes: [UInt8]) throws -> [CertificateName] {
-        let certificate = try Certificate(derEncoded: bytes)
-        let subject = DistinguishedNameText.text(of: certificate.subject).map { [CertificateName.subject($0)] } ?? []
-        guard let alternatives = try certificate.extensions.subjectAlternativeNames else { return subject }
-        return subject
-            + alternatives.compactMap { name in
-                switch name {
-                case .rfc822Name(let text) where Self.isVisible(text): .email(text)
-                case .dnsName(let text) where Self.isVisible(text): .dns(text.lowercased())
-                case .uniformResourceIdentifier(let text) where Self.isVisible(text): .uri(text)
-                default: nil
-                }
-            }
-    }
-
-    /// Whether the text is visible ASCII: nobody can have configured a name with other bytes.
-    private static func isVisible(_ text: String) -> Bool { text.utf8.allSatisfy { (0x21...0x7E).contains($0) } }
 }
 
 /// One name in a certificate that may identify a caller.
@@ -81,13 +61,18 @@ enum DistinguishedNameText {
     ]
 
     /// - Returns: `nil` for an empty name, and for a name with an attribute or character that has no text here.
-    static func text(of name: DistinguishedName) -> String? {
+    /// - Throws: for bytes that are no name.
+    static func text(of name: ASN1Node) throws -> String? {
         var sets: [String] = []
-        for set in name {
+        var list = try CertificateReader.parts(of: name)
+        while let set = list.next() {
             var pairs: [String] = []
-            for member in set {
-                guard let attribute = Self.attributes[member.type],
-                    let text = String(member.value).flatMap(Self.escaped)
+            var members = try CertificateReader.parts(of: set)
+            while let member = members.next() {
+                var parts = try CertificateReader.parts(of: member)
+                guard let type = parts.next(), let value = parts.next(),
+                    let attribute = try Self.attributes[ASN1ObjectIdentifier(derEncoded: type)],
+                    let text = Self.value(value)
                 else { return nil }
                 pairs.append("\(attribute)=\(text)")
             }
@@ -97,10 +82,12 @@ enum DistinguishedNameText {
         return sets.isEmpty ? nil : sets.reversed().joined(separator: ",")
     }
 
-    private static func escaped(_ text: String) -> String? {
-        guard !text.isEmpty, text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
-            return nil
-        }
+    private static func value(_ node: ASN1Node) -> String? {
+        guard [.utf8String, .printableString, .ia5String].contains(node.identifier),
+            case .primitive(let bytes) = node.content, !bytes.isEmpty,
+            let text = String(validating: bytes, as: UTF8.self),
+            text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
+        else { return nil }
         var escaped = ""
         for (offset, character) in text.unicodeScalars.enumerated() {
             let isFirst = offset == 0
@@ -113,5 +100,70 @@ enum DistinguishedNameText {
             escaped.unicodeScalars.append(character)
         }
         return escaped
+    }
+}
+
+/// Finds the names in a certificate (RFC 5280 §4.1). The handshake has already verified the certificate.
+enum CertificateReader {
+    private struct Malformed: Error {}
+
+    private static let version = ASN1Identifier(tagWithNumber: 0, tagClass: .contextSpecific)
+    private static let extensions = ASN1Identifier(tagWithNumber: 3, tagClass: .contextSpecific)
+    private static let alternativeNames: ASN1ObjectIdentifier = [2, 5, 29, 17]
+
+    /// - Throws: for bytes that are no certificate.
+    static func names(in bytes: [UInt8]) throws -> [CertificateName] {
+        var certificate = try Self.parts(of: DER.parse(bytes))
+        guard let body = certificate.next() else { throw Malformed() }
+        var fields = try Self.parts(of: body)
+        // The serial number is the first field, or follows the version; then come algorithm, issuer and validity.
+        var field = fields.next()
+        if field?.identifier == Self.version { field = fields.next() }
+        for _ in 0..<3 { field = fields.next() }
+        guard field != nil, let subject = fields.next() else { throw Malformed() }
+        var names = try DistinguishedNameText.text(of: subject).map { [CertificateName.subject($0)] } ?? []
+        while let field = fields.next() {
+            guard field.identifier == Self.extensions else { continue }
+            var wrapped = try Self.parts(of: field)
+            guard let list = wrapped.next() else { throw Malformed() }
+            var members = try Self.parts(of: list)
+            while let member = members.next() { names += try Self.alternatives(in: member) }
+        }
+        return names
+    }
+
+    /// The names in one extension, if it is the one of alternative names.
+    private static func alternatives(in member: ASN1Node) throws -> [CertificateName] {
+        var parts = try Self.parts(of: member)
+        guard let id = parts.next() else { throw Malformed() }
+        guard try ASN1ObjectIdentifier(derEncoded: id) == Self.alternativeNames else { return [] }
+        // A flag that says whether the extension is critical may precede its value.
+        var value = parts.next()
+        if value?.identifier == .boolean { value = parts.next() }
+        guard let value else { throw Malformed() }
+        var names: [CertificateName] = []
+        var list = try Self.parts(of: DER.parse(ASN1OctetString(derEncoded: value).bytes))
+        while let name = list.next() {
+            guard name.identifier.tagClass == .contextSpecific, case .primitive(let bytes) = name.content,
+                let text = Self.plainText(bytes)
+            else { continue }
+            switch name.identifier.tagNumber {
+            case 1: names.append(.email(text))
+            case 2: names.append(.dns(text.lowercased()))
+            case 6: names.append(.uri(text))
+            default: continue
+            }
+        }
+        return names
+    }
+
+    /// The text, if it is visible ASCII: nobody can have configured a name with other bytes.
+    private static func plainText(_ bytes: ArraySlice<UInt8>) -> String? {
+        bytes.allSatisfy { (0x21...0x7E).contains($0) } ? String(decoding: bytes, as: UTF8.self) : nil
+    }
+
+    static func parts(of node: ASN1Node) throws -> ASN1NodeCollection.Iterator {
+        guard case .constructed(let parts) = node.content else { throw Malformed() }
+        return parts.makeIterator()
     }
 }

@@ -112,13 +112,12 @@ extension Exchange {
     /// Continues the upload behind the response head. An error response stops it if the upstream will close the
     /// connection, or was asked for the body (`Expect: 100-continue`).
     private func goOnWithRequest(behind head: ResponseHead) {
-        let wasAsked = self.request.phase == .held
-        // An inspected response came whole, and its connection has been released.
-        if self.upstream == nil || head.status >= 400 && (wasAsked || !head.keepsAlive) {
-            self.request.stop()
-        } else if wasAsked {
-            self.startBody()
-        }
+        let continued = self.request.passedResponse(
+            isError: head.status >= 400,
+            hasConnection: self.upstream != nil,
+            keepsAlive: head.keepsAlive
+        )
+        if continued == .start { self.startBody() }
         self.settle()
     }
 

@@ -8,6 +8,18 @@
 ///
 /// `held` waits for a credential, a connection, or the upstream's `100 Continue`. ``isWhole`` is the caller's end,
 /// which can come in any state. A tunnel is `sending` until the caller has ended its side.
+///
+/// These stop an upload before its end:
+/// - The response: an error (≥ 400) before the body was asked for or behind which the upstream closes, and a response
+///   that was inspected, whose connection is released (``passedResponse(isError:hasConnection:keepsAlive:)``).
+/// - The upstream: it closes or resets the connection, sends a response that is not HTTP, or ends the response on a
+///   connection that can't be used again (`Exchange+Response`).
+/// - The caller: it leaves, or its bytes are no request any more (``fail()``).
+/// - Time: the caller sends too slowly, or the upstream is idle for too long (`Exchange.sweep` in `Exchange+Ending`).
+/// - A kill, or the end of the lease before the head was sent (`Exchange+Fencing`).
+/// - The end of the process, after `shutdown_grace` (`HTTP1Downstream.closeNow`).
+///
+/// Another attempt sends the body from its start (``rewind()``). Backpressure only pauses it.
 package struct RequestStream: ~Copyable {
     package enum Phase: Equatable, Sendable { case idle, held, sending, ended, stopped }
 
@@ -80,6 +92,27 @@ package struct RequestStream: ~Copyable {
     /// The request is sent again from its start.
     package mutating func rewind() {
         if self.phase == .sending || self.phase == .ended { self.phase = .held }
+    }
+
+    package enum Continued: Equatable, Sendable {
+        /// Send what was kept: the upstream has not asked for the body, and takes it all the same.
+        case start
+        case nothing
+    }
+
+    /// A final response is passed to the caller. The upload continues behind it, unless the upstream takes no more.
+    ///
+    /// - Parameters:
+    ///   - isError: the status is 400 or higher.
+    ///   - hasConnection: the exchange still has the upstream's connection.
+    ///   - keepsAlive: the upstream keeps the connection open.
+    package mutating func passedResponse(isError: Bool, hasConnection: Bool, keepsAlive: Bool) -> Continued {
+        let isHeld = self.phase == .held
+        guard hasConnection, !isError || !isHeld && keepsAlive else {
+            self.stop()
+            return .nothing
+        }
+        return isHeld ? .start : .nothing
     }
 
     /// The upstream takes no more of the request.

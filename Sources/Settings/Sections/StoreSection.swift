@@ -36,3 +36,35 @@ extension StoreSettings {
         }
     }
 }
+
+/// Where tokens are kept.
+package enum StoreSettings: Equatable, Sendable {
+    /// In an SQLite database at `path`, sealed with the key in `sealingKeyFile`. The first start creates both.
+    case sqlite(path: String, sealingKeyFile: String)
+    /// In this process only: all tokens are lost when it ends.
+    case memory
+
+    /// The name of the driver.
+    package var driver: String {
+        switch self {
+        case .sqlite: StoreDriver.sqlite.rawValue
+        case .memory: StoreDriver.memory.rawValue
+        }
+    }
+
+    /// Whether the store keeps records past the end of the process.
+    package var isDurable: Bool {
+        switch self {
+        case .sqlite: true
+        case .memory: false
+        }
+    }
+
+    /// What `martlet check` prints.
+    var summary: String {
+        switch self {
+        case .sqlite(let path, let key): "sqlite at \(path), sealed with the key in \(key)"
+        case .memory: "in memory, all tokens are gone when the process ends"
+        }
+    }
+}

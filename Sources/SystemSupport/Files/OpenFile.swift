@@ -171,8 +171,10 @@ extension OpenFile {
     /// Takes a second lock of the file without waiting (fcntl(2), a lock of the open file description). It is
     /// independent of ``lock()``.
     ///
-    /// - Returns: whether the lock was free.
-    package func lockQueue() -> Bool { self.setQueueLock(F_WRLCK) }
+    /// - Returns: whether there is no need to wait: the lock was free, or the system has no such locks.
+    package func lockQueue() -> Bool {
+        self.setQueueLock(F_WRLCK) || errno != EAGAIN && errno != EACCES
+    }
 
     /// Releases the lock that ``lockQueue()`` took.
     package func unlockQueue() { _ = self.setQueueLock(F_UNLCK) }

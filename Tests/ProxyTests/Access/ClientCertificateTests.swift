@@ -38,6 +38,32 @@ import Testing
         -----END CERTIFICATE-----
         """
 
+    /// A certificate with an RSASSA-PSS signature, whose subject is `CN=batch_1,O=Acme`.
+    private static let pss = """
+        -----BEGIN CERTIFICATE-----
+        MIIDqjCCAl2gAwIBAgIULSAXeZeL641KmRNACCYpBpWJST8wQgYJKoZIhvcNAQEK
+        MDWgDzANBglghkgBZQMEAgEFAKEcMBoGCSqGSIb3DQEBCDANBglghkgBZQMEAgEF
+        AKIEAgIA3jAhMQ0wCwYDVQQKDARBY21lMRAwDgYDVQQDDAdiYXRjaF8xMCAXDTI2
+        MTEyNTE3MjEzM1oYDzIxMjYxMTAxMTcyMTMzWjAhMQ0wCwYDVQQKDARBY21lMRAw
+        DgYDVQQDDAdiYXRjaF8xMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA
+        5+vFXMWh3XmHeZ7IU5Zvs47MY3NIfMsKs8v33WmMMrOuU6qHCcTkclFPPUnxbiax
+        eX80XhqV4e/k3wJLO4K69KhPLvVxWfR8ABMxmOXROPpacsl25kxbdM8lVM1x1uso
+        UTv8oVsh4n4Bt6qund6cV85djyUEqDfUyuqWA90Aafybrb9ahQ4TMBeUzYvUZDGi
+        cdbHU+97qMbnrkgL1/nSHzCxP1GFrz1CJbGaW5YfWHANOfgepdKymyo1GdkYCv0T
+        BX3FySLDwJCsFYmYbXOTuJPiP2d3YdJfAWVR1vJMcD1F0/fQRBEtrFnKySoPDSKy
+        qLR/POoKoUeioXRuS0+ymQIDAQABo24wbDAdBgNVHQ4EFgQUk2xwYkqgiBd4cm2i
+        mKLkNquPO6owHwYDVR0jBBgwFoAUk2xwYkqgiBd4cm2imKLkNquPO6owDwYDVR0T
+        AQH/BAUwAwEB/zAZBgNVHREEEjAQgg5iYXRjaC5pbnRlcm5hbDBCBgkqhkiG9w0B
+        AQowNaAPMA0GCWCGSAFlAwQCAQUAoRwwGgYJKoZIhvcNAQEIMA0GCWCGSAFlAwQC
+        AQUAogQCAgDeA4IBAQAytt5fTtuZPdZ9VaA1OQRtgFKAQEJ3L8iMAZpIqJXtpmSf
+        nzkLHBASrApvZGaJ9HXLZAs7/f42gP2G77fcPpXR0plUXKwSuqUnXgPWAzXBT9QW
+        pWgZ7GqgHAG8jGRbP74hPZerajx69gnkTxOtV3Zo+kH3uFSBl2PGqvdoJpYt8O6G
+        20YtGsI1VQxJqp1D5kHPCPHiEbzUROboP9Ce2+Ag1i2YtUmK+bs2Cs3L+aGw6egc
+        T5At+3kcVnWHIl+d3OE3xH+OY/iYkIVaYNtdEUIQPn6vs1n4PVQ0bC8mQyO1VH46
+        YJZYKvAdPOMkjOGMoinRAeHC754IhU4Dxft6wRYv
+        -----END CERTIFICATE-----
+        """
+
     private func names(_ pem: String) throws -> [CertificateName] {
         let certificate = try #require(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)).first)
         return ClientCertificate(certificate).names
@@ -51,6 +77,10 @@ import Testing
         ]
         #expect(try self.names(Self.rich) == expected)
         #expect(try self.names(TestCertificates.client) == [.subject("CN=Test client"), .dns("batch.internal")])
+    }
+
+    @Test func `a certificate is known whatever algorithm has signed it`() throws {
+        #expect(try self.names(Self.pss) == [.subject("CN=batch_1,O=Acme"), .dns("batch.internal")])
     }
 
     @Test func `a certificate whose subject can't be written unambiguously has no names`() throws {

@@ -111,7 +111,7 @@ import Testing
             (PeerIdentity(user: 1_001, group: 1), "Authorization: Negotiate x\r\n", nil),
         ] as [(PeerIdentity?, String, String?)]
     )
-    func `missing caller key belongs to the process behind the connection`(
+    func `a request without a key belongs to the process behind the connection`(
         peer: PeerIdentity?,
         fields: String,
         name: String?

@@ -128,4 +128,30 @@ import Testing
         #expect(last == .idle)
         #expect(isWholeAgain)
     }
+
+    @Test(arguments: [
+        // The response is an error, its connection is there, it stays open → the body that was held, that was being sent.
+        (false, true, true, RequestStream.Phase.held, RequestStream.Phase.sending),
+        (false, true, false, .held, .sending),
+        (true, true, true, .stopped, .sending),
+        (true, true, false, .stopped, .stopped),
+        (false, false, true, .stopped, .stopped),
+    ])
+    func `an upload goes on behind a response, unless the upstream takes no more`(
+        isError: Bool,
+        hasConnection: Bool,
+        keepsAlive: Bool,
+        heldBefore: RequestStream.Phase,
+        sendingBefore: RequestStream.Phase
+    ) {
+        var held = self.held()
+        var sending = self.started()
+        let first = held.passedResponse(isError: isError, hasConnection: hasConnection, keepsAlive: keepsAlive)
+        let second = sending.passedResponse(isError: isError, hasConnection: hasConnection, keepsAlive: keepsAlive)
+        let (heldPhase, sendingPhase) = (held.phase, sending.phase)
+        #expect(heldPhase == heldBefore)
+        #expect(first == (heldBefore == .held ? .start : .nothing))
+        #expect(sendingPhase == sendingBefore)
+        #expect(second == .nothing)
+    }
 }
