@@ -64,3 +64,20 @@ extension StoreError {
     static let logLosing = StoreError(.unreachable, "the kill log lacks again and again what was written back to it")
     static let recordContended = StoreError(.unreachable, "this replica's record was written by others each time")
 }
+
+/// The part of this process that a kill stops: everything that holds tokens in memory or is about to get some.
+package protocol KillFence: Sendable {
+    /// Applies `epochs`. After it returns, no request with a token that `epochs` kills is written, and requests that
+    /// wait for such a token have been told. Requests in progress with such tokens are aborted, except those that
+    /// ``KillEpochs/mayEnd(with:of:at:)`` allows to finish.
+    ///
+    /// - Returns: how many requests with dead tokens were left to finish.
+    func fence(_ epochs: KillEpochs) async -> Int
+
+    /// An import has replaced the account's tokens: what memory holds of the account is read again.
+    func replaced(_ account: AccountID) async
+
+    /// Tokens may be put into requests until `instant`. Each call replaces the one before. Before the first call no
+    /// token may be used.
+    func setLeaseDeadline(_ instant: BootInstant)
+}

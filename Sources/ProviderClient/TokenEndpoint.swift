@@ -120,3 +120,19 @@ package struct EndpointBinding: Hashable, Sendable {
         self.clientID = clientID
     }
 }
+
+/// The account whose tokens an exchange is about. It is for the log only, because an endpoint knows no accounts.
+package enum ExchangeSubject {
+    /// Set during a call of a ``TokenEndpoint``.
+    package static let account = TaskLocal<AccountID?>(wrappedValue: nil)
+}
+
+/// The grant for which an access token is requested without a refresh token.
+package enum MintGrant: Sendable {
+    /// The client's own authority (RFC 6749 §4.4).
+    case clientCredentials
+    /// The resource owner's name and password (RFC 6749 §4.3).
+    case password(username: Secret, password: Secret)
+    /// An assertion of an issuer that the provider trusts (RFC 7523 §2.1), signed anew for each request.
+    case jwtBearer(GrantAssertion)
+}

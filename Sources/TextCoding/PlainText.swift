@@ -13,3 +13,27 @@ package enum PlainText {
         return shown
     }
 }
+
+/// Durations in text: a whole number and a unit, such as `500ms`, `8s`, `5m`, `1h`.
+package enum DurationText {
+    /// The duration that `text` names. Nil if it has no unit, a sign, a fraction, or is longer than 1,000,000 hours.
+    package static func parse(_ text: some StringProtocol) -> Duration? {
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        guard let number = Int64(digits), let unit = Self.milliseconds[String(text.dropFirst(digits.count))] else {
+            return nil
+        }
+        let (milliseconds, overflow) = number.multipliedReportingOverflow(by: unit)
+        guard !overflow, milliseconds <= Self.longest else { return nil }
+        return .milliseconds(milliseconds)
+    }
+
+    private static let milliseconds: [String: Int64] = ["ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000]
+    private static let longest: Int64 = 1_000_000 * 3_600_000
+
+    /// A duration for people: in whole seconds if possible, else in milliseconds.
+    package static func text(of duration: Duration) -> String {
+        let (seconds, attoseconds) = duration.components
+        guard attoseconds != 0 else { return "\(seconds) s" }
+        return "\(Int64(duration / .milliseconds(1))) ms"
+    }
+}

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Glibc
 internal import MockServers
 internal import SystemSupport
+internal import TextCoding
 internal import UnixSignals
 
 /// The program: reads the command line and serves until a signal stops it.
@@ -117,5 +118,45 @@ struct MartletMock: AsyncParsableCommand {
         let bytes = Array("\(line)\n".utf8)
         // The mock keeps serving if the output is closed.
         _ = unsafe bytes.withUnsafeBytes { unsafe write(output, $0.baseAddress, $0.count) }
+    }
+}
+
+/// A duration on the command line. Its description is the text that the user wrote.
+struct DurationArgument: ExpressibleByArgument, CustomStringConvertible {
+    let duration: Duration
+    let description: String
+
+    init?(argument: String) {
+        guard let duration = DurationText.parse(argument) else { return nil }
+        self.duration = duration
+        self.description = argument
+    }
+
+    /// A default value.
+    init(seconds: Int64) {
+        self.duration = .seconds(seconds)
+        self.description = "\(seconds)s"
+    }
+}
+
+extension MockServerError {
+    /// The exit code for the kind of error (sysexits.h).
+    var exitCode: Int32 {
+        switch self.code {
+        case .addressInUse, .addressUnavailable, .listenerFailed: 69
+        case .notAllowed: 77
+        case .badCertificate: 64
+        }
+    }
+}
+
+/// `cert.pem,key.pem` on the command line.
+struct TLSFilesArgument: ExpressibleByArgument {
+    let files: MockOptions.TLSFiles
+
+    init?(argument: String) {
+        let parts = argument.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else { return nil }
+        self.files = MockOptions.TLSFiles(certificate: parts[0], privateKey: parts[1])
     }
 }

@@ -1,5 +1,7 @@
 internal import AdminAPI
 package import Audit
+internal import GatewayServer
+internal import Logging
 internal import TokenStorage
 
 /// Where the records of an audit log are read from.
@@ -80,5 +82,18 @@ package struct AuditReply: Decodable, Equatable, Sendable {
             let number: UInt64
             let unreadable: Bool?
         }
+    }
+}
+
+extension AuditTrail {
+    /// The audit trail of a command that works on a store directly. It logs nothing, because the command prints its own
+    /// messages.
+    static func command(_ records: SealedRecords) -> AuditTrail {
+        AuditTrail(
+            records,
+            incarnation: nil,
+            replica: HostName.text,
+            logger: Logger(label: "martlet") { _ in SwiftLogNoOpLogHandler() }
+        )
     }
 }

@@ -37,3 +37,96 @@ package struct ConfigurationChanges: Equatable, Sendable {
         return there + old.map(name).filter { !after.contains($0) }.map { "\(kind) \($0) removed" }
     }
 }
+
+/// The origin of each account's tokens, for all accounts since the start.
+///
+/// A request in progress keeps its old route but takes the account's current token. If that token came from another
+/// issuer, the old upstream would receive a token meant for the new one.
+struct AccountOrigins {
+    private struct Origin: Equatable {
+        let issuer: HTTPURL?
+        let tokenEndpoint: HTTPURL?
+    }
+
+    private var origins: [AccountID: Origin] = [:]
+
+    init(_ settings: GatewaySettings) {
+        self.add(settings)
+    }
+
+    /// The accounts whose tokens would come from another origin than before.
+    func moved(in settings: GatewaySettings) -> [AccountID] {
+        Self.origins(of: settings).compactMap { account, origin in
+            self.origins[account].map { $0 == origin } ?? true ? nil : account
+        }
+    }
+
+    /// Remembers the origins of new accounts.
+    mutating func add(_ settings: GatewaySettings) {
+        for (account, origin) in Self.origins(of: settings) where self.origins[account] == nil {
+            self.origins[account] = origin
+        }
+    }
+
+    private static func origins(of settings: GatewaySettings) -> [(AccountID, Origin)] {
+        settings.accounts.compactMap { account in
+            settings.providers.first { $0.id == account.provider }.map { provider in
+                (account.id, Origin(issuer: provider.issuer, tokenEndpoint: provider.tokenEndpoint))
+            }
+        }
+    }
+}
+
+/// The changed parts of a configuration file that a running gateway can't apply.
+struct RestartNeeds: Equatable {
+    /// The names of the parts in the file.
+    let parts: [String]
+
+    /// - Parameter running: the settings at start.
+    init(from running: GatewaySettings, to read: GatewaySettings) {
+        func part<Value: Equatable>(_ name: String, _ value: (GatewaySettings) -> Value) -> String? {
+            value(running) == value(read) ? nil : name
+        }
+        self.parts = [
+            // Certificates may change, but a listener can't gain or lose TLS.
+            part("listeners") { $0.listeners.map(ListenerKind.init) },
+            part("admin") { AdminKind($0.admin) },
+            part("metrics") { $0.metrics },
+            part("state_dir") { $0.stateDirectory },
+            part("store") { $0.store },
+            part("replica") { $0.replica },
+            part("shutdown_grace") { $0.shutdownGrace },
+        ].compactMap { $0 }
+    }
+
+    /// The outcome of a reload: what has changed, or why nothing has.
+    func outcome(_ changes: [String]) -> String {
+        guard changes.isEmpty else { return changes.joined(separator: ", ") }
+        let parts = self.parts.joined(separator: ", ")
+        return parts.isEmpty ? "nothing is different" : "nothing is different before a restart: \(parts)"
+    }
+
+    private struct AdminKind: Equatable {
+        let address: ListenerAddress
+        let isEncrypted: Bool
+        let tokenFile: String
+        let socket: String
+
+        init(_ admin: AdminSettings) {
+            self.address = admin.address
+            self.isEncrypted = admin.tls != nil
+            self.tokenFile = admin.tokenFile
+            self.socket = admin.socket
+        }
+    }
+
+    private struct ListenerKind: Equatable {
+        let address: CallerAddress
+        let isEncrypted: Bool
+
+        init(_ listener: ListenerSettings) {
+            self.address = listener.address
+            self.isEncrypted = listener.tls != nil
+        }
+    }
+}

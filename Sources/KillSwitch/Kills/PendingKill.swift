@@ -1,4 +1,4 @@
-internal import TokenModel
+package import TokenModel
 package import TokenStorage
 
 /// A kill that is not in the log yet, as far as this process knows. It holds in this process all the same.
@@ -17,5 +17,33 @@ package struct PendingKill: Sendable {
         self.entry = entry
         self.isInCopy = isInCopy
         self.cause = cause
+    }
+}
+
+/// A kill that the store did not take when it was ordered, and that is in the store now. It could not be recorded in
+/// the audit log when it was ordered.
+package struct KeptKill: Equatable, Sendable {
+    package let id: KillID
+    package let scope: KillScope
+    package let reason: String
+    package let epoch: Epoch
+    package let requestedAt: WallTime
+    /// True if this process received the order; false if another process that shares `state_dir`, or an earlier start,
+    /// did.
+    package let isOwn: Bool
+    /// Who ordered the kill, and from where. Known only if this process received the order.
+    package let requester: String?
+}
+
+/// The result of a revival.
+package struct KillRevival: Equatable, Sendable {
+    /// The number of the revival's own entry. Tokens that come from now on are stamped with it or a later one.
+    package let epoch: Epoch
+    /// The kills that the revival lifted, in log order.
+    package let lifted: [Kill]
+
+    package struct Kill: Equatable, Sendable {
+        package let id: KillID
+        package let epoch: Epoch
     }
 }

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import Testing
 
 /// The error of a wait that timed out.
@@ -33,4 +34,15 @@ package func eventually(
     try await within(what, limit: limit) {
         while try await !condition() { try await Task.sleep(for: .milliseconds(5)) }
     }
+}
+
+/// A counter for use from any task.
+package final class Tally: Sendable {
+    private let number = Mutex(0)
+
+    package init() {}
+
+    package var count: Int { self.number.withLock { $0 } }
+
+    package func add() { self.number.withLock { $0 += 1 } }
 }

@@ -3,7 +3,7 @@ internal import OAuth
 internal import ProviderClient
 internal import Synchronization
 package import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// Operators' queries and commands.
 extension RefreshEngine {
@@ -362,5 +362,21 @@ extension AccountChangeError {
             .minted,
             "account \(account) has the grant \(grant.rawValue): its tokens are minted when they are needed, not imported"
         )
+    }
+}
+
+extension AccountRecord {
+    /// Binds the tokens to another provider, token endpoint or client, because an operator said so.
+    ///
+    /// The record keeps the knowledge that the refresh token may be spent. It drops other failures, which concerned the
+    /// previous client.
+    package mutating func adopt(_ binding: Binding) {
+        self.bind(to: binding)
+        if self.failureRecord?.spent == .maybe {
+            self.failureRecord?.dead = false
+            self.failureRecord?.retryIn = .zero
+        } else {
+            self.failureRecord = nil
+        }
     }
 }

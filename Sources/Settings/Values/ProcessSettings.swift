@@ -26,3 +26,35 @@ package struct LimitSettings: Equatable, Sendable {
     /// The time that a connection may be open without a request.
     package let idleTimeout: Duration
 }
+
+/// What is written to the log.
+package struct LogSettings: Equatable, Sendable {
+    /// The lowest level that is written.
+    package enum Level: String, Sendable, CaseIterable { case trace, debug, info, warning, error }
+
+    package enum Format: String, Sendable, CaseIterable { case json, text }
+
+    package let level: Level
+    package let format: Format
+    /// Whether each request writes a log entry.
+    package let access: Bool
+
+    package init(level: Level, format: Format, access: Bool) {
+        self.level = level
+        self.format = format
+        self.access = access
+    }
+}
+
+/// This process as one of the replicas that share a store.
+package struct ReplicaSettings: Equatable, Sendable {
+    /// For display only; `nil`: the host's name.
+    package let name: String?
+    /// How long tokens are put into requests without reading the kill log. A kill may have to wait this long.
+    package let lease: Duration
+
+    package init(name: String? = nil, lease: Duration = .seconds(10)) {
+        self.name = name
+        self.lease = lease
+    }
+}
