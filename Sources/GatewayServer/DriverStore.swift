@@ -3,8 +3,7 @@ package import Settings
 package import TokenStorage
 internal import TokenStorageSQLite
 
-/// A store as its driver opens it. This file is the only one that names the drivers; a new driver is added here and in
-/// `StoreSection` of `Settings`.
+/// A store as its driver opens it. A new driver is added here, and in `Settings/Sections/StoreSection.swift`.
 package struct DriverStore: Sendable {
     package let store: any TokenStore
     package let keys: any KeyRingSource

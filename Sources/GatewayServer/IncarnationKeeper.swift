@@ -32,7 +32,7 @@ struct IncarnationKeeper: Sendable {
                     on: store.store.guarantees
                 ) : nil,
             { record, account throws(StoreError) in
-                try await KillSwitch.takeAway(orphanOf: account, record, in: store.records)
+                try await KillSwitch.storeForRevocation(orphanOf: account, record, in: store.records)
             }
         )
         for limitation in await self.host.limitations {

@@ -79,7 +79,7 @@ package struct RunningGateway: Sendable {
         let callers: [any Service] = [
             hangups,
             CallerService(proxy: self.proxy, grace: self.grace) { requests in
-                self.engine.stopErrands()
+                self.engine.stopBackgroundRefreshes()
                 stopping(requests)
             },
             Announcement(announce: serving),

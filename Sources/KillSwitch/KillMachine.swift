@@ -36,7 +36,7 @@ package import TokenStorage
 package struct KillMachine: ~Copyable, Sendable {
     private enum Poll {
         case idle
-        case lookingAtItself
+        case readingOwnRecord
         case joining
         case reading
         case comparing
@@ -104,7 +104,7 @@ package struct KillMachine: ~Copyable, Sendable {
         (self.rereads, self.sealsAnew, self.rewrites, self.raised) = (0, false, 0, [])
         guard let replica = self.replica else { return self.join() }
         guard !self.hasHeartbeat else { return self.readLog() }
-        self.poll = .lookingAtItself
+        self.poll = .readingOwnRecord
         return .readReplica(replica.id)
     }
 
@@ -125,7 +125,7 @@ package struct KillMachine: ~Copyable, Sendable {
         _ found: Result<ReplicaVault.Entry?, StoreError>,
         sealsAnew: Bool = false
     ) -> PollAction {
-        guard case .lookingAtItself = self.poll else { return self.poison() }
+        guard case .readingOwnRecord = self.poll else { return self.poison() }
         switch found {
         case .failure(let error): return self.end(error)
         case .success(let entry?) where !entry.record.isExpelled:

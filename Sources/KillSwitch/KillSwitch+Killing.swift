@@ -45,7 +45,7 @@ extension KillSwitch {
         case .stands(let epoch):
             await self.watch(epoch, until: deadline)
             // A kill that is reported as complete must outlive this process.
-            if self.host.isAllThatLasts { await self.copyEntries() }
+            if self.host.storeEndsWithProcess { await self.copyEntries() }
             do throws(KillSwitchError) {
                 // The tokens are left out: there may be thousands, each in a record of its own.
                 report = try await self.outline(of: epoch, entry)

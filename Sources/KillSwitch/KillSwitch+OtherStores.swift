@@ -10,7 +10,7 @@ extension KillSwitch {
     /// - Throws: ``StoreError/Code/outdated`` where there is such a log and `acceptsOlderStore` is false.
     package static func expectNoOther(
         _ records: SealedRecords,
-        copy: KeptLog,
+        copy: KillLogFile,
         acceptsOlderStore: Bool,
         logger: Logger
     ) async throws(StoreError) {
@@ -41,7 +41,7 @@ extension KillSwitch {
     }
 
     /// When a kept log, or a pending kill kept beside it, last killed something; `nil` for never.
-    private static func lastKill(in log: KeptLog) async throws(StoreError) -> WallTime? {
+    private static func lastKill(in log: KillLogFile) async throws(StoreError) -> WallTime? {
         var last: WallTime?
         let entries = try await log.entries().map { Result<Secret, StoreError>.success($0.bytes) }
         for bytes in entries + (try await log.pendingKills()) {

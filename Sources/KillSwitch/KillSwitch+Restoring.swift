@@ -102,7 +102,7 @@ extension KillSwitch {
             // Entries of imports kill nothing. The copy leaves them out, so that it does not grow with them.
             try await self.host.add(
                 contents.numbered(behind: copied).filter { $0.entry.kind != .replaced }.map { numbered in
-                    KeptEntry(
+                    KillLogFileEntry(
                         number: numbered.epoch.rawValue,
                         id: numbered.entry.id.rawValue,
                         bytes: numbered.entry.encoded()

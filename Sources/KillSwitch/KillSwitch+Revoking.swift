@@ -9,27 +9,32 @@ extension KillSwitch {
     package func lookForKilledTokens() { self.sweepBell.ring() }
 
     /// Has the tokens of a record revoked if they are dead. Call it before the record is overwritten.
-    package func takeAway(tokensOf record: AccountRecord, _ account: AccountID) async throws(StoreError) {
+    package func storeForRevocation(tokensOf record: AccountRecord, _ account: AccountID) async throws(StoreError) {
         let now = self.timepiece.now.wall
-        try await self.revoker.revocations.takeAway(record, of: account, self.epochs, at: now)
+        try await self.revoker.revocations.storeForRevocation(record, of: account, self.epochs, at: now)
         self.revocationBell.ring()
     }
 
     /// The same for tokens that never got into an account's record, where no kill switch runs yet: those of a journal
     /// that is taken over. Reads the log for it.
-    package static func takeAway(
+    package static func storeForRevocation(
         orphanOf account: AccountID,
         _ record: AccountRecord,
         in records: SealedRecords
     ) async throws(StoreError) {
         var epochs = KillEpochs()
         for entry in try await KillLog(records).contents().numbered() { epochs.fold(entry) }
-        try await RevocationVault(records).takeAway(record, of: account, epochs, at: Timepiece.system.now.wall)
+        try await RevocationVault(records).storeForRevocation(
+            record,
+            of: account,
+            epochs,
+            at: Timepiece.system.now.wall
+        )
     }
 
     /// Moves killed tokens out of accounts' records, and removes ended replicas from the list: at the start, right
     /// after a kill, and once a minute.
-    func sweepNowAndThen() async {
+    func sweepPeriodically() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask {
                 while !Task.isCancelled {
@@ -56,7 +61,7 @@ extension KillSwitch {
 
     /// Keeps the log short: at the start, and once a minute. It has a task of its own, because removing the entries of
     /// a long log takes minutes, and no kill waits for that.
-    func foldNowAndThen() async {
+    func foldPeriodically() async {
         let keeper = KillLogKeeper(self.log, self.replicas)
         while !Task.isCancelled {
             do throws(StoreError) {

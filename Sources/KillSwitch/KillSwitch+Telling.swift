@@ -39,8 +39,8 @@ extension KillSwitch {
     func complain(of error: StoreError) {
         let now = self.timepiece.now.boot
         let isNew = self.state.withLock { state in
-            guard !state.hasComplained, state.machine.leaseUntil <= now else { return false }
-            state.hasComplained = true
+            guard !state.hasLoggedLapse, state.machine.leaseUntil <= now else { return false }
+            state.hasLoggedLapse = true
             return true
         }
         self.logger.log(

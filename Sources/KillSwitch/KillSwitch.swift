@@ -26,7 +26,7 @@ package final class KillSwitch: Sendable {
         /// Expelled replicas that this process is going to remove.
         var expelled: Set<ReplicaID> = []
         /// The lapse of the lease was logged.
-        var hasComplained = false
+        var hasLoggedLapse = false
         /// Whether a failed write of the copy, and a log that has diverged, were logged.
         var hasMissedCopy = false
         var hasFoundForeignLog = false
@@ -162,12 +162,12 @@ extension KillSwitch {
 
     private func work() async {
         await withDiscardingTaskGroup { tasks in
-            tasks.addTask { await self.ringNowAndThen() }
+            tasks.addTask { await self.ringPeriodically() }
             // Runs beside the polls, because it syncs a disk.
             tasks.addTask { for await _ in self.copyBell.rings { await self.copyEntries() } }
             tasks.addTask { await self.followHints() }
-            tasks.addTask { await self.sweepNowAndThen() }
-            tasks.addTask { await self.foldNowAndThen() }
+            tasks.addTask { await self.sweepPeriodically() }
+            tasks.addTask { await self.foldPeriodically() }
             tasks.addTask { await self.revokeNowAndThen() }
             tasks.addTask { await self.watchClaims() }
             tasks.addTask { await self.seeThrough() }
@@ -250,7 +250,7 @@ extension KillSwitch {
         try await waiter.wait()
     }
 
-    private func ringNowAndThen() async {
+    private func ringPeriodically() async {
         while !Task.isCancelled {
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: min(self.lease / 3, .seconds(3))))
             self.ringForRenewal()
@@ -319,8 +319,8 @@ extension KillSwitch {
                 throw error
             case .end(nil):
                 let hadLapsed = self.state.withLock { state in
-                    defer { if renews { state.hasComplained = false } }
-                    return renews && state.hasComplained
+                    defer { if renews { state.hasLoggedLapse = false } }
+                    return renews && state.hasLoggedLapse
                 }
                 if hadLapsed { self.logger.notice("the kill log can be read again, and tokens are used again") }
                 return

@@ -66,7 +66,8 @@ package import TokenModel
 /// **Opening and errors**
 ///
 /// - A driver opens by a function of its own, which throws ``StoreError`` and creates what is missing where it can.
-///   Releasing the store object closes it and ends its streams.
+///   Releasing the store object closes it and ends its streams. A driver whose closing can wait has a function for that
+///   too.
 /// - A read that fails for any reason but a damaged record throws ``StoreError/Code/unreachable``. A driver never throws
 ///   ``StoreError/Code/outdated``.
 package protocol TokenStore: Sendable {

@@ -17,7 +17,7 @@ internal import TokenStorage
 /// A process that commits without a pause would get the lock again before any other process tries. So processes first
 /// wait in a queue, which is an fcntl(2) lock on the same file. One process at a time tries for the lock itself, and
 /// the process that has just released the lock comes after it. The queue is a courtesy: a process that is stopped in
-/// the queue delays the others by ``courtesy`` each time.
+/// the queue delays the others by ``longestQueueWait`` each time.
 final class DatabaseLock: Sendable {
     private struct Known {
         weak var lock: DatabaseLock?
@@ -30,7 +30,7 @@ final class DatabaseLock: Sendable {
     /// The pauses between tries in microseconds: for processes in the queue, and for the process at its head.
     private static let pauses: (waiting: UInt32, next: UInt32) = (1_000, 200)
     /// The longest wait in the queue, which is the time of many commits.
-    private static let courtesy = Duration.milliseconds(200)
+    private static let longestQueueWait = Duration.milliseconds(200)
 
     private let database: String
     /// The queue of this process's threads.
@@ -68,7 +68,7 @@ final class DatabaseLock: Sendable {
         guard self.turn.wait(timeout: .now() + .nanoseconds(Int(rest / .nanoseconds(1)))) == .success else {
             throw self.late
         }
-        let patience = min(deadline, .now + Self.courtesy)
+        let patience = min(deadline, .now + Self.longestQueueWait)
         while !self.file.withLock({ $0.lockQueue() }), ContinuousClock.now < patience { usleep(Self.pauses.waiting) }
         do throws(StoreError) {
             while try !self.tryFile() {

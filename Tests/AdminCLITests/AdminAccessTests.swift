@@ -142,7 +142,7 @@ internal import TokenModel
     ])
     func `a token that leaves the machine in the clear is detected`(address: String, isShown: Bool) throws {
         let access = try Self.access(address: address, tokenFile: "t", files: ["t": "one"])
-        #expect(access.showsTokenOnTheWay == isShown)
+        #expect(access.sendsTokenInCleartext == isShown)
     }
 
     @Test(arguments: [

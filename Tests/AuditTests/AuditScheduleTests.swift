@@ -23,7 +23,7 @@ import TokenStorage
 
     private static func faults(_ chance: Chance) -> @Sendable (FaultyTokenStore.Call) -> FaultyTokenStore.Fault {
         { call in
-            guard chance.isFoul, chance.happens(0.3) else { return .none }
+            guard chance.hasFaults, chance.happens(0.3) else { return .none }
             switch call.operation {
             case .read, .records: return chance.happens(0.2) ? .away : .stale(commits: 1 + chance.number(below: 5))
             case .write, .remove:
@@ -52,7 +52,7 @@ import TokenStorage
             while told["\(number)"] == nil {
                 tries += 1
                 // No store fails forever.
-                chance.isFoul = tries < 20
+                chance.hasFaults = tries < 20
                 let again = knowsAgain ? entry : Self.entry(number)
                 do throws(StoreError) {
                     told["\(number)"] = try await log.append(again, isTriedAgain: knowsAgain).number
@@ -60,7 +60,7 @@ import TokenStorage
                     guard [.unreachable, .unwritable, .conflict].contains(error.code) else { throw error }
                 }
             }
-            chance.isFoul = true
+            chance.hasFaults = true
         }
         store.landLateWrites()
         var chain = AuditChain()

@@ -18,7 +18,7 @@ import Testing
             faults: #"[{"on":"revoke","times":0,"status":400}]"#
         )
         let other = try await house.gateway()
-        try await house.hasTrimmed()
+        try await house.waitForEmptyWAL()
         let asked = Task { try await holder.status() }
         try await eventually("the provider's answer to be in hand") { holder.program.standsStill }
 

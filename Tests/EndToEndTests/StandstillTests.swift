@@ -13,7 +13,7 @@ import Testing
         let house = try await SharedStoreFixture(grace: "60s", timeout: "1s")
         let stopped = try await house.gatewayAboutToRefresh("\(step)=stop@1")
         let other = try await house.gateway()
-        try await house.hasTrimmed()
+        try await house.waitForEmptyWAL()
         let asked = Task { try await stopped.status() }
         try await eventually("it to stand still") { stopped.program.standsStill }
 

@@ -30,7 +30,7 @@ import TokenStorage
         async throws
     {
         let directory = try TemporaryDirectory()
-        let copy = KeptLog(in: directory.path, of: "store")
+        let copy = KillLogFile(in: directory.path, of: "store")
         let one = self.house.replica("a", copy: copy)
         let (alice, acme) = (AccountID("alice"), ProviderID("acme"))
         try await self.house.run([one]) {

@@ -13,7 +13,7 @@ import TokenStorage
     init() throws { self.directory = try TemporaryDirectory() }
 
     /// The copy as a newly started process opens it.
-    private var copy: KeptLog { KeptLog(in: self.directory.path, of: "store") }
+    private var copy: KillLogFile { KillLogFile(in: self.directory.path, of: "store") }
 
     private func kill(_ replica: Replica, _ scope: KillScope) async throws {
         _ = try await replica.kills.kill(scope, reason: "drill", streams: .abort, wait: .seconds(1))
@@ -142,7 +142,7 @@ import TokenStorage
 
     @Test func `a kill succeeds without a writable state_dir, and the failure is logged once`() async throws {
         try self.directory.write([], to: "kill-log")
-        let nowhere = KeptLog(in: "\(self.directory.path)/nowhere", of: "store")
+        let nowhere = KillLogFile(in: "\(self.directory.path)/nowhere", of: "store")
         let one = self.house.replica("a", lease: .seconds(36_000), copy: nowhere)
         try await self.house.run([one]) {
             try await self.kill(one, self.alice)

@@ -12,7 +12,7 @@ import TokenStorage
 
     init() throws { self.directory = try TemporaryDirectory() }
 
-    private var copy: KeptLog { KeptLog(in: self.directory.path, of: "store") }
+    private var copy: KillLogFile { KillLogFile(in: self.directory.path, of: "store") }
 
     private func kill(_ replica: Replica, wait: Duration = .seconds(1)) async throws -> KillReport {
         try await replica.kills.kill(self.alice, reason: "drill", streams: .abort, wait: wait)

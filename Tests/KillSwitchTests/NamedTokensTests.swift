@@ -38,8 +38,8 @@ import TokenStorage
         _ = try await self.house.vault.write(stored, for: self.alice, expecting: nil)
         try await self.house.run([one]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await one.kills.takeAway(tokensOf: dropped, self.alice)
-            try await one.kills.takeAway(tokensOf: dropped, self.alice)
+            try await one.kills.storeForRevocation(tokensOf: dropped, self.alice)
+            try await one.kills.storeForRevocation(tokensOf: dropped, self.alice)
             try await eventually("all to be revoked") {
                 try await one.kills.report(on: report.id).tokens.revoked == 4
             }
@@ -132,7 +132,7 @@ import TokenStorage
             try IncarnationRegistry(.random(), in: directory.path, opened, journal: .least) {
                 record,
                 account throws(StoreError) in
-                try await KillSwitch.takeAway(orphanOf: account, record, in: records)
+                try await KillSwitch.storeForRevocation(orphanOf: account, record, in: records)
             }
         }
         let dead = try register()

@@ -51,7 +51,7 @@ package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
         var ticket: UInt64 = 0
         /// Requests without a response.
         var requests = 0
-        var isHopeless = false
+        var hasWrongToken = false
         /// The connection has shown a valid token at some time.
         var isKnown = false
     }
@@ -96,7 +96,7 @@ package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
         self.entries[connection]?.requests += 1
         switch showing {
         case .nothing: break
-        case .wrongToken: self.entries[connection]?.isHopeless = true
+        case .wrongToken: self.entries[connection]?.hasWrongToken = true
         case .rightToken: self.admitStranger(connection)
         }
         self.lineUp(connection)
@@ -141,7 +141,7 @@ package struct ConnectionRegistry<Connection: Hashable & Sendable>: Sendable {
         if entry.isKnown {
             // A busy connection is in no line.
             if entry.requests <= 0 { self.idle.append(connection, self.tickets, among: self.entries) }
-        } else if entry.isHopeless {
+        } else if entry.hasWrongToken {
             self.hopeless.append(connection, self.tickets, among: self.entries)
         } else if entry.requests > 0 {
             self.asking.append(connection, self.tickets, among: self.entries)

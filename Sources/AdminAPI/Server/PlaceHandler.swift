@@ -87,7 +87,7 @@ final class PlaceHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     /// Cancels the time limit, because the first request head has arrived.
-    func relent() {
+    func cancelHeadTimeout() {
         self.impatience?.cancel()
         self.impatience = nil
     }
@@ -111,7 +111,7 @@ final class HeadHandler: ChannelInboundHandler, RemovableChannelHandler {
         if case .head(let head) = self.unwrapInboundIn(data) {
             if self.isFirst {
                 self.isFirst = false
-                try? context.pipeline.syncOperations.handler(type: PlaceHandler.self).relent()
+                try? context.pipeline.syncOperations.handler(type: PlaceHandler.self).cancelHeadTimeout()
             }
             let showing = self.door?.glance(at: head.headerFields[.authorization]) ?? .nothing
             self.connections.asked(context.channel, showing: showing)

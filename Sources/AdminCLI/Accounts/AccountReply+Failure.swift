@@ -139,12 +139,12 @@ extension AccountReply {
 extension RemovalReply {
     /// The command's failure if the provider did not revoke a token, or is not configured; `nil` otherwise.
     package var failure: CommandFailure? {
-        let alive = self.tokens.filter(\.mayLiveOn)
+        let alive = self.tokens.filter(\.mayStillBeValid)
         guard !alive.isEmpty else { return nil }
         let tokens = alive.map { "\($0.kind) token \($0.isWaiting ? "waiting" : $0.outcome)" }
             .joined(separator: ", ")
-        let isGone = alive.contains(where: \.isNobodys)
-        let isAskedAgain = alive.contains { $0.outcome == "unreachable" && !$0.isNobodys }
+        let isGone = alive.contains(where: \.hasNoProvider)
+        let isAskedAgain = alive.contains { $0.outcome == "unreachable" && !$0.hasNoProvider }
         let isClientRefused = alive.contains { $0.outcome == "client_refused" }
         let remedy =
             isGone
@@ -172,5 +172,5 @@ extension RemovedTokenReply {
     fileprivate var isWaiting: Bool { self.outcome == "unreachable" && self.reason == "waiting" }
 
     /// No provider is configured to revoke it. The outcome is checked for the same reason.
-    var isNobodys: Bool { self.outcome == "unreachable" && self.reason == "not_configured" }
+    var hasNoProvider: Bool { self.outcome == "unreachable" && self.reason == "not_configured" }
 }

@@ -71,5 +71,5 @@ package struct RemovedTokenReply: Decodable, Equatable, Sendable {
     }
 
     /// Whether the provider should have revoked the token and did not, so that it may still be valid.
-    package var mayLiveOn: Bool { ["refused", "client_refused", "unreachable"].contains(self.outcome) }
+    package var mayStillBeValid: Bool { ["refused", "client_refused", "unreachable"].contains(self.outcome) }
 }

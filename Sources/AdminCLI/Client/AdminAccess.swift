@@ -100,7 +100,7 @@ package struct AdminAccess: Sendable {
     package func isOpened(by token: Secret) -> Bool { (self.token ?? self.unsentToken) == token }
 
     /// Whether the token travels unencrypted to another machine.
-    package var showsTokenOnTheWay: Bool {
+    package var sendsTokenInCleartext: Bool {
         guard self.token != nil, let url = URL(string: self.address), url.scheme == "http" else { return false }
         return !NetworkHost.isLoopback(url.host() ?? "")
     }

@@ -53,7 +53,7 @@ struct AdminOptions: ParsableArguments {
             let stranger = try AdminClient(self.access(needsToken: false), authorities: self.authorities)
             throw await stranger.failure(withoutToken: error, otherwise: help)
         }
-        if access.showsTokenOnTheWay {
+        if access.sendsTokenInCleartext {
             Console.complain(
                 "warning: the admin token goes to \(access.address) in the clear; use https:// or a tunnel to loopback"
             )

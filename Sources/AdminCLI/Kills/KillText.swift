@@ -27,7 +27,7 @@ package struct KillText: Sendable {
         facts.add("state", self.state(kill))
         if let revivedAt = kill.revivedAt {
             facts.add("revived", "\(self.times.longText(revivedAt)); what was killed stays dead")
-        } else if !Self.isUntaken(kill) {
+        } else if !Self.isNotStored(kill) {
             facts.add("lifted by", "martlet revive \(kill.scope.option) --reason TEXT; what was killed stays dead")
         }
         if kill.wasKilled == true { facts.add("before", "it was killed already; this kill stands beside that one") }
@@ -51,7 +51,7 @@ package struct KillText: Sendable {
 
     private func state(_ kill: KillReply) -> String {
         guard kill.isComplete else {
-            if Self.isUntaken(kill) {
+            if Self.isNotStored(kill) {
                 return "pending: the store has not taken it; the replica that was asked has stopped"
             }
             return Self.isAway(kill)
@@ -65,12 +65,14 @@ package struct KillText: Sendable {
     private static func isAway(_ kill: KillReply) -> Bool { kill.store.map { $0 != "reachable" } ?? false }
 
     /// Whether the store has not accepted the kill.
-    private static func isUntaken(_ kill: KillReply) -> Bool { self.isAway(kill) && kill.epoch == nil }
+    private static func isNotStored(_ kill: KillReply) -> Bool { self.isAway(kill) && kill.epoch == nil }
 
     /// When other replicas stop, if the store has not accepted the kill.
     private static func store(_ kill: KillReply) -> String? {
         guard self.isAway(kill) else { return nil }
-        guard self.isUntaken(kill) else { return "unreachable: what became of the tokens is told when it can be read" }
+        guard self.isNotStored(kill) else {
+            return "unreachable: what became of the tokens is told when it can be read"
+        }
         return kill.store == "unwritable"
             ? "unwritable: other replicas go on while they can read it; kill at each of them, or stop them"
             : "unreachable: another replica stops when its lease ends, if it can't read the store either"
@@ -78,7 +80,7 @@ package struct KillText: Sendable {
 
     /// Why the command that ordered the kill fails.
     package static func obstacle(_ kill: KillReply) -> String {
-        self.isUntaken(kill)
+        self.isNotStored(kill)
             ? "the kill is not complete: the store has not taken it yet (\(kill.store ?? "")); the gateway keeps it and tries until "
                 + "it stands; martlet kills shows how it goes on"
             : "the kill is not complete: a replica named above may still send these tokens; martlet kills shows how it goes on"

@@ -59,7 +59,7 @@ package struct AccountText: Sendable {
     /// The prospects of a token that is still to be revoked.
     private func outlook(of token: RemovedTokenReply) -> String {
         let wait =
-            token.isNobodys
+            token.hasNoProvider
             ? "nobody is asked, as its provider or client is not configured" : "its provider is asked again by itself"
         let nextTry = token.nextTryAt.map { "; its turn comes \(self.times.text($0))" } ?? ""
         let end = token.endsAt.map { "; it ends \(self.times.text($0))" } ?? ""

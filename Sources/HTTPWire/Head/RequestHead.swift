@@ -39,7 +39,7 @@ package struct RequestHead: Sendable {
 
     /// Whether an upstream that takes a field for the request's method may send a body where the response has none here
     /// (RFC 9110 §9.3.2).
-    package var mayMisleadItsAnswer: Bool { self.method == .head && self.overridesMethod }
+    package var mayGetUnexpectedBody: Bool { self.method == .head && self.overridesMethod }
 
     /// The host without its port.
     ///

@@ -10,7 +10,7 @@ struct RevocationVault: Sendable {
     init(_ records: SealedRecords) { self.vault = RecordVault(records) }
 
     /// Stores the tokens of a record for revocation, if `epochs` kills them.
-    func takeAway(
+    func storeForRevocation(
         _ record: AccountRecord,
         of account: AccountID,
         _ epochs: KillEpochs,

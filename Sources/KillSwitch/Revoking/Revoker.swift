@@ -76,7 +76,7 @@ package struct Revoker: Sendable {
             record.claim = nil
         }
         if record.tokens != nil {
-            try await self.revocations.takeAway(record, of: account, epochs, at: self.timepiece.now.wall)
+            try await self.revocations.storeForRevocation(record, of: account, epochs, at: self.timepiece.now.wall)
             record.rememberKilled()
             record.tokens = nil
             record.failureRecord = nil

@@ -61,7 +61,7 @@ package struct LingeringClose {
     private let time: Duration
     private var since: CoarseTime
     private var heardAt: CoarseTime
-    package private(set) var isAnswerOut = false
+    package private(set) var isResponseOut = false
 
     /// - Parameter time: how long the gateway keeps reading once the response is out.
     package init(lingers: Bool, for time: Duration = Self.longestTime, since: CoarseTime) {
@@ -76,7 +76,7 @@ package struct LingeringClose {
 
     /// The kernel has all of the response.
     package mutating func answerIsOut(at now: CoarseTime) {
-        self.isAnswerOut = true
+        self.isResponseOut = true
         self.since = now
         self.heardAt = now
     }
@@ -85,7 +85,7 @@ package struct LingeringClose {
     ///
     /// - Parameter unread: how long a caller may leave the response unread.
     package func isOver(at now: CoarseTime, unread: Duration) -> Bool {
-        guard self.isAnswerOut else { return now.duration(since: self.since) > unread }
+        guard self.isResponseOut else { return now.duration(since: self.since) > unread }
         return now.duration(since: self.since) > self.time || now.duration(since: self.heardAt) > Self.longestPause
     }
 }

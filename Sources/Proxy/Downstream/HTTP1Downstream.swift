@@ -137,7 +137,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         case .tunnelling: self.exchange?.requestEnded(nil)
         case .ending(let ending):
             // The caller sends nothing more that could cost it the response.
-            if ending.isAnswerOut { context.close(promise: nil) }
+            if ending.isResponseOut { context.close(promise: nil) }
         case .handshaking, .closed: context.close(promise: nil)
         }
     }
@@ -393,7 +393,7 @@ extension HTTP1Downstream {
         switch self.state {
         case .tunnelling: self.reset()
         case .open where self.exchange?.isIdle == false: self.reset()
-        case .ending(let ending) where !ending.isAnswerOut: self.reset()
+        case .ending(let ending) where !ending.isResponseOut: self.reset()
         case .handshaking, .open, .ending, .closed: self.context?.close(promise: nil)
         }
     }

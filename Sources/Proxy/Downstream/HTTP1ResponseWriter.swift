@@ -107,7 +107,7 @@ extension HTTP1ResponseWriter {
             extra: isReplayed ? "Martlet-Replayed: 1\r\n" : "",
             targets: route?.targets,
             passesCookies: passesCookies,
-            reusing: self.loop.answerHeads.take()
+            reusing: self.loop.responseHeads.take()
         )
         self.write(head, isHead: true)
         return true
@@ -163,7 +163,7 @@ extension HTTP1ResponseWriter {
             self.context?.flush()
             return
         }
-        if isHead { self.loop.answerHeads.keep(bytes) }
+        if isHead { self.loop.responseHeads.keep(bytes) }
         if self.direct?.send(&bytes) == true { return }
         self.direct?.usesChannel()
         self.context?.writeAndFlush(NIOAny(bytes), promise: nil)

@@ -14,7 +14,7 @@ final class OverloadResponder: ChannelInboundHandler {
         "too many connections; see limits.connections and limits.connections_per_address"
     )
     private static let reply = error.reply(to: .get, close: true)
-    private static let answerToHead = error.reply(to: .head, close: true)
+    private static let replyToHead = error.reply(to: .head, close: true)
 
     /// Short, since there are many such connections when the gateway is full.
     private static let time = Duration.seconds(2)
@@ -54,7 +54,7 @@ final class OverloadResponder: ChannelInboundHandler {
         guard !self.isAnswered else { return }
         self.isAnswered = true
         self.loop.countTurnedAway(status: Self.error.status.code)
-        let answer = bytes.readableBytesView.starts(with: "HEAD ".utf8) ? Self.answerToHead : Self.reply
+        let answer = bytes.readableBytesView.starts(with: "HEAD ".utf8) ? Self.replyToHead : Self.reply
         context.writeAndFlush(self.wrapOutboundOut(answer.bytes(with: self.loop.dateLine)), promise: nil)
         // The kernel takes so few bytes at once.
         context.close(mode: .output, promise: nil)

@@ -86,7 +86,7 @@ extension Exchange {
 
     func releaseUpstream(reusable: Bool) {
         guard let upstream = self.upstream else { return }
-        let isReusable = reusable && upstream.hasSentAll && self.head?.mayMisleadItsAnswer != true
+        let isReusable = reusable && upstream.hasSentAll && self.head?.mayGetUnexpectedBody != true
         if isReusable, self.needsUpstreamFlush {
             // The response came in one read with `100 Continue`: the body has been written, but not flushed yet.
             self.flushUpstream()
@@ -125,7 +125,7 @@ extension Exchange {
     func sweep() {
         let now = self.loop.coarseNow
         if self.attempt.phase == .asked, self.response.phase == .none,
-            now.duration(since: self.askedSince) >= Self.patience
+            now.duration(since: self.expectSentAt) >= Self.patience
         {
             if let route = self.match?.route { self.loop.pools[route.pool].refusedExpectation() }
             self.continued()

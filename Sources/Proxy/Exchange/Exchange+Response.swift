@@ -102,7 +102,7 @@ extension Exchange {
                 isReplayed: isReplayed,
                 passesCookies: self.passesCookies(of: head)
             )
-        else { return self.refuseEndless() }
+        else { return self.replyInsteadOfUnframed() }
         self.needsDownstreamFlush = true
         // The rest of a stopped request is read and discarded, so that a caller that is still sending comes to read.
         if self.request.phase == .stopped { self.downstream.resume() }
@@ -139,7 +139,7 @@ extension Exchange {
 
     /// Replaces a response without a length for an HTTP/1.0 caller on a Unix socket. Only a reset could show that
     /// caller that the response was cut, and a Unix socket has no reset.
-    private func refuseEndless() {
+    private func replyInsteadOfUnframed() {
         self.releaseUpstream(reusable: false)
         self.reply(
             GatewayError(

@@ -20,7 +20,7 @@ extension Exchange {
             self.record?.replay = .sent
             // Flush the end of the request now: nothing flushes a connection that waits for its next request.
             self.flushUpstream()
-            if self.head?.mayMisleadItsAnswer == true {
+            if self.head?.mayGetUnexpectedBody == true {
                 self.upstream?.cancel()
             } else {
                 self.upstream?.discardResponse()
@@ -97,7 +97,7 @@ extension Exchange {
         upstream.begin(authorized, of: self, method: head.method, framing: framing)
         self.needsUpstreamFlush = true
         if asks {
-            self.askedSince = self.loop.coarseNow
+            self.expectSentAt = self.loop.coarseNow
             // Meanwhile the body is read and kept, up to the limit.
             self.downstream.resume()
         } else {

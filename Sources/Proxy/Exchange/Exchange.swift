@@ -49,7 +49,7 @@ final class Exchange {
     /// The sweep tick at which something last moved.
     var lastProgress = CoarseTime.start
     /// The sweep tick since which the request waits for the upstream's `100 Continue`.
-    var askedSince = CoarseTime.start
+    var expectSentAt = CoarseTime.start
     var pace = BodyPace()
     var needsUpstreamFlush = false
     var needsDownstreamFlush = false
@@ -170,13 +170,13 @@ extension Exchange {
             self.send(bytes)
         case .hold:
             self.kept.keep(bytes, isSent: false)
-            if self.request.awaitsWhole { self.keptForLength() }
+            if self.request.awaitsWhole { self.checkKeptLimits() }
         case .discard: break
         }
     }
 
     /// Checks the limits after another piece of a body that must be whole before it is sent.
-    private func keptForLength() {
+    private func checkKeptLimits() {
         self.lastProgress = self.loop.coarseNow
         if self.kept.isOver {
             self.reply(

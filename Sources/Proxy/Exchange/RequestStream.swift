@@ -4,12 +4,12 @@
 ///     idle ──begin──▶ held ──start──▶ sending ──the caller's end──▶ ended
 ///      ▲               ▲                 │ │                          │
 ///      │               └─────rewind──────┴─┼──────────────────────────┘   another attempt, from what is kept
-///      └──reset── any state                └──stop──▶ stopped             the rest is read and discarded
+///      └──reset── any state       held or └──stop──▶ stopped             the rest is read and discarded
 ///
 /// `held` waits for a credential, a connection, or the upstream's `100 Continue`. ``isWhole`` is the caller's end,
 /// which can come in any state. A tunnel is `sending` until the caller has ended its side.
 ///
-/// These stop an upload before its end:
+/// These stop an upload before its end, once the request is on its way to an upstream:
 /// - The response: an error (≥ 400) before the body was asked for or behind which the upstream closes, and a response
 ///   that was inspected, whose connection is released (``passedResponse(isError:hasConnection:keepsAlive:)``).
 /// - The upstream: it closes or resets the connection, sends a response that is not HTTP, or ends the response on a

@@ -29,7 +29,7 @@ final class GatewayLoop {
     /// Reusable memory for request and response heads. The kernel has most heads when the next tick begins, so the
     /// heads of that tick reuse their memory.
     var requestHeads = SpareBuffers()
-    var answerHeads = SpareBuffers()
+    var responseHeads = SpareBuffers()
     var isDraining: Bool { self.state.isDraining }
     let readShare = ReadShare()
     private var callers: [HTTP1Downstream] = []

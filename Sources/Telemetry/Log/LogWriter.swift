@@ -126,7 +126,7 @@ extension LogWriter {
             case .write(let items, let lost):
                 self.write(items, &spill)
                 spill.lines += lost
-                self.confess(&spill)
+                self.reportLostLines(&spill)
             case .wait: self.wake.wait()
             case .end: return
             }
@@ -165,7 +165,7 @@ extension LogWriter {
     }
 
     /// Logs how many lines were lost, if any. If that fails, the count is kept for the next time.
-    private func confess(_ spill: inout LogSpill) {
+    private func reportLostLines(_ spill: inout LogSpill) {
         guard spill.lines > 0 else { return }
         var text = LineText(self.format)
         text.begin(at: self.clock().now, level: "warning", message: "lines of the log were lost")

@@ -25,7 +25,7 @@ package final class Chance: Sendable {
     package init(seed: UInt64) { self.generator = Mutex(SeededGenerator(seed: seed)) }
 
     /// Whether faults happen at all.
-    package var isFoul: Bool {
+    package var hasFaults: Bool {
         get { self.foul.withLock { $0 } }
         set { self.foul.withLock { $0 = newValue } }
     }

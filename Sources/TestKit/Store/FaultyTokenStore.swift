@@ -248,7 +248,7 @@ package final class FaultyTokenStore: TokenStore {
         let history = self.history
         let age = self.age(fault, in: history)
         return KeyedRecord.page(of: history.keys(age: age), under: prefix, after: after, limit: limit) { key in
-            history.record(key, age: age).map { self.isSpoiled(key) ? Self.spoiled($0) : $0 }
+            history.record(key, age: age).map { self.becameUnreadable(key) ? Self.spoiled($0) : $0 }
         }
     }
 
@@ -328,7 +328,7 @@ package final class FaultyTokenStore: TokenStore {
         do throws(StoreError) {
             try result.get()
         } catch {
-            guard error.code == .conflict, let current = error.current, self.isSpoiled(key) else { throw error }
+            guard error.code == .conflict, let current = error.current, self.becameUnreadable(key) else { throw error }
             throw .conflict(Self.spoiled(current))
         }
         self.announce(key, record?.version)
@@ -357,7 +357,7 @@ package final class FaultyTokenStore: TokenStore {
         return min(commits, history.count - own)
     }
 
-    private func isSpoiled(_ key: RecordKey) -> Bool {
+    private func becameUnreadable(_ key: RecordKey) -> Bool {
         let call = Call(operation: .read, place: key.rawValue, version: nil)
         return self.state.withLock { $0.rules.contains { $0.fault == .spoiled && $0.matches(call) } }
     }

@@ -27,9 +27,9 @@ package struct PartialHostState: HostState {
 
     package func release(_ place: JournalPlace) async { await self.journal.release(place) }
 
-    package var isAllThatLasts: Bool { self.copy.isAllThatLasts }
-    package func entries() async throws(StoreError) -> [KeptEntry] { try await self.copy.entries() }
-    package func add(_ entries: [KeptEntry]) async throws(StoreError) { try await self.copy.add(entries) }
+    package var storeEndsWithProcess: Bool { self.copy.storeEndsWithProcess }
+    package func entries() async throws(StoreError) -> [KillLogFileEntry] { try await self.copy.entries() }
+    package func add(_ entries: [KillLogFileEntry]) async throws(StoreError) { try await self.copy.add(entries) }
     package func drop(pendingKill id: String) async -> Bool { await self.copy.drop(pendingKill: id) }
     package func pendingKills() async throws(StoreError) -> [Result<Secret, StoreError>] {
         try await self.copy.pendingKills()

@@ -70,10 +70,10 @@ extension AccountState {
     }
 
     /// Sets the earliest moment of the next background refresh after a flight that left the token set unchanged.
-    mutating func rest(after result: FlightOutcome.Result, wasErrand: Bool, now: BootInstant) {
+    mutating func rest(after result: FlightOutcome.Result, wasBackground: Bool, now: BootInstant) {
         switch result {
         case .committed: return
-        case .settled where !wasErrand: return
+        case .settled where !wasBackground: return
         case .settled, .failed: break
         }
         let record = self.snapshot?.entry?.record

@@ -12,15 +12,15 @@ extension AccountState {
         now: BootInstant
     ) -> Landing {
         let wasForced = self.flight?.isForced ?? false
-        let wasErrand = self.flight?.ripe != nil
+        let wasBackground = self.flight?.ripe != nil
         self.flight = nil
-        let markBefore = self.snapshot?.tokenVersion
+        let tokenVersionBefore = self.snapshot?.tokenVersion
         self.watch = outcome.watch
         if let snapshot = outcome.snapshot, self.isNewer(snapshot.entry) {
             self.accept(snapshot)
         }
-        if self.snapshot?.tokenVersion == markBefore {
-            self.rest(after: outcome.result, wasErrand: wasErrand, now: now)
+        if self.snapshot?.tokenVersion == tokenVersionBefore {
+            self.rest(after: outcome.result, wasBackground: wasBackground, now: now)
         }
         switch outcome.result {
         case .committed, .settled:
@@ -119,7 +119,7 @@ extension AccountState {
             self.lastError = nil
             self.failedAt = nil
             self.finding = nil
-            self.toldOutages = []
+            self.reportedOutages = []
             self.restsUntil = .distantPast
             self.issueSince = nil
             self.retry = .no

@@ -65,7 +65,7 @@ package struct AccountState<Waiter> {
     /// Whether the watch over deadlines runs. It may outlive the waiters for which it began.
     var isWatched = false
     /// The kinds of outage events that operators have already got.
-    var toldOutages: Set<RefreshEvent.Kind> = []
+    var reportedOutages: Set<RefreshEvent.Kind> = []
     var refusals = Refusals()
     var announced: UpstreamCredential?
     /// The token set that the last request carried.
@@ -112,7 +112,7 @@ package struct AccountState<Waiter> {
         self.restsUntil = .distantPast
         self.unwritten = nil
         self.failedAt = nil
-        self.toldOutages = []
+        self.reportedOutages = []
         self.snapshot?.endPause(mints: mints, now: now)
         return self.serveUsable(now: now)
     }

@@ -48,7 +48,7 @@ extension RefreshEngine {
 
     private func queue(_ plan: AccountConfiguration, _ refresh: RefreshRequest) -> ProviderGate.Place {
         let now = self.timepiece.now.boot
-        let (place, isCrowded): (ProviderGate.Place, Bool?) = self.state.withLock { state in
+        let (place, isRateLimited): (ProviderGate.Place, Bool?) = self.state.withLock { state in
             let patience = state.limits.wait(for: plan)
             guard
                 let place = state.gates[plan.provider]?
@@ -57,10 +57,10 @@ extension RefreshEngine {
             guard case .at(let moment) = place else { return (place, nil) }
             return (place, state.gates[plan.provider]?.crowding(wait: now.duration(to: moment), now: now))
         }
-        if let isCrowded {
+        if let isRateLimited {
             self.logger.log(
-                level: isCrowded ? .warning : .notice,
-                isCrowded
+                level: isRateLimited ? .warning : .notice,
+                isRateLimited
                     ? "refreshes wait: more are due than the provider's refresh_rate lets through"
                     : "refreshes no longer wait for the provider's refresh_rate",
                 metadata: [LogField.provider: "\(plan.provider)"]

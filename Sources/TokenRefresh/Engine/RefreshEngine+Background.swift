@@ -47,7 +47,7 @@ extension RefreshEngine {
 
     /// Stops starting errands. The process is about to stop, and it would have to wait for the response to every
     /// request.
-    package func stopErrands() { self.state.withLock { $0.endsSoon = true } }
+    package func stopBackgroundRefreshes() { self.state.withLock { $0.endsSoon = true } }
 
     private func errand(for plan: AccountConfiguration, now: BootInstant, _ state: inout State) -> Job? {
         let account = plan.account

@@ -37,7 +37,7 @@ extension RefreshEngine {
         case (.providerConfig, _) where error.isNotProvider:
             // All of the provider's accounts have this problem. Only the first is reported.
             if state.accountStates[plan.account]?.beginOutage(.providerConfig, now: now.boot) == true,
-                state.gates[plan.provider]?.tellsNotProvider() == true
+                state.gates[plan.provider]?.reportNotProvider() == true
             {
                 tell(.providerConfig, of: plan.account, reason ?? AccountIssue.notProvider)
             }
@@ -106,7 +106,7 @@ extension AccountState {
         // A token that an upstream has refused is not valid, whatever its lifetime.
         let isRefused = self.refusal != nil && self.refusal?.of == self.snapshot?.tokenVersion
         let isUsable = self.snapshot?.freshness.isUsable(at: now) == true && !isRefused
-        return !isUsable && self.toldOutages.insert(kind).inserted
+        return !isUsable && self.reportedOutages.insert(kind).inserted
     }
 }
 

@@ -129,7 +129,7 @@ extension RefreshEngine {
                     self.state.withLock { $0.accountStates[account]?.limit.giveBack() }
                 }
                 if let place, !outcome.leavesJournal { await self.host.release(place) }
-                self.land(plan, outcome, by: ticket, wasErrand: refresh.ripe != nil)
+                self.land(plan, outcome, by: ticket, wasBackground: refresh.ripe != nil)
                 await self.lookForKill(after: outcome, plan)
                 await self.doubtMove(of: outcome.snapshot?.entry?.record, by: plan)
                 return
@@ -188,11 +188,11 @@ extension RefreshEngine {
         _ plan: AccountConfiguration,
         _ outcome: FlightOutcome,
         by ticket: ProviderGate.Ticket?,
-        wasErrand: Bool
+        wasBackground: Bool
     ) {
         let moment = self.timepiece.now
         let now = moment.boot
-        let (landing, start, changes, events, isSpoiled, isOver) = self.state.withLock { state in
+        let (landing, start, changes, events, becameUnreadable, isOver) = self.state.withLock { state in
             // A response from an endpoint of the previous configuration says nothing about the current one. A kill does
             // not invalidate a response. In both cases a probe's place is given back.
             let counts = state.asks(like: plan)
@@ -217,19 +217,19 @@ extension RefreshEngine {
             let wasReadable = state.accountStates[plan.account]?.unreadable == nil
             let landing =
                 state.accountStates[plan.account]?.land(outcome, unless: obstacle, now: now) ?? Account.Landing()
-            let isSpoiled = wasReadable && state.accountStates[plan.account]?.unreadable != nil
+            let becameUnreadable = wasReadable && state.accountStates[plan.account]?.unreadable != nil
             state.waiters -= landing.served.count
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
             if landing.start == nil { self.retireIfGone(plan.account, &state) }
             self.reschedule(plan.account, &state)
-            if wasErrand { self.errandEnded(plan, &state) }
+            if wasBackground { self.errandEnded(plan, &state) }
             let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, refresh: $0) }
             let events = self.events(of: plan, outcome, changes, at: moment, &state)
-            return (landing, start, changes, events, isSpoiled, state.stopping > .no && state.flights == 0)
+            return (landing, start, changes, events, becameUnreadable, state.stopping > .no && state.flights == 0)
         }
         self.log(plan, outcome, hasTried: ticket != nil)
-        if isSpoiled { self.logUnreadable(plan.account) }
+        if becameUnreadable { self.logUnreadable(plan.account) }
         self.log(changes, of: plan)
         self.tell(events)
         self.settle(landing.served)

@@ -143,7 +143,7 @@ extension RefreshEngine {
     /// Records the tokens for a later revocation. If that fails, they stay in the account's record and are dead there.
     private func writeDown(_ record: AccountRecord, of account: AccountID) async throws(AccountChangeError) {
         do throws(StoreError) {
-            try await self.kills.takeAway(record, of: account)
+            try await self.kills.storeForRevocation(record, of: account)
         } catch {
             throw AccountChangeError(account, error)
         }

@@ -21,7 +21,7 @@ extension Flight {
         if self.refresh.isForced, self.snapshot?.tokenVersion != self.firstTokenVersion {
             self.refresh.isForced = false
         }
-        if let entry, self.holdsClaim(entry) { return self.holdOn(now: now) }
+        if let entry, self.holdsClaim(entry) { return self.continueWithClaim(now: now) }
         return self.decide(now: now)
     }
 
@@ -41,7 +41,7 @@ extension Flight {
         case .refreshable: break
         }
         guard let entry = snapshot.entry, let claim = entry.record.claim else {
-            return self.claimOrAsk(snapshot.entry, breaking: false, now: now)
+            return self.claimOrAdmit(snapshot.entry, breaking: false, now: now)
         }
         // A process has one flight per account, so a claim of this incarnation that isn't ours belongs to a flight that
         // has ended. If an incarnation has ended, nobody receives the response to its request, and the provider's grace
@@ -60,7 +60,7 @@ extension Flight {
             self.basis = self.newBasis(of: entry)
             return self.writeBack(.claimBroken, now: now)
         }
-        return self.claimOrAsk(entry, breaking: true, now: now)
+        return self.claimOrAdmit(entry, breaking: true, now: now)
     }
 
     /// Takes the admission decision: `nil` if this process may send to the provider now, otherwise the reason why not.
@@ -80,7 +80,7 @@ extension Flight {
         if let binding { self.plan.binding = binding }
         if let refusal { return self.end(.failed(refusal)) }
         self.isAdmitted = true
-        return self.claimOrAsk(self.snapshot?.entry, breaking: breaking, now: now)
+        return self.claimOrAdmit(self.snapshot?.entry, breaking: breaking, now: now)
     }
 
     mutating func claimed(
@@ -133,7 +133,7 @@ extension Flight {
     }
 
     /// Our claim is in the store, either from a write whose response was lost or from before the one repeated try.
-    private mutating func holdOn(now: Moment) -> FlightAction {
+    private mutating func continueWithClaim(now: Moment) -> FlightAction {
         self.mustRenew ? self.claim() : self.redeemOrRenew(now: now)
     }
 
@@ -156,7 +156,7 @@ extension Flight {
         return self.pause(isEarly ? Self.pollInterval : Self.latePollInterval, for: .evaluate, now: now)
     }
 
-    private mutating func claimOrAsk(_ entry: AccountVault.Entry?, breaking: Bool, now: Moment) -> FlightAction {
+    private mutating func claimOrAdmit(_ entry: AccountVault.Entry?, breaking: Bool, now: Moment) -> FlightAction {
         guard self.isAdmitted else {
             self.state = .admitting(breaking: breaking)
             return .admit

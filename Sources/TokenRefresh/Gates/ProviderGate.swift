@@ -59,10 +59,10 @@ package struct ProviderGate: Sendable {
     private var accounts: Int
     /// How long callers wait for the provider.
     private var timeout: Duration
-    private var isCrowded = false
+    private var isRateLimited = false
     /// Whether operators were told that another server responds in the provider's place, and the provider has not
     /// responded since.
-    private var isToldNotProvider = false
+    private var hasReportedNotProvider = false
     /// Since when ``isHeld`` is true; `nil` if it is false.
     package private(set) var heldSince: BootInstant?
     /// A random number, drawn anew for each gate and at each reload.
@@ -88,7 +88,7 @@ package struct ProviderGate: Sendable {
         if rate != self.bucket.rate { self.bucket = RefreshBucket(rate) }
         self.accounts = accounts
         self.configGeneration = .random(in: .min ... .max)
-        self.isToldNotProvider = false
+        self.hasReportedNotProvider = false
         self.hold.tryAgain(now: now)
         self.breaker.tryAgain(now: now)
         // With one account alone, no failure says anything about the provider as a whole.
@@ -132,12 +132,12 @@ package struct ProviderGate: Sendable {
     ///
     /// - Parameter wait: the wait of the request that has just reserved a place.
     package mutating func crowding(wait: Duration, now: BootInstant) -> Bool? {
-        if !self.isCrowded, wait > .zero {
-            self.isCrowded = true
+        if !self.isRateLimited, wait > .zero {
+            self.isRateLimited = true
             return true
         }
-        guard self.isCrowded, self.bucket.isRelieved(at: now) else { return nil }
-        self.isCrowded = false
+        guard self.isRateLimited, self.bucket.isRelieved(at: now) else { return nil }
+        self.isRateLimited = false
         return false
     }
 
@@ -209,7 +209,7 @@ package struct ProviderGate: Sendable {
             now: now
         )
         changes.isFailing = change.map { $0 == .opened }
-        if answer == .responded { self.isToldNotProvider = false }
+        if answer == .responded { self.hasReportedNotProvider = false }
         self.noteHold(at: now)
         return changes
     }
@@ -217,9 +217,9 @@ package struct ProviderGate: Sendable {
     /// Records that operators are told that another server responds in the provider's place.
     ///
     /// - Returns: whether this is new.
-    package mutating func tellsNotProvider() -> Bool {
-        defer { self.isToldNotProvider = true }
-        return !self.isToldNotProvider
+    package mutating func reportNotProvider() -> Bool {
+        defer { self.hasReportedNotProvider = true }
+        return !self.hasReportedNotProvider
     }
 
     private func failing(_ wait: Duration) -> Refusal {

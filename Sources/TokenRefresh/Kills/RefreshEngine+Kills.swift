@@ -83,7 +83,7 @@ extension RefreshEngine {
     /// Has the killed tokens of a record revoked. The record gets overwritten in any case.
     func takeAwayIfPossible(_ record: AccountRecord, of account: AccountID) async {
         do throws(StoreError) {
-            try await self.kills.takeAway(record, of: account)
+            try await self.kills.storeForRevocation(record, of: account)
         } catch {
             self.logger.warning(
                 "killed or removed tokens could not be written down to be revoked, and are written over",
@@ -132,7 +132,7 @@ package protocol KillReader: Sendable {
     /// find these tokens afterwards. A second call does no harm.
     ///
     /// - Throws: a `StoreError` if the tokens can't be recorded for the revocation.
-    func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError)
+    func storeForRevocation(_ record: AccountRecord, of account: AccountID) async throws(StoreError)
 
     /// Tokens of an account that were taken away earlier for any reason and that their providers have not revoked yet.
     /// Each is reported as unreachable, and its provider is asked again automatically.
@@ -155,8 +155,8 @@ extension KillSwitch: KillReader {
 
     package func lastImport(of account: AccountID) -> GrantID? { self.lastReplacement(of: account) }
 
-    package func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
-        try await self.takeAway(tokensOf: record, account)
+    package func storeForRevocation(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
+        try await self.storeForRevocation(tokensOf: record, account)
     }
 
     package func unrevoked(

@@ -7,17 +7,17 @@ package import TokenModel
 /// provider that hangs delays no other one.
 package struct Agenda: Sendable {
     /// The maximum number of errands in progress per provider.
-    package static let mostErrands = 8
+    package static let mostBackgroundJobs = 8
 
     private struct Page: Sendable {
         var schedule = Schedule()
         /// The accounts with an errand in progress, and until when each errand counts.
-        var errands: [AccountID: BootInstant] = [:]
+        var backgroundJobs: [AccountID: BootInstant] = [:]
 
         /// When another errand may begin if none ends before.
         var roomAt: BootInstant {
-            let excess = self.errands.count - Agenda.mostErrands
-            return excess < 0 ? .distantPast : self.errands.values.sorted()[excess]
+            let excess = self.backgroundJobs.count - Agenda.mostBackgroundJobs
+            return excess < 0 ? .distantPast : self.backgroundJobs.values.sorted()[excess]
         }
     }
 
@@ -47,12 +47,12 @@ package struct Agenda: Sendable {
     ///
     /// - Parameter until: when the errand stops counting, even if it has not ended.
     package mutating func begin(_ account: AccountID, of provider: ProviderID, until: BootInstant) {
-        self.pages[self.page(of: provider)].errands[account] = until
+        self.pages[self.page(of: provider)].backgroundJobs[account] = until
     }
 
     /// Records that the account's errand has ended.
     package mutating func end(_ account: AccountID, of provider: ProviderID) {
-        self.pages[self.page(of: provider)].errands[account] = nil
+        self.pages[self.page(of: provider)].backgroundJobs[account] = nil
     }
 
     private mutating func earliest() -> (due: BootInstant, index: Int)? {

@@ -3,13 +3,13 @@ internal import SystemSupport
 package import TokenModel
 
 /// The host state in a `state_dir`: the locks and journals of the processes on this host (``IncarnationRegistry``), and
-/// this host's copy of the kill log with the kills that wait for the store (``KeptLog``).
+/// this host's copy of the kill log with the kills that wait for the store (``KillLogFile``).
 ///
 /// Several processes on one host may share the directory. Sharing it between hosts is no error, but a lock in it proves
 /// nothing to another host.
 package final class DirectoryHostState: HostState {
     /// This host's copy of the store's kill log.
-    package let killLog: KeptLog
+    package let killLog: KillLogFile
     private let directory: String
     private let register = Mutex<IncarnationRegistry?>(nil)
     private let beginning = Mutex<SystemCallError?>(nil)
@@ -18,7 +18,7 @@ package final class DirectoryHostState: HostState {
     ///   start finds again.
     package init(_ directory: String, of store: OpenedStore, isDurable: Bool) {
         self.directory = directory
-        self.killLog = KeptLog(in: directory, of: isDurable ? store.storeID.rawValue : KeptLog.memory)
+        self.killLog = KillLogFile(in: directory, of: isDurable ? store.storeID.rawValue : KillLogFile.memory)
     }
 
     /// Begins `incarnation`: locks its file and makes its journal. If that fails, for instance on a full disk, the
@@ -79,9 +79,9 @@ package final class DirectoryHostState: HostState {
 
     // MARK: - The kill log
 
-    package var isAllThatLasts: Bool { self.killLog.isAllThatLasts }
-    package func entries() async throws(StoreError) -> [KeptEntry] { try await self.killLog.entries() }
-    package func add(_ entries: [KeptEntry]) async throws(StoreError) { try await self.killLog.add(entries) }
+    package var storeEndsWithProcess: Bool { self.killLog.storeEndsWithProcess }
+    package func entries() async throws(StoreError) -> [KillLogFileEntry] { try await self.killLog.entries() }
+    package func add(_ entries: [KillLogFileEntry]) async throws(StoreError) { try await self.killLog.add(entries) }
     package func drop(pendingKill id: String) async -> Bool { await self.killLog.drop(pendingKill: id) }
 
     package func keep(pendingKill bytes: Secret, id: String) async throws(StoreError) {

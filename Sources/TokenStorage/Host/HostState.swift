@@ -16,17 +16,17 @@ package protocol HostState: IncarnationWitness, SuccessJournal, KillLogCopy {
 /// is never shortened.
 package protocol KillLogCopy: Sendable {
     /// Whether the store ends with the process, so that only this copy outlives the process.
-    var isAllThatLasts: Bool { get }
+    var storeEndsWithProcess: Bool { get }
 
     /// All entries, in the order in which they were added.
     ///
     /// - Throws: ``StoreError/Code/unreadable`` if they are damaged.
-    func entries() async throws(StoreError) -> [KeptEntry]
+    func entries() async throws(StoreError) -> [KillLogFileEntry]
 
     /// Adds the entries that are not there yet. They survive a power loss once this returns.
     ///
     /// - Throws: ``StoreError/Code/unwritable``.
-    func add(_ entries: [KeptEntry]) async throws(StoreError)
+    func add(_ entries: [KillLogFileEntry]) async throws(StoreError)
 
     /// Saves a kill that the store does not take, so that it outlives this process.
     ///
@@ -59,9 +59,9 @@ package struct NoHostState: HostState {
     package func isDead(_ incarnation: IncarnationID) async -> Bool { false }
     package func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace? { nil }
     package func release(_ place: JournalPlace) async {}
-    package var isAllThatLasts: Bool { false }
-    package func entries() async throws(StoreError) -> [KeptEntry] { [] }
-    package func add(_ entries: [KeptEntry]) async throws(StoreError) {}
+    package var storeEndsWithProcess: Bool { false }
+    package func entries() async throws(StoreError) -> [KillLogFileEntry] { [] }
+    package func add(_ entries: [KillLogFileEntry]) async throws(StoreError) {}
     package func pendingKills() async throws(StoreError) -> [Result<Secret, StoreError>] { [] }
     package func drop(pendingKill id: String) async -> Bool { false }
 

@@ -40,7 +40,7 @@ struct SharedStoreFixture {
 extension SharedStoreFixture {
     /// Waits until the write-ahead log of the store is empty. A gateway truncates it one second after a write. A
     /// gateway that is stopped meanwhile holds the lock that all commits need.
-    func hasTrimmed() async throws {
+    func waitForEmptyWAL() async throws {
         try await eventually("the store's log to be empty") {
             self.directory.bytes(of: "state/tokens.db-wal")?.isEmpty ?? true
         }

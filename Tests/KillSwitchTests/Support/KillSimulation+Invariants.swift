@@ -18,7 +18,7 @@ extension KillSimulation {
 
     /// Records the exceptions after a failover that lost commits: replicas need not know a complete kill that was
     /// lost, and a kill need not wait for a replica whose joining was lost, until that replica's lease is over.
-    mutating func excuseWhatIsLost() async {
+    mutating func noteLostCommits() async {
         self.hasLost = true
         guard let log = try? await KillLog(self.records).contents(),
             let listing = try? await ReplicaVault(self.records).list()
@@ -30,7 +30,7 @@ extension KillSimulation {
         }
     }
 
-    mutating func lookAtTheEnd() async {
+    mutating func checkFinalState() async {
         guard self.violations.isEmpty else { return }
         let log = (try? await KillLog(self.records).contents()) ?? KillLogContents()
         for replica in self.replicas where self.instant < replica.leaseUntil {

@@ -63,7 +63,7 @@ struct KillSimulation {
     private let chance: Chance
     private let shared: FaultyTokenStore
     let records: SealedRecords
-    private var isFoul = true
+    private var hasFaults = true
     private(set) var now = Duration.zero
     private(set) var replicas: [SimulatedReplica] = []
     private var events: [(at: Duration, number: Int, replica: Int, life: IncarnationID, step: Step)] = []
@@ -89,7 +89,7 @@ struct KillSimulation {
         for index in self.replicas.indices { self.begin(index) }
         while self.now < duration * 2, self.violations.isEmpty, let next = self.takeNext() {
             self.now = next.at
-            self.isFoul = self.now < duration
+            self.hasFaults = self.now < duration
             let replica = self.replicas[next.replica]
             guard replica.incarnation == next.life else { continue }
             if self.happens(self.weather.dies) {
@@ -104,12 +104,12 @@ struct KillSimulation {
             }
             if self.happens(self.weather.losesSuffix) {
                 self.shared.lose(1 + self.chance.number(below: 4))
-                await self.excuseWhatIsLost()
+                await self.noteLostCommits()
             }
             await self.perform(next.step, next.replica)
             self.look()
         }
-        await self.lookAtTheEnd()
+        await self.checkFinalState()
     }
 
     // MARK: - Steps
@@ -145,7 +145,7 @@ struct KillSimulation {
             await self.wait(for: epoch, action, index)
         case .kill:
             // No kill begins in the part without faults, so that the whole part is left to complete kills.
-            if self.isFoul { self.kill(index) }
+            if self.hasFaults { self.kill(index) }
         case .fold:
             self.schedule(self.upTo(.seconds(10)), index, .fold)
             await self.fold(index)
@@ -322,7 +322,7 @@ struct KillSimulation {
         let store = self.shared.connect()
         let (chance, weather, mutation) = (self.chance, self.weather, self.mutation)
         store.fail { call in
-            guard chance.isFoul else { return .none }
+            guard chance.hasFaults else { return .none }
             if chance.happens(weather.isStale), call.operation == .read || call.operation == .records {
                 let commits = 1 + chance.number(below: 12)
                 return mutation == .forgetfulStore ? .forgetful(commits: commits) : .stale(commits: commits)
@@ -351,15 +351,15 @@ struct KillSimulation {
     }
 
     private mutating func happens(_ probability: Double) -> Bool {
-        self.chance.isFoul = self.isFoul
-        return self.isFoul && self.chance.happens(probability)
+        self.chance.hasFaults = self.hasFaults
+        return self.hasFaults && self.chance.happens(probability)
     }
 
     private func upTo(_ longest: Duration) -> Duration { longest * self.chance.fraction }
 
     /// Usually short, sometimes as long as a store may take.
     private func storeTime() -> Duration {
-        self.upTo(self.isFoul && self.chance.happens(self.weather.storeFails) ? .seconds(2) : .milliseconds(20))
+        self.upTo(self.hasFaults && self.chance.happens(self.weather.storeFails) ? .seconds(2) : .milliseconds(20))
     }
 
     private mutating func schedule(_ delay: Duration, _ index: Int, _ step: Step) {

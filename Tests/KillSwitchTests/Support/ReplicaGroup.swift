@@ -29,7 +29,7 @@ struct ReplicaGroup: Sendable {
         records: SealedRecords? = nil,
         lease: Duration = .seconds(10),
         witness: (any IncarnationWitness)? = nil,
-        copy: KeptLog? = nil
+        copy: KillLogFile? = nil
     ) -> Replica {
         let clock = self.clock
         let provider = self.provider

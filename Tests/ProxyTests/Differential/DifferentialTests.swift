@@ -52,7 +52,7 @@ import Testing
             let recorder = RecordingUpstream()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await recorder.run(rig.upstream) }
-                group.addTask { try await self.renewPasses(rig) }
+                group.addTask { try await self.renewTokens(rig) }
                 for pipeline in pipelines { try await self.send(pipeline, to: rig) }
                 group.cancelAll()
                 while let outcome = await group.nextResult() {
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// Installs the next generation whenever an upstream refuses a token.
-    private func renewPasses(_ rig: Rig) async throws {
+    private func renewTokens(_ rig: Rig) async throws {
         for generation in 2... as PartialRangeFrom<UInt64> {
             let question = try await self.nextQuestion(rig)
             rig.install(.sample(generation))

@@ -310,10 +310,10 @@ import TokenStorage
                 replica.engine.used(TokenVersion(credential), of: account)
             }
             self.house.clock.advance(by: .seconds(3_100))
-            try await eventually("the first ones") { self.provider.heldCount == Agenda.mostErrands }
+            try await eventually("the first ones") { self.provider.heldCount == Agenda.mostBackgroundJobs }
             self.provider.release()
             try await eventually("all") { self.provider.spent.count == 100 }
-            #expect(self.provider.mostAtOnce <= Agenda.mostErrands)
+            #expect(self.provider.mostAtOnce <= Agenda.mostBackgroundJobs)
             #expect(Set(self.provider.spent).count == 100)
         }
     }
@@ -350,7 +350,7 @@ import TokenStorage
 
             // then all accounts of the second are refreshed, and only a few of the first are tried.
             try await eventually("all of the healthy provider") { Set(healthy.spent).count == 10 }
-            #expect(self.provider.mostAtOnce <= Agenda.mostErrands)
+            #expect(self.provider.mostAtOnce <= Agenda.mostBackgroundJobs)
 
             // And when the first provider responds at last, its other accounts are refreshed too.
             self.provider.release()

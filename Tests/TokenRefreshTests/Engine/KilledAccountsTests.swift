@@ -152,7 +152,7 @@ import TokenStorage
 
     @Test func `given a kill log that can't be read, no refresh token is spent`() async throws {
         try await self.house.put(.expired())
-        self.house.kills.becomeAway()
+        self.house.kills.failReads()
         try await self.house.withReplica(self.endpoint) { replica in
             #expect(await replica.ask().value == .error(.storeLost))
         }
@@ -201,7 +201,7 @@ import TokenStorage
             try await replica.engine.importTokens(Secret("rt-9"), for: alice)
             let imported = try await self.house.record()?.grant
             // As at the end of the process: it learns nothing new, and what it knows still applies.
-            if !isLogReadable { self.house.kills.becomeAway() }
+            if !isLogReadable { self.house.kills.failReads() }
             self.endpoint.release()
             try await eventually("what came too late to be written down") {
                 self.house.kills.takenAway.contains { $0.tokens?.refreshToken == Secret("rt-1") }

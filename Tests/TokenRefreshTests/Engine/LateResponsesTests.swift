@@ -59,7 +59,7 @@ import TokenStorage
     }
 
     @Test func `an errand that waits longer than callers do does not keep other errands from beginning`() async throws {
-        let accounts = (0..<Agenda.mostErrands + 1).map { AccountID("account-\($0)") }
+        let accounts = (0..<Agenda.mostBackgroundJobs + 1).map { AccountID("account-\($0)") }
         for account in accounts {
             try await self.house.put(.valid().with { $0.tokens?.lifetime = .zero }, for: account)
         }
@@ -67,10 +67,10 @@ import TokenStorage
         let timing = RefreshTiming(keepAlive: .seconds(60))
         try await self.house.withReplica(self.provider, accounts: accounts, timing: timing) { _ in
             try await self.house.clock.advance(bySleepersWithin: .seconds(60), until: "as many as may be at once") {
-                self.provider.heldCount >= Agenda.mostErrands
+                self.provider.heldCount >= Agenda.mostBackgroundJobs
             }
             try await self.house.clock.advance(bySleepersWithin: .seconds(8), until: "one more") {
-                self.provider.heldCount == Agenda.mostErrands + 1
+                self.provider.heldCount == Agenda.mostBackgroundJobs + 1
             }
         }
     }

@@ -99,7 +99,9 @@ import TokenRefresh
             else {
                 return
             }
-            if let isCrowded = gate.crowding(wait: now.duration(to: moment), now: now) { told.append(isCrowded) }
+            if let isRateLimited = gate.crowding(wait: now.duration(to: moment), now: now) {
+                told.append(isRateLimited)
+            }
         }
         for _ in 0..<10 { take(at: self.start) }
         #expect(told == [true])

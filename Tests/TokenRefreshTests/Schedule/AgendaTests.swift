@@ -26,7 +26,7 @@ import TokenRefresh
 
     @Test func `a provider at its limit is skipped until one of its errands ends`() {
         var agenda = Agenda()
-        for number in 0..<Agenda.mostErrands {
+        for number in 0..<Agenda.mostBackgroundJobs {
             agenda.begin(AccountID("\(number)"), of: acme, until: self.at(100))
         }
         agenda.set(self.at(10), for: AccountID("a"), of: acme)
@@ -48,7 +48,7 @@ import TokenRefresh
 
     @Test func `an errand that takes too long does not keep others from beginning`() {
         var agenda = Agenda()
-        for number in 0..<Agenda.mostErrands {
+        for number in 0..<Agenda.mostBackgroundJobs {
             agenda.begin(AccountID("\(number)"), of: acme, until: self.at(40 + number))
         }
         agenda.set(self.at(10), for: AccountID("a"), of: acme)

@@ -61,7 +61,7 @@ struct FlightSimulation {
     let shared: FaultyTokenStore
     let records: SealedRecords
     var provider = RotatingProvider(AccountRecord.expired().tokenVersion, lifetime: .seconds(20))
-    var isFoul = true
+    var hasFaults = true
     var now = Duration.zero
     /// The time and number of each event to come, and the events by number.
     var order: [(Duration, Int)] = []
@@ -98,8 +98,8 @@ struct FlightSimulation {
         for replica in self.replicas { self.start(replica) }
         while self.now < duration + duration / 2, self.violations.isEmpty, let next = self.takeNext() {
             self.now = next.at
-            self.isFoul = self.now < duration
-            self.chance.isFoul = self.isFoul
+            self.hasFaults = self.now < duration
+            self.chance.hasFaults = self.hasFaults
             guard next.step.isRemote || !next.replica.isDead else { continue }
             if !next.step.isRemote, self.happens(self.weather.dies) {
                 self.die(next.replica)
@@ -109,7 +109,7 @@ struct FlightSimulation {
             self.look()
             if self.happens(self.weather.losesSuffix) { self.lose(1 + self.chance.number(below: 4)) }
         }
-        self.lookAtTheEnd(after: duration)
+        self.checkFinalState(after: duration)
     }
 
     // MARK: - Invariants
@@ -127,7 +127,7 @@ struct FlightSimulation {
         }
         if let before, record.generation > before.generation {
             self.commits += 1
-            if !self.isFoul { self.fairCommits += 1 }
+            if !self.hasFaults { self.fairCommits += 1 }
         }
         if let known = self.tokensOf[record.tokenVersion], known != record.tokens?.accessToken {
             self.violations.append("two token sets were committed as generation \(record.generation)")
@@ -166,7 +166,7 @@ struct FlightSimulation {
         if !isKnown { self.isLossExcused = true }
     }
 
-    mutating func lookAtTheEnd(after duration: Duration) {
+    mutating func checkFinalState(after duration: Duration) {
         guard self.violations.isEmpty else { return }
         for replica in self.replicas where replica.endedLastAt < duration {
             self.violations.append("a flight does not end: \(replica.incarnation)")
@@ -185,7 +185,7 @@ struct FlightSimulation {
         let store = self.shared.connect()
         let (chance, weather) = (self.chance, self.weather)
         store.fail { call in
-            guard chance.isFoul else { return .none }
+            guard chance.hasFaults else { return .none }
             if call.operation == .read, chance.happens(weather.isStale) {
                 return .stale(commits: 1 + chance.number(below: 12))
             }
@@ -224,7 +224,7 @@ struct FlightSimulation {
     var moment: Moment { .start.advanced(by: self.now) }
 
     func happens(_ probability: Double) -> Bool {
-        self.isFoul && probability > 0 && self.chance.happens(probability)
+        self.hasFaults && probability > 0 && self.chance.happens(probability)
     }
 
     func upTo(_ longest: Duration) -> Duration { longest * self.chance.fraction }

@@ -61,7 +61,7 @@ final class ScriptedKills: KillReader {
         self.state.withLock { $0.unrevoked[account] = tokens }
     }
 
-    func becomeAway() { self.state.withLock { $0.isAway = true } }
+    func failReads() { self.state.withLock { $0.isAway = true } }
 
     func read() async throws(StoreError) -> KillEpochs {
         let epochs: KillEpochs? = self.state.withLock { state in
@@ -85,7 +85,7 @@ final class ScriptedKills: KillReader {
 
     func lastImport(of account: AccountID) -> GrantID? { self.state.withLock { $0.imports[account] } }
 
-    func takeAway(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
+    func storeForRevocation(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
         let isTaken = self.state.withLock { state in
             guard !state.takesNothing else { return false }
             let verdict = state.epochs.verdict(on: record, of: account, at: record.binding.provider)

@@ -9,10 +9,10 @@ import TokenStorage
 
     init() throws { self.directory = try TemporaryDirectory() }
 
-    private var log: KeptLog { KeptLog(in: self.directory.path, of: "store") }
+    private var log: KillLogFile { KillLogFile(in: self.directory.path, of: "store") }
 
-    private func entry(_ number: Int) -> KeptEntry {
-        KeptEntry(number: UInt64(number), id: "id-\(number)", bytes: Secret("entry \(number)"))
+    private func entry(_ number: Int) -> KillLogFileEntry {
+        KillLogFileEntry(number: UInt64(number), id: "id-\(number)", bytes: Secret("entry \(number)"))
     }
 
     @Test func `added entries are there for the next process, in order and once`() async throws {
@@ -20,7 +20,7 @@ import TokenStorage
         try await log.add([self.entry(1), self.entry(2)])
         try await log.add([self.entry(2), self.entry(3)])
         #expect(try await self.log.entries() == [self.entry(1), self.entry(2), self.entry(3)])
-        #expect(try await KeptLog(in: self.directory.path, of: "another").entries().isEmpty)
+        #expect(try await KillLogFile(in: self.directory.path, of: "another").entries().isEmpty)
     }
 
     @Test func `entries beyond the capacity of a file go to the next file`() async throws {

@@ -156,13 +156,13 @@ final class IncarnationLock: Sendable {
 
     /// Marks the incarnation as dead in the file, whose modification time then says since when. A second call does
     /// nothing.
-    func bury() {
-        guard self.head.last != Self.buriedMark else { return }
-        try? self.file.write([Self.buriedMark], at: self.head.count)
+    func markDead() {
+        guard self.head.last != Self.deadMark else { return }
+        try? self.file.write([Self.deadMark], at: self.head.count)
     }
 
     /// Not a hexadecimal digit, so that it can't end an id.
-    private static let buriedMark = UInt8(ascii: "!")
+    private static let deadMark = UInt8(ascii: "!")
 
     /// Updates the modification time of the file: its process is running.
     func touch(under kernel: String?) {

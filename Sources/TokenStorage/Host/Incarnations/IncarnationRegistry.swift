@@ -37,7 +37,7 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
     private var counted: Set<IncarnationID> = []
 
     /// How long the file of a dead incarnation stays, in seconds.
-    private static let burialTime = 3_600
+    private static let deadFileRetention = 3_600
 
     /// Begins an incarnation: locks its file, and makes its journal if one is wanted.
     ///
@@ -117,12 +117,14 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         let now = Int(Date.now.timeIntervalSince1970)
         guard lock.isOfStore else {
             // A process that uses the other store takes the journal over. If there is no journal, the file can go.
-            if !self.files.hasJournal(incarnation), lock.isOlder(than: Self.burialTime, at: now) { lock.remove() }
+            if !self.files.hasJournal(incarnation), lock.isOlder(than: Self.deadFileRetention, at: now) {
+                lock.remove()
+            }
             return nil
         }
         let path = self.files.journalPath(of: incarnation)
         let isProof = self.isHostsAlone || lock.isUnder(self.files.kernel)
-        let isStale = lock.isOlder(than: Self.burialTime, at: now)
+        let isStale = lock.isOlder(than: Self.deadFileRetention, at: now)
         var sum = Inheritance()
         do throws(SystemCallError) {
             let contents = try JournalFile.contents(at: path, self.store.journalSeal(of: incarnation))
@@ -144,7 +146,7 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
             return sum
         }
         if self.dead.insert(incarnation).inserted { sum.incarnations = 1 }
-        lock.bury()
+        lock.markDead()
         if isStale { lock.remove() }
         // Hold the lock up to here, across all suspension points.
         withExtendedLifetime(lock) {}

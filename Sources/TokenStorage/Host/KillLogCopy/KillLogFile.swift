@@ -9,7 +9,7 @@ package import TokenModel
 /// what the others have added. *Pending kills*, which the store has not yet taken, are files in the same directory.
 ///
 /// Runs on a dispatch queue of its own, because its calls block.
-package actor KeptLog: KillLogCopy {
+package actor KillLogFile: KillLogCopy {
     private let executor = BlockingExecutor(label: "martlet.kept-log")
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
         unsafe self.executor.asUnownedSerialExecutor()
@@ -37,15 +37,15 @@ package actor KeptLog: KillLogCopy {
     package static let memory = "memory"
 
     /// Whether the store ends with the process, so that only this copy outlives the process.
-    package nonisolated var isAllThatLasts: Bool { self.store == Self.memory }
+    package nonisolated var storeEndsWithProcess: Bool { self.store == Self.memory }
 
     /// All entries, in the order in which they were added.
     ///
     /// - Throws: ``StoreError/Code/unreadable`` if one of their files is damaged.
-    package func entries() throws(StoreError) -> [KeptEntry] {
+    package func entries() throws(StoreError) -> [KillLogFileEntry] {
         self.full = 0
         self.ids = []
-        var entries: [KeptEntry] = []
+        var entries: [KillLogFileEntry] = []
         while let segment = try self.segment(self.full) {
             entries += segment.entries
             guard segment.isFull else { break }
@@ -56,7 +56,7 @@ package actor KeptLog: KillLogCopy {
     }
 
     /// The copies of other stores' logs, except that of the store in memory, whose name is the same at each start.
-    package func others() throws(StoreError) -> [(store: String, log: KeptLog)] {
+    package func others() throws(StoreError) -> [(store: String, log: KillLogFile)] {
         let names: [String]
         do throws(SystemCallError) {
             names = try PrivateDirectory.names(in: self.parent)
@@ -64,7 +64,9 @@ package actor KeptLog: KillLogCopy {
             guard !error.isMissing else { return [] }
             throw StoreError(.unreadable, "the kill logs in state_dir: \(error.message)")
         }
-        return names.filter { $0 != self.store && $0 != Self.memory }.map { ($0, KeptLog(beside: self.parent, of: $0)) }
+        return names.filter { $0 != self.store && $0 != Self.memory }.map {
+            ($0, KillLogFile(beside: self.parent, of: $0))
+        }
     }
 
     /// Renames another store's log to be this store's, which has none.
@@ -79,7 +81,7 @@ package actor KeptLog: KillLogCopy {
     /// Adds the entries that are not there yet. They survive a power loss once this returns.
     ///
     /// - Throws: ``StoreError/Code/unwritable`` if the directory can't be written.
-    package func add(_ entries: [KeptEntry]) throws(StoreError) {
+    package func add(_ entries: [KillLogFileEntry]) throws(StoreError) {
         guard entries.contains(where: { !self.ids.contains($0.id) }) else { return }
         do throws(SystemCallError) {
             try self.makeDirectory()
@@ -91,7 +93,7 @@ package actor KeptLog: KillLogCopy {
         }
     }
 
-    private func addLocked(_ entries: [KeptEntry]) throws(StoreError) {
+    private func addLocked(_ entries: [KillLogFileEntry]) throws(StoreError) {
         var last = KeptSegment()
         while let segment = try self.segment(self.full) {
             self.ids.formUnion(segment.entries.map(\.id))
@@ -150,7 +152,7 @@ package actor KeptLog: KillLogCopy {
 }
 
 /// An entry of the kill log, as this host keeps it.
-package struct KeptEntry: Equatable, Sendable {
+package struct KillLogFileEntry: Equatable, Sendable {
     /// The number of the entry in the store's log.
     package let number: UInt64
     /// The id of the entry, which identifies it whatever its number.
@@ -175,7 +177,7 @@ struct KeptSegment: Equatable, Sendable {
     /// The size limit of a segment file in bytes.
     static let sizeLimit = 4 << 20
 
-    var entries: [KeptEntry] = []
+    var entries: [KillLogFileEntry] = []
 
     var isFull: Bool {
         self.entries.count >= Self.capacity || self.entries.reduce(0) { $0 + $1.bytes.count } >= Self.fullSize
@@ -193,13 +195,13 @@ struct KeptSegment: Equatable, Sendable {
         return writer.finish()
     }
 
-    init(entries: [KeptEntry] = []) { self.entries = entries }
+    init(entries: [KillLogFileEntry] = []) { self.entries = entries }
 
     /// - Throws: ``StoreError/Code/unreadable`` for bytes that ``encoded()`` did not write.
     init(decoding bytes: Secret) throws(StoreError) {
         var reader = try FieldReader(bytes, formats: Self.format...Self.format)
         self.entries = try reader.readArray { reader throws(StoreError) in
-            KeptEntry(number: try reader.read(), id: try reader.read(), bytes: try reader.read())
+            KillLogFileEntry(number: try reader.read(), id: try reader.read(), bytes: try reader.read())
         }
         try reader.finish()
     }

@@ -5,7 +5,7 @@ package import TokenModel
 
 /// Kills that are not yet in the store or not yet in the audit log. Each is a file, shared by all processes that use
 /// the directory.
-extension KeptLog {
+extension KillLogFile {
     private static let pendingKillPrefix = "order-"
     private static let standingPrefix = "standing-"
 
