@@ -34,16 +34,7 @@ package struct Secret: Sendable {
 extension Secret: Equatable {
     /// Compares in constant time if both values have the same length.
     package static func == (left: Secret, right: Secret) -> Bool {
-        guard left.count == right.count else { return false }
-        return left.withUnredacted { left in
-            right.withUnredacted { right in
-                var difference: UInt8 = 0
-                for index in left.indices {
-                    difference |= left[index] ^ right[index]
-                }
-                return difference == 0
-            }
-        }
+        right.withUnredacted { left.matches($0) }
     }
 }
 

@@ -12,7 +12,7 @@ extension TokenGrant {
     /// Reads the tokens from the fields of a successful response (RFC 6749 §5.1).
     init(_ fields: [String: ResponseValue], rules: ResponseRules, now: WallTime) throws(GrantFault) {
         guard Self.isBearer(fields["token_type"], rules) else { throw Self.fault(.tokenTypeUnknown, fields) }
-        guard case .string(let accessToken) = fields["access_token"], Self.fitsHeader(accessToken) else {
+        guard case .string(let accessToken) = fields["access_token"], TokenSyntax.isAccessToken(accessToken) else {
             throw Self.fault(.accessTokenUnusable, fields)
         }
         self.init(
@@ -38,13 +38,6 @@ extension TokenGrant {
     private static func isBearer(_ type: ResponseValue?, _ rules: ResponseRules) -> Bool {
         guard let type, type != .null else { return true }
         return type.asText.map { rules.bearerTokenTypes.contains($0.lowercased()) } ?? false
-    }
-
-    /// Whether the token is printable ASCII without a space, so that it can neither end a header field nor begin
-    /// another.
-    private static func fitsHeader(_ token: Secret) -> Bool {
-        !token.isEmpty
-            && token.withUnredacted { token in token.indices.allSatisfy { (0x21...0x7E).contains(token[$0]) } }
     }
 
     /// The new refresh token. Absent, `null` or empty means that the old one stays valid. A token with control
