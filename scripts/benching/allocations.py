@@ -1,4 +1,4 @@
-"""How often martlet allocates memory for a request, counted by a library that stands before malloc."""
+"""Counts the memory allocations of martlet per request, with a preloaded library that replaces malloc."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ REQUESTS = 20_000
 
 
 class Counter:
-    """What a process with the library in front has allocated since its start."""
+    """The allocations of a process with the preloaded library since its start."""
 
     def __init__(self, library, file):
         self.file = file
@@ -24,7 +24,7 @@ class Counter:
         self.environment = {**os.environ, "LD_PRELOAD": str(library), "COUNT_ALLOCATIONS_IN": str(file)}
 
     def read(self):
-        """Calls and bytes, a pair for each thread."""
+        """Returns one pair of calls and bytes for each thread."""
         _, _, *slots = struct.unpack("=512Q", self.file.read_bytes())
         return list(zip(slots[::2], slots[1::2]))
 
@@ -35,7 +35,7 @@ def build(work):
 
 
 def mallocs(bench):
-    """Allocations of a request on the fast path: a fresh token and an idle upstream connection."""
+    """Allocations per request on the fast path: a fresh token and an idle upstream connection."""
     library, result = build(bench.work), {}
     for upstream in ("plain", "tls"):
         name = f"martlet-{upstream}-mallocs"
@@ -54,12 +54,12 @@ def mallocs(bench):
 
 
 def one_round(bench, proxy, counter):
-    """Two loads with as many connections, so that what a connection takes is in neither figure."""
+    """Subtracts a short load from a long one with as many connections, so that the cost of a connection cancels out."""
     few = 2 * bench.options.connections
     short, long = taken(bench, proxy, counter, few), taken(bench, proxy, counter, few + REQUESTS)
     calls = [more[0] - less[0] for less, more in zip(short, long)]
     size = sum(more[1] - less[1] for less, more in zip(short, long))
-    # The loop that serves is the busiest thread by far.
+    # The event loop that serves requests is the busiest thread by far.
     return {"mallocs": sum(calls) / REQUESTS, "bytes": size / REQUESTS, "elsewhere": (sum(calls) - max(calls)) / REQUESTS}
 
 
@@ -74,4 +74,4 @@ def load(bench, proxy, requests):
         ["taskset", "-c", str(bench.options.load_core), "h2load", "--h1", "-t1", f"-c{bench.options.connections}",
          f"-n{requests}", f"http://127.0.0.1:{proxy.port}/small"], check=True, capture_output=True, text=True).stdout
     if int(re.search(r"status codes: (\d+) 2xx", text)[1]) != requests:
-        stop(f"not all answers were good:\n{text}", 1)
+        stop(f"not all responses were successful:\n{text}", 1)

@@ -1,5 +1,5 @@
-// Counts the allocations of each thread of a process that has this library in LD_PRELOAD, in the file that
-// COUNT_ALLOCATIONS_IN names: 4096 bytes, of which allocations.py says what they mean. What is counted goes on to glibc.
+// Counts the allocations of each thread of a process that has this library in LD_PRELOAD. The counts are in the file that
+// COUNT_ALLOCATIONS_IN names: 4096 bytes, which allocations.py reads. Each counted call is passed on to glibc.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@ static struct table {
     struct slot slots[SLOTS];
 } *table;
 
-// One more than the thread's slot. Of the model that needs no allocation to be reached.
+// One more than the index of the thread's slot. Access to a variable of this TLS model needs no allocation.
 static __thread size_t mine __attribute__((tls_model("initial-exec")));
 
 __attribute__((constructor)) static void begin(void) {

@@ -1,4 +1,4 @@
-"""What is measured."""
+"""The measurements."""
 
 import datetime
 import json
@@ -30,12 +30,12 @@ class Bench(Servers):
         return self.run_wrk(url, self.options.connections, seconds)
 
     def run_wrk(self, url, connections, seconds, *arguments):
-        """Requests in all, and a second."""
+        """Returns the number of requests, and the requests per second."""
         command = ["taskset", "-c", str(self.options.load_core), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
                    *map(str, arguments), url]
         text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         if "Non-2xx" in text or "Socket errors" in text:
-            stop(f"not all answers were good:\n{text}", 1)
+            stop(f"not all responses were successful:\n{text}", 1)
         return int(re.search(r"(\d+) requests in", text)[1]), float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1])
 
     def throughput(self, case):
@@ -64,7 +64,7 @@ class Bench(Servers):
         return self.start_proxy(name, upstream)
 
     def latency(self, slowest):
-        """p50 and p99 in microseconds at half the slowest peer's rate."""
+        """Measures p50 and p99 in microseconds, at half the rate of the slowest proxy."""
         rate = slowest / 2
         result = {}
         for name in self.options.proxies:
@@ -77,13 +77,13 @@ class Bench(Servers):
                  f"http://127.0.0.1:{proxy.port}/small"], check=True, capture_output=True)
             lines = [line.split("\t") for line in log.read_text().splitlines()]
             if bad := [line for line in lines if line[1] != "200"]:
-                stop(f"{len(bad)} of {len(lines)} answers of {name} were not good", 1)
+                stop(f"{len(bad)} of {len(lines)} responses of {name} were not 200", 1)
             times = sorted(int(line[2]) for line in lines)
             result[name] = {"rate": rate, "p50_us": times[len(times) // 2], "p99_us": times[len(times) * 99 // 100]}
         return result
 
     def refresh(self, seconds=60, rate=200):
-        """Whether requests feel that a 10 s token is replaced under them, at a provider that takes 1 s."""
+        """Measures whether requests slow down while a 10 s token is refreshed, at a provider that takes 1 s to respond."""
         port, token_port, admin, home = free_port(), free_port(), free_port(), self.work / "refresh"
         home.mkdir()
         provider = f"http://127.0.0.1:{token_port}"
@@ -140,7 +140,7 @@ routes:
     def idle(self, count=1000):
         result = {}
         for name in self.options.proxies:
-            # A new one: memory that an earlier load has left behind would be used again.
+            # A new process: an old one would reuse memory that an earlier load has freed.
             proxy = self.start_proxy(name, "plain", "idle")
             before, sockets = proxy.rss(), []
             for _ in range(count):

@@ -1,4 +1,4 @@
-"""Two builds of martlet, one against the other: what a change costs where that is less than a machine drifts."""
+"""Compares two builds of martlet: measures the cost of a change even if it is smaller than the drift of the machine."""
 
 import pathlib
 import statistics
@@ -7,10 +7,10 @@ from benching.processes import say
 
 
 def pairs(bench, case, other):
-    """The ratio of CPU per request, this build to the one in the directory `other`, of so many pairs as there are rounds.
+    """Measures the ratio of CPU per request, this build to the one in the directory `other`; there is one pair per round.
 
-    Both of a pair run at once and take turns. Each pair has new processes, since where one comes to lie in memory is worth
-    some hundredths, and the one that was measured first in a pair is measured second in the next.
+    Both processes of a pair run at the same time and are measured in turn. Each pair has new processes, since the memory layout
+    of a process changes the ratio by some hundredths. The build measured first in one pair is measured second in the next.
     """
     programs = {"this": bench.options.bin, "other": pathlib.Path(other)}
     upstream, rounds = "tls" if case == "tls" else "plain", []

@@ -1,4 +1,4 @@
-"""Servers that are pinned to a core, and what they have used of it."""
+"""Servers pinned to a core, and their CPU time and memory."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ def stop(text, code=69):
 
 
 def compiled(source, target, *arguments):
-    """A C program or library of this directory; `None` where there is no compiler."""
+    """Compiles a C program or library of this directory; returns `None` if there is no compiler."""
     compiler = shutil.which("cc") or shutil.which("clang")
     if compiler:
         subprocess.run([compiler, "-O2", "-Wall", "-Werror", *arguments, "-o", target, source], check=True)
@@ -41,7 +41,7 @@ def wait_for(port, process, name):
 
 
 class Process:
-    """A server pinned to one core, until the run's end."""
+    """A server pinned to one core. It runs until `end` is called."""
 
     def __init__(self, name, command, port, core, **options):
         self.name, self.port = name, port

@@ -1,4 +1,4 @@
-"""The upstream, and the proxies in front of it."""
+"""The upstream and the proxies in front of it."""
 
 import json
 import pathlib
@@ -19,7 +19,7 @@ class Servers:
         self.certificate = self.make_certificate()
         self.upstreams = self.start_upstream()
 
-    # What stands behind the proxies
+    # The upstream
 
     def make_certificate(self):
         certificate, key = self.work / "cert.pem", self.work / "key.pem"
@@ -52,7 +52,7 @@ class Servers:
         (files / "large").write_bytes(b"x" * 65536)
         (files / "sink").write_bytes(b"ok")
         certificate, key = self.certificate
-        # The mirror has the whole body read before the answer.
+        # The mirror makes nginx read the whole body before it responds.
         self.nginx("upstream", f"""
             server {{ listen 127.0.0.1:{plain} backlog=4096; listen 127.0.0.1:{tls} ssl backlog=4096;
                 ssl_certificate {certificate}; ssl_certificate_key {key}; root {files};
@@ -67,7 +67,7 @@ class Servers:
     # The proxies
 
     def start_proxy(self, name, upstream, label=None, **options):
-        """A proxy to the plain or the TLS side of the upstream."""
+        """Starts a proxy to the plain or the TLS port of the upstream."""
         port, target = free_port(), self.upstreams[upstream]
         return getattr(self, f"proxy_{name}")(port, target, upstream == "tls", f"{name}-{label or upstream}", **options)
 
@@ -145,11 +145,11 @@ backend api
         program = self.work / "least"
         if not program.exists():
             compiled(pathlib.Path(__file__).with_name("least.c"), program)
-        # It speaks no TLS, and so is what any proxy takes at the least there too.
+        # It has no TLS: in the TLS case it connects to the plain port, and is a lower bound there too.
         return self.start(name, [program, port, self.upstreams["plain"]], port, self.options.proxy_core)
 
     def proxy_martlet(self, port, target, tls, name, listener="", more="", programs=None, **options):
-        """With `listener` behind the listener's address, and `more` sections; of another build, if `programs` is its directory."""
+        """Starts martlet. `listener` is appended to the listener's settings, `more` holds further sections, `programs` names another build."""
         admin, home = free_port(), self.work / name
         home.mkdir()
         scheme, trust = ("https", f"upstream_tls: {{ ca: {self.certificate[0]} }}") if tls else ("http", "")

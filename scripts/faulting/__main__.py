@@ -1,47 +1,51 @@
-"""Breaks what several Martlets that share a store stand on, and checks what must come of it.
+"""Fault injection: breaks what several Martlet processes with a shared store depend on, and checks the results.
 
-Starts `martlet` processes that share one state_dir and one SQLite file in front of a `martlet-mock` that rotates refresh
-tokens and takes a second use for theft, all on free loopback ports in a temporary directory; ends what it started. What
-is random comes from the seed. Prints what was measured beside its bound. When a bound is broken or a case failed, prints
-the seed and the history: what was done when to which process, the mock's stats, the ends of the logs; and exits 1.
+Starts `martlet` processes that share one state_dir and one SQLite file, in front of a `martlet-mock`. The mock rotates
+refresh tokens and treats a second use of a refresh token as theft. All processes use free loopback ports and a temporary
+directory, and the script ends every process that it started. All random choices come from the seed. The script prints each
+measured value beside its bound. When a bound is broken or a case fails, it also prints the seed, the history (what was done
+to which process and when), the mock's statistics and the ends of the logs, and exits 1.
 
-  shared   four processes, 200 accounts with tokens of 3 s, a minute of load: each refresh token is spent once, no
+  shared   four processes, 200 accounts with tokens of 3 s, a minute of load: each refresh token is spent once, and no
            request fails
-  killed   the same, and each second a random process is killed and started again, with a provider's grace of 20, 5 and
-           0 s in turn: no account dies where the grace suffices; else only those whose POST was sent and whose answer was
-           not committed, with one event each
-  lost     the provider rotates and its answer is lost: recovered within 20 s where there is a grace of 5 s, declared dead
-           once and without a loop where there is none
-  waiters  10,000 callers wait for a provider that takes 5 s: one token request, all are answered; and the same where half
-           of them leave
-  away     no provider for half of a token's life: no request fails; then expired tokens: 503 with Retry-After, no more
-           token requests, or tries of one, than the steps of a backoff that all processes share, and no two at a time
-  stopped  SIGSTOP of 3, 13 and 30 s at moments of a refresh and at random ones: each refresh token is spent once, or again
-           after its claim has lapsed; a late success is kept, and in the end each process serves what lives
+  killed   as shared, but each second a random process is killed and restarted. The provider's grace (how long a spent
+           refresh token is still accepted) is 20, 5 and 0 s in turn. No account dies where the grace suffices. Otherwise
+           an account dies only if its POST was sent and the response was not committed, with one log event each
+  lost     the provider rotates the refresh token and its response is lost: with a grace of 5 s the account recovers within
+           20 s; without a grace it is declared dead once, without a retry loop
+  waiters  10,000 callers wait for a provider that takes 5 s: one token request is sent and every caller gets a response;
+           then the same with half of the callers leaving
+  away     the provider is away for half of a token's life: no request fails. Then with expired tokens: callers get 503
+           with Retry-After. Token requests, or attempts to send one, number no more than the steps of one backoff shared
+           by all processes, and no two overlap
+  stopped  SIGSTOP of 3, 13 and 30 s, at chosen moments of a refresh and at random moments: each refresh token is spent
+           once, or again only after its claim has lapsed; a late success is kept; in the end every process serves every
+           living account
   steps    one of four processes dies, or is stopped for 3, 13 and 30 s, at each step of a refresh in turn (needs a debug
-           build: --program .build/debug/martlet): nothing is lost or spent twice but in the stated window
-  rate     refreshes per second on SQLite, beside what the disk syncs: a third of that, or 200
-  checkpoints  two processes commit and empty SQLite's log as fast as they can for two minutes, others open and close the
-           store meanwhile: everything that was acknowledged is there, and every record opens
-  kills    an account is killed a thousand times under load, by one process and by one of three: how long a kill takes, and
-           that no head with a dead token is read more than 100 ms after its answer
-  streams  a kill while 1 GiB is downloaded, events are streamed and a WebSocket is open: all are cut, or, with drain, end
-           by themselves, and no new one begins
-  late     the provider rotates at once and answers after 9, 12, 30 and 55 s, before one process and before two; also with the
-           store away or the sender stopped for 20 s in the middle, or asked to end: callers are answered within 9 s, each
-           refresh token is sent once, and what comes late is used
-  overload a provider that takes 5 to 15 s an answer, 200 accounts with tokens of 120 s, two processes, five minutes: the same,
-           and nobody with a token is refused
-  pages    a proxy answers token requests with an HTML page, 404, five times for an account, and for a while for 50 accounts:
-           they are served again by nobody's hand, and the tries meanwhile are those of one backoff
+           build: --program .build/debug/martlet): nothing is lost or spent twice outside the stated window
+  rate     refreshes per second on SQLite, compared with the disk's syncs per second: at least a third of them, or 200
+  checkpoints  two processes commit and empty SQLite's log as fast as they can for two minutes, while other processes open
+           and close the store: every acknowledged commit is there, and every record can be decrypted
+  kills    an account is killed a thousand times under load, first with one process, then with three: how long a kill
+           takes, and that no request head with a dead token is read more than 100 ms after the kill's response
+  streams  a kill during a 1 GiB download, a stream of events and an open WebSocket: all three are cut; with drain they run
+           to their end and no new one begins
+  late     the provider rotates at once and responds after 9, 12, 30 and 55 s, with one process and with two. In further
+           runs, 4 s into the wait, the store is away for 20 s, the sender is stopped for 20 s, or it is asked to end.
+           Callers get a response within 9 s, each refresh token is sent once, and a late token response is used
+  overload a provider that takes 5 to 15 s for a response, 200 accounts with tokens of 120 s, two processes, five minutes:
+           as in late, and requests of accounts with a token are not refused
+  pages    a proxy responds to token requests with an HTML page and 404, five times for one account, then for a while for
+           50 accounts: the accounts are served again without manual action, and the attempts follow one shared backoff
   restored an earlier copy of the store is put back 20 times under two running processes: no refresh token is sent twice, no
-           account dies, and nobody asks again and again, by token requests and by processor time
-  many     10,000 accounts are killed at once: complete within a second; the memory before and after
-  canary   answers of the provider with tokens where they don't belong. Also after every other case: no token in logs,
-           metrics, admin answers, the database and all else in the state directory; each token that the provider ever gave
-           is looked for, as text, hexadecimal digits and base64. And no process has ended that nobody ended
+           account dies, and token requests and processor time show that no process asks in a loop
+  many     10,000 accounts are killed at once: the kill is complete within a second; the memory before and after
+  canary   the provider puts tokens where they don't belong in its responses. After every case, this one included, the
+           script also searches logs, metrics, admin responses, the database and the rest of the state directory for each
+           token that the provider ever issued, as text, hexadecimal digits and base64: none may be found. It also checks
+           that no process ended by itself
 
-The full run is --minutes 5. Less shortens what lasts, down to a least time for each case.
+A full run is --minutes 5. A smaller value shortens the timed parts, down to a minimum for each case.
 """
 
 import argparse
@@ -65,7 +69,7 @@ from harness.checks import Check, Skipped, report
 from harness.processes import Failed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# Seconds that a case may take in the full run.
+# The time limit of each case in a full run, in seconds.
 CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 300, "stopped": 460, "steps": 1200, "rate": 180, "checkpoints": 300, "kills": 900, "streams": 180,
          "late": 300, "overload": 400, "pages": 240, "restored": 300, "many": 300, "canary": 120}
 
@@ -74,13 +78,13 @@ def parse():
     parser = argparse.ArgumentParser(
         prog="scripts/faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example: scripts/faults --seed 7 --minutes 0.25 --cases shared,killed,lost    (under a minute)")
-    parser.add_argument("--cases", default=",".join(CASES), help="what to try (default: %(default)s)")
-    parser.add_argument("--seed", type=int, help="what chance begins with (default: another each time; it is printed)")
-    parser.add_argument("--minutes", type=float, default=5, help="how long processes are killed; the rest in proportion (default: 5)")
-    parser.add_argument("--program", type=pathlib.Path, help="the martlet to try (default: builds one, in release)")
-    parser.add_argument("--mock", type=pathlib.Path, help="the martlet-mock to use (default: likewise)")
-    parser.add_argument("--history", action="store_true", help="print each case's history, whatever came of it")
-    parser.add_argument("--json", type=pathlib.Path, help="keep the figures in this file")
+    parser.add_argument("--cases", default=",".join(CASES), help="the cases to run, separated by commas (default: %(default)s)")
+    parser.add_argument("--seed", type=int, help="the seed of all random choices (default: a new one each time; it is printed)")
+    parser.add_argument("--minutes", type=float, default=5, help="how many minutes processes are killed; the other cases in proportion (default: 5)")
+    parser.add_argument("--program", type=pathlib.Path, help="the martlet to test (default: a release build, made first)")
+    parser.add_argument("--mock", type=pathlib.Path, help="the martlet-mock to use (default: a release build, made first)")
+    parser.add_argument("--history", action="store_true", help="print each case's history even when the case passes")
+    parser.add_argument("--json", type=pathlib.Path, help="write the results to this file as JSON")
     options = parser.parse_args()
     options.cases = options.cases.split(",")
     if unknown := [one for one in options.cases if one not in CASES]:
@@ -102,7 +106,7 @@ def find_programs(options):
     options.program, options.mock = options.program.resolve(), options.mock.resolve()
     for path in (options.program, options.mock):
         if not os.access(path, os.X_OK):
-            raise Failed(f"{path} is no program")
+            raise Failed(f"{path} is not an executable file")
 
 
 async def attempt(case, options):
@@ -128,7 +132,7 @@ async def attempt(case, options):
 
 def main():
     options = parse()
-    # Thousands of waiters and their upstream connections.
+    # Thousands of waiters and their upstream connections need this many descriptors.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -148,7 +152,7 @@ def main():
     report(results)
     is_broken = any(check.holds is False for checks in results.values() for check in checks)
     if is_broken:
-        say(f"again with: scripts/faults --seed {options.seed} --minutes {options.minutes:g}")
+        say(f"to repeat this run: scripts/faults --seed {options.seed} --minutes {options.minutes:g}")
     sys.exit(1 if is_broken or len(results) < len(options.cases) else 0)
 
 

@@ -1,5 +1,5 @@
-"""The provider is away: valid tokens flow until they end; then callers are told when to come again, and all processes
-together ask it no more often than one would."""
+"""The provider is away. Requests succeed while their tokens are valid. Then callers get 503 with Retry-After, and all
+processes together contact the provider no more often than a single process would."""
 
 import asyncio
 import math
@@ -12,11 +12,13 @@ from faulting.verdicts import counted, once_each
 from harness.checks import Check, at_most, equals
 
 ACCOUNTS = 20
-# What a backoff after an ambiguous answer is drawn from, evenly from 0 (RefreshFailure): 0.5 s, doubled to 30 s.
+# The backoff after an ambiguous response (RefreshFailure) is drawn uniformly from 0 to a maximum. The maximum begins at 0.5 s
+# and doubles up to 30 s.
 FIRST, LONGEST = 0.5, 30
-# Token requests before the first backoff: one, and the one more at once.
+# Token requests before the first backoff: the first one and its immediate retry.
 AT_ONCE = 2
-# The end of a request that a gateway has given up may be read a moment after its next one.
+# When a gateway gives up a request, the recorder may read the end of that connection shortly after the next request, in
+# seconds.
 READ_LATE = 0.1
 
 
@@ -24,7 +26,8 @@ async def run(run):
     await valid(run)
     for trouble in (AWAY, RESETS, SILENT):
         await expired(run, trouble)
-    # Where there are several accounts, each process soon leaves the provider alone altogether, and no backoff would be seen.
+    # With several accounts, each process soon stops contacting the provider altogether, and the backoff of one account would not
+    # be visible.
     await expired(run, AWAY, 1)
 
 
@@ -33,7 +36,7 @@ async def valid(run):
     async with run.with_cluster(ACCOUNTS, access_ttl=f"{life}s") as cluster:
         await cluster.sign_in()
         load = Load(cluster, 100).begin()
-        # Their refreshes are due after half of their life, in the middle of it.
+        # Refreshes are due after half of a token's life, which is in the middle of the outage.
         await asyncio.sleep(life / 6)
         await cluster.provider.recorder.be(AWAY)
         await asyncio.sleep(life / 2)
@@ -64,21 +67,21 @@ async def expired(run, trouble, accounts=ACCOUNTS):
         run.checks += [counted(name + "requests", load.summary),
                        equals(name + "answered otherwise than 503 refresh_failed with Retry-After", sorted(outcomes), ["503 refresh_failed"])]
         if accounts == 1:
-            # Nobody is there to count them but those who try. Nothing is sent, so there is none more at once.
+            # Only the processes can count these attempts. Nothing is sent, so there is no immediate retry.
             tried, most = await attempts(cluster) - before, 1.5 * (expected(run.random, took) - 1)
             run.checks.append(Check(name + "tries of all processes, by their metrics", str(tried), f"some, at most {most:.1f}", 0 < tried <= most))
         if trouble == RESETS:
             each = len(uses) / accounts
-            # One backoff for all: four of them would ask four times as often.
+            # All processes share one backoff. With a backoff each, four processes would send four times as many requests.
             run.checks.append(at_most(name + "token requests of an account", each, 1.5 * expected(run.random, took) + AT_ONCE, ""))
             run.checks.append(equals(name + "token requests of an account while another was under way", overlapping(uses), 0))
         if trouble == SILENT:
-            # Each is listened to for 2 s, and there are two before the first backoff.
+            # A gateway waits 2 s for each response, and sends two requests before the first backoff.
             run.checks.append(at_most(name + "token requests of an account", len(uses) / accounts, AT_ONCE + took / 2, ""))
             run.checks.append(equals(name + "token requests of an account while another was under way", overlapping(uses, READ_LATE), 0))
         await recorder.be(None)
         back = time.monotonic()
-        # The longest step of the backoff, and what was under way when the provider came back.
+        # The longest step of the backoff, and time for the requests in progress when the provider came back.
         longest = LONGEST + 5
         while any(load.served.get(account, 0) < back for account in cluster.accounts) and time.monotonic() < back + longest:
             await asyncio.sleep(0.1)
@@ -89,7 +92,7 @@ async def expired(run, trouble, accounts=ACCOUNTS):
 
 
 def expected(random, seconds, rounds=2000):
-    """How many token requests one account makes in this time by a backoff of full jitter."""
+    """Returns the expected number of token requests of one account in `seconds` with full-jitter backoff, by simulation."""
     count = 0
     for _ in range(rounds):
         at, longest = 0.0, FIRST
@@ -101,7 +104,7 @@ def expected(random, seconds, rounds=2000):
 
 
 async def attempts(cluster):
-    """How often all processes have asked the provider, or tried to, as they say themselves."""
+    """Returns how often all processes have sent, or tried to send, a token request, according to their own metrics."""
     count = 0
     for gateway in cluster.gateways:
         _, metrics = await gateway.ask("GET", "/metrics")
@@ -110,8 +113,8 @@ async def attempts(cluster):
 
 
 def overlapping(uses, late=0):
-    """How many began before another of the same account had ended, by whichever process; `late` is how much later than it
-    was an end may have been read."""
+    """Returns how many token requests began before another one of the same account had ended, in any process. `late` is how
+    many seconds after the real end the recorder may have seen it."""
     ends, clashes = {}, 0
     for use in sorted(uses, key=lambda use: use.at):
         clashes += use.at < ends.get(use.account, 0) - late

@@ -1,4 +1,4 @@
-"""A provider that prints tokens where they don't belong, and a search that would find them."""
+"""The provider puts a known token into its error responses. The search must not find it in Martlet's output."""
 
 import asyncio
 import base64

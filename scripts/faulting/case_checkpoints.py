@@ -1,4 +1,4 @@
-"""Two processes commit and empty SQLite's log as fast as they can: nothing that was acknowledged is lost."""
+"""Two processes commit and empty SQLite's log as fast as they can. No acknowledged commit may be lost."""
 
 import asyncio
 import collections
@@ -13,9 +13,9 @@ from faulting.verdicts import counted, once_each
 from harness.checks import Check, equals
 from harness.processes import ask
 
-# Tokens of 3 s are refreshed all the time, and each refresh commits twice.
+# Tokens of 3 s are refreshed continuously, and each refresh commits twice.
 ACCOUNTS, RATE, SECONDS = 200, 400, 120
-# Each opens the store and closes it, and a close empties the log; the gateways do so each second.
+# How many tasks open and close the store in a loop. A close empties the log; the gateways empty it each second.
 CLOSERS = 2
 
 
@@ -31,13 +31,13 @@ async def run(run):
         _, *closed = await asyncio.gather(*tasks)
         lasted = time.monotonic() - begun
         await load.end()
-        # Another load: each account is asked for once more, with what the store has now.
+        # A second load requests each account once more, with the tokens that the store has now.
         last = Load(cluster, RATE).begin()
         while len(last.served) < ACCOUNTS and not last.failures and time.monotonic() < begun + lasted + 30:
             await asyncio.sleep(0.1)
         await last.end()
         told, states = acknowledged(cluster), await cluster.states()
-        # Each commit puts the generation one up: one that was lost would be given out again, or be missing at the end.
+        # Each commit increments the generation. After a lost commit, a generation would be used twice or be missing at the end.
         lost = [name for name in cluster.accounts
                 if len(set(told[name])) < len(told[name]) or states[name]["generation"] < max(told[name], default=0)]
         for name in lost[:20]:
@@ -60,7 +60,7 @@ async def run(run):
 
 
 def acknowledged(cluster):
-    """Which generations of each account's tokens a process said to have committed."""
+    """Returns, for each account, the token generations that a process has logged as committed."""
     told = collections.defaultdict(list)
     for line in cluster.log_lines(REFRESHED):
         told[line["account.name"]].append(line["token.generation"])
@@ -68,7 +68,7 @@ def acknowledged(cluster):
 
 
 async def closing(cluster, ending):
-    """What was wrong with each store that was opened, verified and closed: "" if nothing was."""
+    """Opens, verifies and closes the store until `ending` is set. Returns one error text for each run, "" if it succeeded."""
     words = []
     while not ending.is_set():
         words.append(await verify(cluster))
@@ -84,7 +84,7 @@ async def verify(cluster):
 
 
 class Log:
-    """The write-ahead log as it is seen from outside."""
+    """Watches the size of the write-ahead log file."""
 
     def __init__(self, path):
         self.path, self.emptied, self.largest = path, 0, 0

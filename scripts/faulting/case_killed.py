@@ -1,5 +1,5 @@
-"""One process after another is killed and started again under load, at random: what a grace lets live lives, and what dies
-dies in the stated window, the POST sent and its answer not committed, and is declared dead once."""
+"""Random processes are killed and restarted under load. No account may die where the provider's grace suffices. An account
+that dies must have died in the stated window (POST sent, response not committed), and is declared dead once."""
 
 import asyncio
 import statistics
@@ -11,7 +11,7 @@ from faulting.verdicts import Commits, counted, explained_by_kill, note_uses, on
 from harness.checks import Check, equals
 
 ACCOUNTS, RATE = 200, 240
-# So that some of what is killed is in the middle of an exchange.
+# The delay makes it likely that a kill hits a process in the middle of an exchange.
 SLOW = {"on": "token", "times": 0, "delay_answer": "20ms"}
 SETTLE_SECONDS = 30
 
@@ -26,13 +26,13 @@ async def kill(run, grace):
         await cluster.sign_in()
         await cluster.provider.faults(SLOW)
         load = Load(cluster, RATE).begin()
-        # Five minutes in all in the full run; --minutes 15 is five for each grace.
+        # In a full run, five minutes for the three graces together; with --minutes 15, five minutes for each.
         until = time.monotonic() + max(1, run.options.minutes * 20)
         kills, started = 0, time.monotonic()
         while time.monotonic() < until:
             begun = time.monotonic()
             gateway = run.random.choice(cluster.gateways)
-            # Within the second, not always at its beginning.
+            # A random moment within the second, not always its beginning.
             await asyncio.sleep(run.random.random() / 2)
             gateway.kill()
             await gateway.start()
@@ -47,7 +47,7 @@ async def kill(run, grace):
 
 
 async def settle(cluster, load):
-    """Until each account was served again or is dead; which of them are neither."""
+    """Waits until each account is served again or dead, at most SETTLE_SECONDS. Returns the accounts that are neither."""
     last, deadline = time.monotonic(), time.monotonic() + SETTLE_SECONDS
     while True:
         dead = await cluster.dead()
@@ -61,7 +61,7 @@ async def settle(cluster, load):
 
 def judge(cluster, load, grace, kills, dead, left):
     commits, unexplained, waits, of_dead, bad_deaths = Commits(cluster), 0, [], set(), 0
-    # Only by its last token can an account have died.
+    # An account can only have died by its last refresh token.
     last = {use.account: use.token for use in cluster.provider.recorder.uses}
     for token, uses in spent_twice(cluster).items():
         for first, second in zip(uses, uses[1:]):
@@ -73,7 +73,7 @@ def judge(cluster, load, grace, kills, dead, left):
             waits.append(second.at - killed)
             if first.account in dead and token == last[first.account] and second.status != 200:
                 of_dead.add(first.account)
-                # Of more than two uses one was by a process that took over and was killed in its turn.
+                # With more than two uses, one of them was by a process that took over and was then killed too.
                 if grace == 5 and len(uses) == 2 and not again(cluster, first.process, killed, 5):
                     bad_deaths += 1
                     note_uses(cluster, uses, f"too late: {first.process} was killed once, at {killed - cluster.history.began:.3f} s")

@@ -1,5 +1,5 @@
-"""An account is killed, revived and signed in again, over and over, under load: how long a kill takes, and whether a dead
-token leaves after its answer. With one process, and with three on one file."""
+"""An account is killed, revived and signed in again, repeatedly and under load. Measures how long a kill takes, and whether
+a dead token is sent upstream after the kill's response. Runs with one process, and with three that share one file."""
 
 import asyncio
 import json
@@ -13,9 +13,9 @@ from harness.checks import Check, at_most, equals
 from harness.processes import Failed, Process
 
 KILLS, ACCOUNTS = 1000, 20
-# After the answer to a kill what had left by then may still be on its way, or wait to be read.
+# For this many seconds after the response to a kill, requests sent before it may still be in transit or unread.
 ON_ITS_WAY = 0.1
-# How many processes, requests a second for each, and what the slowest hundredth may take, in ms.
+# The number of processes, the requests per second to each, and the bound of the p99 of a kill, in ms.
 SETTINGS = ((1, 2000, 50), (3, 500, 250))
 
 
@@ -44,7 +44,7 @@ async def kill_often(run, cluster, kills, rate, bound):
             states[report["state"]] = states.get(report["state"], 0) + 1
             await done(gateway, "POST", "/v1/revive", {"scope": {"account": account}, "reason": "over"})
             await cluster.sign_in([account], by=gateway)
-            # So that the new token is in use when it is killed.
+            # Time for the new token to be used before the next kill.
             await asyncio.sleep(0.02)
         seconds = time.monotonic() - begun
     finally:
@@ -56,7 +56,7 @@ async def kill_often(run, cluster, kills, rate, bound):
     served = outcomes.get("200", 0)
     p99 = took[len(took) * 99 // 100]
     for late in beyond[:20]:
-        run.history.note(f"a head with a dead token {late:.3f} s after a kill's answer")
+        run.history.note(f"a head with a dead token {late:.3f} s after a kill's response")
     return [counted(name + "kills", ", ".join(f"{count} {state}" for state, count in states.items())),
             at_most(name + "a kill's answer takes, p99", p99, bound, "ms"),
             counted(name + "a kill's answer takes, median and longest, ms", f"{took[len(took) // 2]:.1f}, {took[-1]:.1f}"),
@@ -69,10 +69,11 @@ async def kill_often(run, cluster, kills, rate, bound):
 
 
 def after(dead, spans):
-    """How long after a kill's answer each head with a dead token was read, in seconds: those that may be, and the others.
+    """Returns how many seconds after the latest kill's response each request head with a dead token was read, as two lists:
+    the values up to ON_ITS_WAY, which are permitted, and the larger ones.
 
-    `spans` is from when to when each kill took. A head that is read meanwhile may carry the token of that kill, which the
-    provider already knows as revoked; it is no sooner nor later than the answer, and counts as of that moment.
+    `spans` has the begin and the end of each kill. A head that is read during a kill may carry the token
+    of that kill, which the provider already knows as revoked. Such a head counts as 0 seconds.
     """
     within, beyond, turn = [], [], 0
     for at in sorted(dead):
@@ -86,12 +87,12 @@ def after(dead, spans):
 async def done(gateway, method, path, body):
     status, answer = await gateway.ask(method, path, body, limit=40)
     if status != 200:
-        raise Failed(f"{method} {path} is answered {status}: {answer[:300]}")
+        raise Failed(f"{method} {path} got status {status}: {answer[:300]}")
     return json.loads(answer)
 
 
 def sync_times(directory, count=300):
-    """What a sync of 4 KiB takes in the same directory: its median and its slowest hundredth, in ms."""
+    """Returns how long a sync of 4 KiB takes in the same directory: the median and the p99, in ms."""
     path, took = directory / "sync-times", []
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

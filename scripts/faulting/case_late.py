@@ -1,5 +1,6 @@
-"""The provider rotates at once and answers after 9 to 55 s: callers are told when to come again, nobody sends that refresh token
-again, and what comes late is used. Also with the store away, a process stopped, or one asked to end, in the middle of the wait."""
+"""The provider rotates the refresh token at once and responds after 9 to 55 s. Callers get 503 with Retry-After, no process
+sends that refresh token again, and the late response is used. In some parts the store is away, the sender is stopped or the
+sender is asked to end in the middle of the wait."""
 
 import asyncio
 import collections
@@ -12,17 +13,19 @@ from faulting.verdicts import counted, nothing_lost
 from harness.checks import at_most, equals
 
 DELAYS, EACH = (9, 12, 30, 55), 3
-# How long callers wait, and how long the provider's answer is listened for.
+# How long callers wait, and how long a gateway waits for the provider's response, in seconds.
 TIMEOUT, LISTENING = 8, 60
-# When a trouble begins, after the first token requests were sent, and how long it lasts.
+# How many seconds after the first token requests a trouble begins, and how many seconds it lasts.
 BEGINS, LASTS = 4, 20
-# From a late answer, or from the end of a trouble, to the first request that is served with it: a claim is looked at each second.
+# The bound in seconds from a late response, or from the end of a trouble, to the first request that is served with it. A
+# process checks a claim each second.
 USED = 3
 REFUSALS = {"503 refresh_failed", "503 store_lost"}
 
 
 async def run(run):
-    # A token lives for 60 s and is refreshed after half of that: the answer to a second request comes within twice the wait.
+    # A token lives for 60 s and is refreshed after half of that. The response to a second token request comes within twice the
+    # delay.
     delays = [one for one in DELAYS if one <= max(12, run.options.minutes * 11)]
     parts = [("one process", 1, None), ("two processes", 2, None), ("one, the store away", 1, store_away), ("two, the store away", 2, store_away),
              ("two, the sender stopped", 2, stopped), ("one, it is asked to end", 1, asked_to_end),
@@ -37,11 +40,11 @@ async def part(run, name, count, delays, trouble):
         delay_of = {account: delay for delay, accounts in groups.items() for account in accounts}
         recorder.lateness = lambda use: delay_of.get(use.account, 0)
         await cluster.sign_in(whole=False)
-        # Loads of their own, so that callers who wait for one provider's answer don't keep others from asking.
+        # Each group has a load of its own, so that callers who wait for one token response don't hold up requests of other groups.
         begin = functools.partial(begin_loads, cluster, groups.values())
         first, *others = cluster.gateways
         loads = begin([first])
-        # It is this process that sends them all.
+        # The first process sends all token requests.
         await until(lambda: len(uses_of(recorder)) == len(delay_of), 10)
         loads += begin(others) if others else []
         excused, checks = 0, []
@@ -74,7 +77,7 @@ async def until(condition, limit):
 
 
 def uses_of(recorder):
-    """The token requests of each account, in their order."""
+    """Returns the token requests of each account, in the order of their arrival."""
     uses = collections.defaultdict(list)
     for use in recorder.uses:
         uses[use.account].append(use)
@@ -82,19 +85,21 @@ def uses_of(recorder):
 
 
 def is_served(recorder, loads, account, rounds):
-    """Whether it was served after so many of its token requests had their answer."""
+    """Returns whether the account was served after `rounds` of its token requests got a response."""
     answers = [use.answered for use in uses_of(recorder)[account] if use.answered]
     return len(answers) >= rounds and max(load.served.get(account, 0) for load in loads) > answers[rounds - 1]
 
 
 def lag(recorder, loads, account, excused):
-    """How long after the first late answer the account was first served; `excused` is until when something kept it from that."""
+    """Returns how many seconds after the first late response the account was first served. `excused` is the moment until which
+    a trouble may have prevented that; if it is later than the response, the time counts from it."""
     firsts = [load.first_served[account] for load in loads if account in load.first_served]
     answered = next((use.answered for use in uses_of(recorder)[account] if use.answered), None)
     return max(0, min(firsts) - max(answered, excused)) if firsts and answered else 9999
 
 
-# What comes in the middle of the wait. Each says until when it may have kept an account from being served, and what it found.
+# The troubles in the middle of the wait. Each function returns the moment until which the trouble may have prevented that an
+# account is served, and its own checks.
 
 
 async def store_away(cluster, name):
@@ -125,7 +130,7 @@ async def asked_to_end(cluster, name):
     code, took = await gateway.end_code(LISTENING + 10)
     if code is not None:
         await gateway.start()
-    # Where there is another process, that one serves meanwhile.
+    # If there is another process, it serves meanwhile.
     excused = time.monotonic() if len(cluster.gateways) == 1 else 0
     return excused, [equals(name + "return code", code, 0), at_most(name + "it ended after", took, LISTENING - BEGINS, "s"),
                      equals(name + "token requests under way that had no answer", sum(not use.answered for use in waits), 0)]

@@ -1,5 +1,5 @@
-"""The provider rotates a refresh token and its answer is lost: a grace brings the account back; without one it is dead,
-once, and nobody asks again and again."""
+"""The provider rotates a refresh token and its response is lost. With a grace the account recovers. Without a grace it is
+declared dead once, and no process retries in a loop."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from faulting.verdicts import counted, one_event_each
 from harness.checks import Check, at_most, equals
 
 LOST = {"on": "token", "drop": "after_commit"}
-# One that is lost and one more; a claim that had to be broken would allow another.
+# The lost token request and one retry. If another process has to take over a lapsed claim, it may send one more.
 MOST_REQUESTS = 3
 
 
@@ -37,7 +37,8 @@ async def run(run):
 
 
 async def until(cluster, account, condition, limit, then=0):
-    """Callers of one account at all processes until something holds, and a while longer; how long that took."""
+    """Sends requests for one account to all processes until `condition` holds or `limit` seconds have passed, and for `then`
+    seconds more. Returns how long it took until the condition held, and the load."""
     load = Load(cluster, 40, [account], workers=2).begin()
     begun = time.monotonic()
     while not condition(load) and time.monotonic() < begun + limit:

@@ -1,4 +1,4 @@
-"""All of 10,000 accounts are killed at once: how long that takes, and what memory."""
+"""10,000 accounts are killed at once. Measures how long that takes and how much memory it needs."""
 
 import asyncio
 import collections
@@ -11,12 +11,12 @@ from harness.checks import Check, at_most, equals
 from harness.client import Caller
 
 ACCOUNTS, PROCESSES, COMPLETE = 10_000, 2, 1
-# Of them so many have a refresh token too. To import more would take longer than all else: each import is several writes that wait
-# for each other, a minted token's are committed with others'.
+# How many of the accounts have an imported refresh token too. To import more would take longer than the rest of the case: an
+# import is several consecutive writes, while the writes of minted tokens are committed together.
 IMPORTED = 200
 # Connections to each process.
 CALLERS = 32
-# Of the memory of a process, in MiB, while its tokens are revoked.
+# The bound of a process's memory growth while tokens are revoked, in MiB.
 GROWTH = 128
 REVOKING_SECONDS = 90
 
@@ -41,7 +41,7 @@ async def run(run):
         outcomes = await ask_all([(gateway, cluster.accounts) for gateway in cluster.gateways])
         report = await revoked(cluster, report["id"], count + IMPORTED)
         tokens = report["tokens"]
-        # The most that it ever was, also while tokens are taken and revoked.
+        # The peak, which includes the time in which tokens are read and revoked.
         most = memory(cluster, "VmHWM")
         growth = max(after - first for first, after in zip(before, most))
         run.checks += [counted("accounts imported, and minted", f"{IMPORTED} in {imported:.1f} s, {count - IMPORTED} in {took:.1f} s"),
@@ -59,13 +59,13 @@ async def run(run):
 
 
 def completion(history, report):
-    """How many seconds it took, or has taken by now."""
+    """Returns how many seconds the kill took, or has taken so far if it is not complete."""
     until = history.moment(report["completed_at"]) if report.get("completed_at") else time.monotonic()
     return until - history.moment(report["started_at"])
 
 
 async def revoked(cluster, kill, total):
-    """The report once all tokens are counted and none waits any more, or after a while."""
+    """Returns the kill's report once all tokens are counted and none is waiting, or after REVOKING_SECONDS."""
     deadline = time.monotonic() + REVOKING_SECONDS
     while True:
         report = await done(cluster.gateways[0], "GET", f"/v1/kills/{kill}", None)
@@ -76,12 +76,12 @@ async def revoked(cluster, kill, total):
 
 
 def memory(cluster, key):
-    """In MiB, of each process."""
+    """Returns the memory of each process, in MiB."""
     return [gateway.process.memory(key) // 1024 for gateway in cluster.gateways]
 
 
 async def ask_all(pairs):
-    """How often which answer comes from a process for each of some accounts."""
+    """Requests each account once from the gateway of its pair. Returns how often each response came."""
     outcomes = collections.Counter()
 
     async def ask_some(gateway, some):

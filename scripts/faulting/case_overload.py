@@ -1,4 +1,4 @@
-"""A provider with too much to do takes 5 to 15 s for each answer: half of the accounts begin with tokens, half without."""
+"""An overloaded provider takes 5 to 15 s for each response. Half of the accounts begin with an access token, half without."""
 
 import asyncio
 
@@ -24,7 +24,8 @@ async def run(run):
         await asyncio.gather(*(load.end() for load in loads))
         for name, load in zip(("with tokens", "without a token at first"), loads):
             served, total = load.outcomes[200], sum(load.outcomes.values())
-            # Who begins without is refused until the first answer, 15 s at most; a token that is there is refreshed before its end.
+            # Requests of an account without a token are refused until its first token response, 15 s at most. An existing token is
+            # refreshed before it expires.
             bound = 0.999 if load is loads[0] else 0.9
             run.checks += [counted(f"{name}: requests", load.summary),
                            Check(f"{name}: served", f"{served / max(1, total):.2%}", f"at least {bound:.1%}", served >= bound * total),

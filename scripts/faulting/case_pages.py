@@ -1,4 +1,5 @@
-"""A proxy before the provider answers token requests with a page, 404, for a while: accounts wait and come back by themselves."""
+"""A proxy in front of the provider responds to token requests with 404 and an HTML page for a while. Accounts back off and
+recover without manual action."""
 
 import asyncio
 import time
@@ -10,9 +11,9 @@ from faulting.verdicts import counted
 from harness.checks import Check, at_most, equals
 
 ACCOUNTS, PAGES = 50, 5
-# Five steps of a backoff, and what is under way between them.
+# Five steps of a backoff and the token requests between them, in seconds.
 BACK = 90
-# More than any account meets.
+# More pages than any account can meet.
 MANY = 10_000
 
 
@@ -40,7 +41,7 @@ async def run(run):
         back_at = time.monotonic()
         uses = [use for use in recorder.uses if use.at <= back_at]
         most = max(sum(use.account == account for use in uses) for account in cluster.accounts)
-        # One at once, and then what one backoff allows that both processes share.
+        # One request at once, then the requests of one backoff that both processes share.
         bound = 1.5 * (expected(run.random, back_at - begun) - 1) * ACCOUNTS
         took, left = await until_served(cluster, load, back_at, LONGEST + 5)
         await load.end()
@@ -49,7 +50,7 @@ async def run(run):
 
 
 async def until_served(cluster, load, since, limit):
-    """How long it took until all were served, and which were not."""
+    """Waits until every account was served after `since`, at most `limit` seconds. Returns the seconds, and the accounts not served."""
     while (left := [name for name in cluster.accounts if load.served.get(name, 0) < since]) and time.monotonic() < since + limit:
         await asyncio.sleep(0.05)
     return time.monotonic() - since, left
@@ -65,7 +66,7 @@ def told(name, load):
 
 
 async def nothing_dead(cluster, name):
-    """As `nothing_lost`, of what reached the provider: a token that met a page is sent again."""
+    """Like `nothing_lost`, but counts only what reached the provider: after a page, a gateway sends the refresh token again."""
     stats = await cluster.provider.stats()
     most = max((count for counts in stats["refresh_token_uses"].values() for count in counts), default=0)
     return [equals(name + "accounts dead", sorted(await cluster.dead()), []), equals(name + "most uses of a refresh token at the provider", most, 1),

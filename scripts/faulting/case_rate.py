@@ -1,4 +1,4 @@
-"""How many refreshes per second one process commits to SQLite, beside how often the disk syncs in the same directory."""
+"""Measures how many refreshes per second one process commits to SQLite, compared with the disk's syncs per second."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ ACCOUNTS, SYNC_SECONDS, ENOUGH = 2000, 2, 200
 
 
 async def run(run):
-    # The mock itself answers: the recorder would be the slowest of them.
+    # Token requests go directly to the mock, because the recorder would be the bottleneck.
     async with run.with_cluster(ACCOUNTS, count=1, access_ttl="600s", direct=True) as cluster:
         await cluster.sign_in(whole=False)
         before = await asyncio.to_thread(syncs, cluster.state)
@@ -43,8 +43,8 @@ async def run(run):
 
 
 def syncs(directory, grows=False):
-    """4 KiB written and synced, again and again: how often per second. A file that grows, as a log does that is emptied now
-    and then, costs the file system more."""
+    """Returns how often per second 4 KiB can be written and synced in this directory. A growing file, such as a log that is
+    emptied from time to time, costs the file system more."""
     path, size, count = directory / "sync-rate", 0 if grows else 4 << 20, 0
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -1,5 +1,5 @@
-"""An earlier copy of the store is put back under two running processes, in the middle of traffic, over and over: what they know
-to be newer they write again, and no refresh token of the copy is spent."""
+"""An earlier copy of the store is put back repeatedly under two running processes with traffic. The processes write their newer
+records again, and no refresh token of the copy is spent."""
 
 import asyncio
 import collections
@@ -13,14 +13,15 @@ from harness.checks import Check, at_most
 
 ACCOUNTS, RATE, LIFE, TIMEOUT = 20, 100, 10, 8
 TIMES, CALM, SLOW, LATE = 20, 15, 1, (3.2, 4.5)
-# Of requests; and of a processor, beside what the same traffic takes without.
+# The bound of failed requests, as a fraction; and the processor time permitted beyond twice that of the calm phase, in
+# processors.
 FAILED, MORE = 0.01, 0.25
 
 
 async def run(run):
     async with run.with_cluster(ACCOUNTS, count=2, access_ttl=f"{LIFE}s", timeout=f"{TIMEOUT}s") as cluster:
-        # So that some token requests are under way whenever a copy is put back.
-        # Some of them for longer than no claim is written after a copy was put back.
+        # The delay ensures that some token requests are in progress whenever a copy is put back. After that, processes write no
+        # claim for a while; some token requests take longer than that.
         cluster.provider.recorder.lateness = lambda use: run.random.uniform(*(LATE if run.random.random() < 0.2 else (0, SLOW)))
         await cluster.sign_in()
         load = Load(cluster, RATE).begin()
@@ -32,7 +33,7 @@ async def run(run):
         for number in range(int(run.scaled(TIMES, 4))):
             copies.append(cluster.work / f"copy.{number}.db")
             await asyncio.to_thread(store.copy, cluster.state, copies[-1])
-            # The tokens are refreshed after half of their life.
+            # Tokens are refreshed after half of their life.
             await asyncio.sleep(run.random.uniform(LIFE / 2, LIFE))
             place = run.random.choice(copies)
             began = time.monotonic()
@@ -55,7 +56,7 @@ async def run(run):
 
 
 class Meter:
-    """What the processes and their accounts use up from now until it is stopped."""
+    """Measures the processor time of the gateways and the token requests of the accounts, from now until `stop`."""
 
     def __init__(self, cluster):
         self.cluster, self.begun, self.used = cluster, time.monotonic(), self.cpu(cluster)

@@ -1,4 +1,4 @@
-"""Four processes, 200 accounts with tokens of 3 s: refreshes all the time, and none of them twice."""
+"""Four processes and 200 accounts with tokens of 3 s, so that refreshes are continuous. No refresh token may be spent twice."""
 
 import asyncio
 

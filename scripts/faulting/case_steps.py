@@ -1,5 +1,5 @@
-"""A process dies, or is stopped, at each step of a refresh in turn (a debug build's MARTLET_FAILPOINTS): outside the window
-from the exchange to the commit nothing is lost and nothing goes out twice."""
+"""A process dies, or is stopped, at each step of a refresh in turn (MARTLET_FAILPOINTS of a debug build). Outside the window
+from the exchange to the commit, no token is lost and no refresh token is sent twice."""
 
 import asyncio
 import collections
@@ -14,12 +14,13 @@ from faulting.verdicts import counted, deaths, events, spent_twice
 from harness.checks import Skipped, equals
 from harness.processes import Failed
 
-# The provider has spent the refresh token, and its answer is known to that process alone.
+# The provider has spent the refresh token, and only this process knows the response.
 WINDOW = ["after_exchange", "before_commit"]
 STEPS = ["before_read", "after_read", "before_claim", "after_claim", "before_exchange", "sending", *WINDOW, "after_commit"]
-# Steps that only a trouble with the provider leads to: what the account's first requests meet.
+# Steps that are reached only after a failure of the provider, and the failures that the account's first token requests meet.
 TROUBLED = {"before_renewal": [LOST], "after_renewal": [LOST], "before_write_back": [BROKEN, BROKEN], "after_write_back": [BROKEN, BROKEN]}
-# SIGSTOP for less than a claim stands (as long as an answer is listened for, here 2 s, and 4 s), and for more.
+# SIGSTOP for less time than a claim stands, and for more. A claim stands for the gateway's wait for a response (here 2 s) plus
+# 4 s.
 HOLDS, LISTENING, CLAIM, RECOVERY = (3, 13, 30), 2, 6, 20
 
 
@@ -38,7 +39,7 @@ def require_failpoints(program):
 
 
 def plan(chance, steps, holds):
-    """What to try in which order: a step, what happens there, and which of the first three of four processes it happens to."""
+    """Returns the tries in random order: a step, what happens at it, and the index of the process (of the first three of four)."""
     tries = [(step, action, chance.randrange(3)) for action in ("kill", *holds) for step in steps]
     chance.shuffle(tries)
     return tries
@@ -59,19 +60,19 @@ async def part(run, grace, tries):
 
 
 def tally(tries):
-    """How many processes were killed, and stopped for how long, and at how many steps."""
+    """Returns a text: how many processes were killed or stopped, for how long, and at how many steps."""
     counts = collections.Counter("killed" if action == "kill" else f"stopped for {action} s" for _, action, _ in tries)
     return ", ".join(f"{count} {what}" for what, count in counts.items()) + f"; {len({step for step, _, _ in tries})} steps"
 
 
 async def attempt(cluster, account, first, step, action, grace):
-    """What was wrong with the account whose refresh met that in the process `first`."""
+    """Lets the process `first` meet `action` at `step` of a refresh. Returns what was then wrong with the account."""
     other = cluster.gateways[-1]
     first.kill()
     await first.start({"MARTLET_FAILPOINTS": f"{step}={'kill' if action == 'kill' else 'stop'}@1"})
     await cluster.sign_in([account], whole=False, by=other)
     if step in TROUBLED:
-        # This account's alone: others are still refreshed in the background.
+        # Only this account, because other accounts are still refreshed in the background.
         cluster.provider.recorder.strike(account, *TROUBLED[step])
     calls = asyncio.create_task(first_call(first, account))
     try:
@@ -96,7 +97,7 @@ async def attempt(cluster, account, first, step, action, grace):
     while not dead and load.served.get(account, 0) < begun and time.monotonic() < begun + RECOVERY:
         await asyncio.sleep(0.1)
         dead = load.failed_of("reauthorization_required") > 0
-    # A late success may come after a death was declared.
+    # A late success can arrive after the account was declared dead.
     await asyncio.sleep(0.5)
     await load.end()
     found = ["left a caller waiting"] if has_waited else []
@@ -108,7 +109,8 @@ async def attempt(cluster, account, first, step, action, grace):
 
 
 async def first_call(gateway, account):
-    """The refresh begins by this. Whether the caller was left waiting, although nothing was done to the process any more."""
+    """Sends the request that begins the refresh. Returns whether the caller timed out although the process was no longer
+    disturbed."""
     call = Load(gateway.cluster, 1, [account], [gateway])
     await call.request_once(gateway, account)
     return call.failed_of("TimeoutError") > 0
@@ -130,12 +132,13 @@ async def reached(gateway, action):
 
 
 def judge(cluster, account, step, action, grace, dead, is_served, found):
-    """What was wrong in all, with what was `found` before."""
+    """Returns all that was wrong, including what was `found` before."""
     uses = [use for use in cluster.provider.recorder.uses if use.account == account]
     most = max((sum(other.token == use.token for other in uses) for use in uses), default=0)
-    # What ends, or stands still for longer than its claim, within the window takes its answer with it.
+    # If a process ends within the window, or is stopped there for longer than its claim stands, its token response is lost.
     may_repeat = step in TROUBLED or step in WINDOW and (action == "kill" or action > CLAIM)
-    # Once more by who takes it over; and in trouble once more at once by the first, before that.
+    # The process that takes the refresh over may send the token once more. After a failure of the provider, the first process may
+    # also have retried at once.
     bound = 3 if step in TROUBLED else 2 if may_repeat else 1
     if dead and (grace or not may_repeat):
         found.append("died")
@@ -143,7 +146,7 @@ def judge(cluster, account, step, action, grace, dead, is_served, found):
         found.append("was not served")
     if most > bound:
         found.append("was spent too often")
-    # A late success that came last may bring it back without another word.
+    # A late success that comes last may revive the account without a further event.
     if (events(cluster)[account] > 0) != dead or account in deaths(cluster)[1]:
         found.append("has not one event")
     if found:

@@ -1,5 +1,5 @@
-"""One of four processes is stopped (SIGSTOP) in a step of a refresh or at random, for less than a claim stands and for more,
-and goes on as if nothing had been."""
+"""One of four processes is stopped (SIGSTOP) at a step of a refresh or at a random moment, for less time than a claim stands and
+for more. It then continues without noticing the stop."""
 
 import asyncio
 import time
@@ -10,11 +10,11 @@ from faulting.verdicts import Commits, counted, note_uses, one_event_each, spent
 from harness.checks import Check, equals
 
 SHARED, RATE = 30, 80
-# A claim stands for as long as an answer is listened for, here no longer than callers wait, and 4 s. What its reader counts
-# begins up to a second before the exchange.
+# A claim stands for the gateway's wait for a response (here the same as the callers' timeout) plus 4 s. A reader of the claim
+# counts from a moment up to a second before the exchange.
 TIMEOUT, CLAIM, RECOVERY = 2, 6, 20
 MOMENTS = ("sent", "answered", "at random")
-# So that a stop comes between a request and its answer.
+# The delay lets a stop come between a token request and its response.
 SLOW = {"on": "token", "times": 0, "delay_answer": "20ms"}
 
 
@@ -24,7 +24,8 @@ async def run(run):
         async with run.with_cluster(SHARED + 4, grace=grace, timeout=f"{TIMEOUT}s", answer_timeout=f"{TIMEOUT}s") as cluster:
             await cluster.sign_in()
             await cluster.provider.faults(SLOW)
-            # Most are used at all processes; of the last four each at one alone, so that nobody takes its refresh over.
+            # Most accounts are used at all processes. Each of the last four is used at one process alone, so that no other process
+            # takes its refresh over.
             loads = [Load(cluster, RATE, cluster.accounts[:SHARED])]
             solo = dict(zip((gateway.name for gateway in cluster.gateways), cluster.accounts[SHARED:]))
             loads += [Load(cluster, 8, [solo[gateway.name]], [gateway], workers=4) for gateway in cluster.gateways]
@@ -34,7 +35,7 @@ async def run(run):
             for seconds in longest:
                 for moment in MOMENTS:
                     await stop_one(run, cluster, seconds, moment, solo)
-            # Those that were refreshing when the last was stopped.
+            # Time for the refreshes that were in progress during the last stop.
             await asyncio.sleep(CLAIM + 3)
             for load in loads:
                 await load.end()
@@ -52,7 +53,8 @@ async def stop_one(run, cluster, seconds, moment, solo):
         gateway_is_there = asyncio.get_running_loop().create_future()
 
         def watch(step, use):
-            # In the moment itself: of the account that only this process uses, so that it is seen what becomes of its answer.
+            # Stops the process in this very moment. Only this process uses the account, so the test sees what becomes of the
+            # response.
             if step == moment and use.boot == gateway.boot and use.account == solo[gateway.name] and not gateway_is_there.done():
                 gateway.hold()
                 cluster.history.note(f"{gateway.boot} had {step} {use.account}'s refresh token {use.token}")
@@ -84,7 +86,7 @@ async def judge(cluster, grace, loads, solo, left):
                 unexplained += 1
                 note_uses(cluster, uses, "again, although nobody was stopped")
             elif second.process == first.process:
-                # What it was answered waits for it while it is stopped.
+                # The response waits in the socket while the process is stopped, so it must not send the token again.
                 by_itself += 1
                 note_uses(cluster, uses, "again by the process that went on")
             elif second.at - first.at < CLAIM - 1:
@@ -93,7 +95,7 @@ async def judge(cluster, grace, loads, solo, left):
             else:
                 note_uses(cluster, uses, "again, as it may be")
     lonely = sorted(set(solo.values()) & {use.account for uses in spent_twice(cluster).values() for use in uses[1:]})
-    # One may have died by having been asked for then.
+    # The requests of `unserved` can themselves make an account die.
     left = [f"{account} by {process}" for process, account in left if account not in dead]
     name = f"grace {grace}: "
     checks = [counted(name + "requests", "; ".join(load.summary for load in loads)),

@@ -1,5 +1,5 @@
-"""A kill while 1 GiB is downloaded, server-sent events come and a WebSocket is open: with `abort` all are cut at once, with
-`drain` they go on to their end and no new one begins."""
+"""A kill during a 1 GiB download, a stream of server-sent events and an open WebSocket. With `abort` all are cut at once. With
+`drain` they run to their end and no new stream begins."""
 
 import asyncio
 import sys
@@ -21,7 +21,7 @@ CUT_MS = 250
 
 async def run(run):
     if not websockets:
-        raise Skipped("Python's websockets is not there (Debian: python3-websockets)")
+        raise Skipped("Python's websockets package is missing (Debian: python3-websockets)")
     port = free_port()
     echo = Process("the WebSocket server", [sys.executable, "-m", "stressing.echo", str(port)], None)
     try:
@@ -36,7 +36,7 @@ async def run(run):
 
 async def kill_streams(cluster, streams):
     gateway, account = cluster.gateways[0], cluster.accounts[0]
-    # Read slowly, so that it is under way when the kill comes.
+    # Reads slowly, so that the download is in progress when the kill comes.
     download = Stream(gateway.port, f"/{account}/bytes/{GIGABYTE}", pace=0.001)
     events = Stream(gateway.port, f"/{account}/stream/{EVENTS}?every=50ms")
     socket = Socket(gateway.port, account)
@@ -72,7 +72,7 @@ async def kill_streams(cluster, streams):
 
 
 class Stream:
-    """An answer that takes long. `received` counts what came, in pieces."""
+    """A long response. `received` counts the pieces read; `is_whole` tells whether all of it arrived."""
 
     def __init__(self, port, path, pace=0):
         self.port, self.path, self.pace = port, path, pace
@@ -100,7 +100,7 @@ class Stream:
 
 
 class Socket:
-    """A WebSocket that sends and gets back, until it leaves."""
+    """A WebSocket client that sends messages and reads the echoes until `leave` is called."""
 
     def __init__(self, port, account):
         self.address = f"ws://127.0.0.1:{port}/sockets/{account}/"

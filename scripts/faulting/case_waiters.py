@@ -1,4 +1,4 @@
-"""10,000 callers find an account without a token, and its provider takes 5 s: one token request for all of them."""
+"""10,000 callers request an account without an access token, and its provider takes 5 s. One token request serves all callers."""
 
 import asyncio
 import collections
@@ -28,19 +28,19 @@ async def crowd(run, cluster, account, leaving):
     say(f"waiters: {outcomes} after {took:.1f} s")
     uses = [use for use in cluster.provider.recorder.uses if use.account == account]
     name = f"{leaving} of {COUNT} leave: " if leaving else ""
-    # The flight went on to its end, and what it brought is used.
+    # The flight has run to its end, and its token is used.
     more = [(await get(gateway.port, account, 20)) for gateway in cluster.gateways]
     state = (await cluster.states())[account]
     run.checks += [equals(name + "answered", outcomes[200], COUNT - leaving), equals(name + "token requests", len(uses), 1),
                    equals(name + "answers at each process afterwards", more, [200, 200]),
                    equals(name + "token requests after that", len([use for use in cluster.provider.recorder.uses if use.account == account]), 1),
                    equals(name + "the account's state and generation", f"{state['state']}, {state['generation']}", "valid, 1"),
-                   # Its wait is bounded by that; then thousands of answers come at once.
+                   # The wait for the flight is bounded by the timeout; then thousands of responses come at once.
                    at_most(name + "all of it", took, 40, "s")]
 
 
 async def one(cluster, account, number, leaves, door, outcomes):
-    # As many at the first as it has descriptors for, for itself and its upstream connections.
+    # The first process gets as many callers as it has descriptors for, counting one upstream connection for each caller.
     first = min(COUNT, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 - 1500)
     gateway = cluster.gateways[0 if number % COUNT < first else 1]
     caller = Caller(gateway.port)

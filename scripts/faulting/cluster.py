@@ -7,20 +7,24 @@ import json
 from faulting.gateway import Gateway
 from harness.processes import Failed, ask
 
-# What a default would hold back.
+# The default refresh rate would throttle the test.
 EXTRAS = ["refresh_rate: { per_second: 2000, burst: 2000 }"]
-# A caller that may use all accounts, where requests name them by a header.
+# The key of a caller that may use all accounts, for clusters whose requests name the account in a header.
 CALLER_KEY = "the-callers-key-of-this-case"
-# As it begins: the log also tells of a process that ended while the token was being spent.
+# The beginning of the log message. The message may go on about a process that ended while the token was being spent.
 DEAD = "a grant is dead"
 REFRESHED = "an account was refreshed"
-# Said by a process that knows of a commit which the store has lost, when it has written that again.
+# Logged by a process that knows of a commit which the store has lost, after it has written the record again.
 PUT_BACK = "the store had lost an account's record, and has it again: it was put back, or loses what it acknowledges"
 
 
 class Cluster:
-    """`accounts` is how many; they are called a0, a1, … and each has a route of its name; or all have one, and requests name the
-    account `by_header`. The last `minting` of them get their tokens without any being stored first. `sockets` is the port of a WebSocket server, which has routes of its own."""
+    """Gateways with a shared store, and their configuration.
+
+    `accounts` is the number of accounts, which are called a0, a1, …. Each account has a route of its name. With `by_header`, all
+    accounts share one route and requests name the account in a header. The last `minting` accounts use the client credentials
+    grant and need no imported token. `sockets` is the port of a WebSocket server; each account then has a second route to it.
+    """
 
     def __init__(self, run, work, provider, accounts, count, timeout, answer_timeout, direct, sockets, by_header, minting):
         self.run, self.work, self.provider, self.history = run, work, provider, run.history
@@ -31,7 +35,7 @@ class Cluster:
         self.processes, self.sockets, self.by_header = [], sockets, by_header
         self.minting = self.accounts[accounts - minting:]
         self.gateways = [Gateway(chr(ord("a") + number), self) for number in range(count)]
-        # Bodies of Martlet's own answers.
+        # Bodies of Martlet's local replies.
         self.answers = []
 
     @property
@@ -43,7 +47,7 @@ class Cluster:
         return (self.state / "admin.token").read_text().split()[0]
 
     def request_for(self, account):
-        """The path of a request that the API answers 200, and its fields."""
+        """Returns the path and the fields of a request for `account` to which the API responds with 200."""
         if self.by_header:
             return "/any/status/200", {"Martlet-Key": CALLER_KEY, "Martlet-Account": account}
         return f"/{account}/status/200", {}
@@ -92,7 +96,7 @@ routes:
         check = await asyncio.to_thread(ask, [self.program, "check", "--config", self.work / "check.yaml"])
         if check.returncode != 0:
             raise Failed(f"martlet refuses the configuration: {check.stderr.strip()[:500]}")
-        # The first makes what the others share.
+        # The first process creates the state directory that the others share.
         await self.gateways[0].start()
         await asyncio.gather(*(gateway.start() for gateway in self.gateways[1:]))
 
@@ -101,13 +105,13 @@ routes:
         return [gateway for gateway in self.gateways if gateway.is_up]
 
     def ended(self):
-        """The boots that have ended although nobody ended them."""
+        """Returns a text for each boot that has ended by itself."""
         for gateway in self.gateways:
             gateway.look()
         return [f"{boot} with return code {code}" for gateway in self.gateways for boot, code in gateway.ends.items()]
 
     async def sign_in(self, accounts=None, whole=True, by=None):
-        """Gives accounts a new grant of the provider's; without `whole` without its access token."""
+        """Imports a new grant of the provider for each account. Without `whole`, only the refresh token is imported."""
         room = asyncio.Semaphore(16)
 
         async def one(account):
@@ -116,17 +120,17 @@ routes:
                 tokens = {key: answer[key] for key in ("refresh_token", "access_token", "expires_in") if whole or key == "refresh_token"}
                 status, body = await (by or self.up[0]).ask("PUT", f"/v1/accounts/{account}/tokens", tokens)
                 if status != 200:
-                    raise Failed(f"the import of {account} is answered {status}: {body[:300]}")
+                    raise Failed(f"the import of {account} got status {status}: {body[:300]}")
 
         await asyncio.gather(*(one(account) for account in accounts or self.accounts))
-        # The others hear of it a moment later, or are asked and look.
+        # Other processes learn of the import a moment later; this request makes them look at the store at once.
         await asyncio.gather(*(gateway.ask("GET", "/v1/accounts") for gateway in self.up))
 
     async def states(self):
-        """What the first process that is up says of each account."""
+        """Returns each account's state by its name, from the first process that is up."""
         status, body = await self.up[0].ask("GET", "/v1/accounts")
         if status != 200:
-            raise Failed(f"/v1/accounts is answered {status}")
+            raise Failed(f"/v1/accounts got status {status}")
         return {one["name"]: one for one in json.loads(body)["accounts"]}
 
     async def dead(self):

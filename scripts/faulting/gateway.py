@@ -1,4 +1,4 @@
-"""One process of several that share their tokens: it is started, killed, stopped and started again."""
+"""Starts, kills, stops and restarts one of several gateway processes that share their tokens."""
 
 import asyncio
 import json
@@ -13,15 +13,15 @@ from harness.processes import Failed, Process, free_port
 
 
 class Gateway:
-    """Has a name, a listener and an admin address for the whole case, and a boot for each process that it was."""
+    """A gateway that keeps its name, its port and its admin port for the whole case. Each of its processes is one boot."""
 
     def __init__(self, name, cluster):
         self.name, self.cluster = name, cluster
         self.port, self.admin = free_port(), free_port()
         self.boots, self.process = 0, None
-        # When each boot was killed, or asked to end; and [from, until] of each stop.
+        # When each boot was killed or asked to end, and [from, until] of each stop (until is None while it lasts).
         self.kills, self.stops = {}, []
-        # The return codes of boots that ended otherwise.
+        # The return codes of boots that ended by themselves.
         self.ends = {}
         self.is_held = False
 
@@ -35,7 +35,7 @@ class Gateway:
 
     @property
     def is_down(self):
-        """By what was done to it: killed, and not started again yet, or stopped. One that ended by itself is not."""
+        """Whether the test has killed it and not restarted it yet, or has stopped it. A process that ended by itself is not down."""
         return self.process is None or self.is_held or self.process.name in self.kills
 
     @property
@@ -53,14 +53,14 @@ class Gateway:
         with open(self.log_path, "a") as log:
             process = Process(self.boot, [self.cluster.program, "serve", "--config", configuration], log,
                               stdout=subprocess.PIPE, env={**os.environ, **(environment or {})})
-        # Whatever comes of it: the cluster ends it.
+        # The cluster must end the process, even if it fails to start.
         self.cluster.processes.append(process)
         process.first_line()
         return process
 
     def kill(self):
         self.look()
-        # There is nobody to kill any more, and what came of that is not explained by a kill.
+        # The process has ended by itself, so a kill must not be recorded as the explanation of what follows.
         if self.boot in self.ends:
             return
         self.kills[self.boot] = time.monotonic()
@@ -72,7 +72,7 @@ class Gateway:
             self.has_ended(code)
 
     def ask_to_end(self):
-        """SIGTERM: from now on it serves nobody new, and is down."""
+        """Sends SIGTERM. From now on the process accepts no new caller and counts as down."""
         self.look()
         if self.boot not in self.ends:
             self.kills[self.boot] = time.monotonic()
@@ -80,7 +80,8 @@ class Gateway:
             self.process.process.terminate()
 
     async def end_code(self, limit):
-        """The return code of a process that was asked to end, and how long it took; None where it goes on for longer than `limit`."""
+        """Waits for a process that was asked to end. Returns its return code (None if it runs longer than `limit` seconds), and how
+        long it took."""
         begun = time.monotonic()
         try:
             code = await asyncio.to_thread(self.process.process.wait, limit)
@@ -92,7 +93,7 @@ class Gateway:
         return code, time.monotonic() - begun
 
     def has_killed_itself(self):
-        """Whether it has ended by SIGKILL, as it was told to when it was started; one that ended otherwise is noted."""
+        """Returns whether the process has ended by SIGKILL, which a failpoint does. Another end is noted as unexpected."""
         if self.process.process.poll() != -signal.SIGKILL:
             self.look()
             return False
@@ -101,7 +102,7 @@ class Gateway:
         return True
 
     def look(self):
-        """Notes a process that has ended although nobody ended it."""
+        """Notes it if the process has ended by itself."""
         code = self.process.process.poll() if self.process else None
         if code is not None and self.process.name not in self.kills and self.process.name not in self.ends:
             self.has_ended(code)
@@ -111,7 +112,7 @@ class Gateway:
         self.cluster.history.note(f"{self.process.name} has ended by itself, with return code {code}")
 
     def hold(self):
-        """SIGSTOP."""
+        """Sends SIGSTOP."""
         self.process.process.send_signal(signal.SIGSTOP)
         self.is_stopped()
 
@@ -127,20 +128,20 @@ class Gateway:
         self.cluster.history.note(f"{self.boot} goes on")
 
     async def ask(self, method, path, body=None, limit=20):
-        """An answer of the admin listener: its status, and its body as it is."""
+        """Sends a request to the admin listener. Returns the status and the raw body of the response."""
         caller = Caller(self.admin)
         content = json.dumps(body).encode() if body is not None else b""
         fields = {"Authorization": f"Bearer {self.cluster.admin_token}", "Content-Type": "application/json"}
         try:
             status, _, answer = await asyncio.wait_for(caller.fetch(method, path, fields, content), limit)
         except asyncio.TimeoutError:
-            raise Failed(f"{self.boot} does not answer {method} {path} within {limit} s") from None
+            raise Failed(f"{self.boot} did not respond to {method} {path} within {limit} s") from None
         finally:
             caller.close()
         return status, answer
 
     def log_lines(self):
-        """What it has logged in all its boots, as objects with `at` on the monotonic clock."""
+        """Yields the log entries of all boots as dictionaries, with the time as `at` on the monotonic clock."""
         for line in self.log_path.read_text(errors="replace").splitlines():
             try:
                 facts = json.loads(line)
@@ -152,6 +153,6 @@ class Gateway:
             yield facts
 
     def fatal_lines(self):
-        """Lines of the Swift runtime, which are no JSON: a trap, or a sanitizer's."""
+        """Returns the log lines of the Swift runtime or of a sanitizer, which are not JSON: traps and sanitizer reports."""
         return [line for line in self.log_path.read_text(errors="replace").splitlines()
                 if re.search(r"Fatal error|[Cc]rashed|\*\*\* Signal \d|AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:", line)]

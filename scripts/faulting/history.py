@@ -1,4 +1,4 @@
-"""What was done when to which process: printed where a case fails."""
+"""Records what was done to which process and when. The record is printed when a case fails."""
 
 import datetime
 import sys
@@ -15,7 +15,7 @@ def say(text):
 class History:
     def __init__(self):
         self.began = time.monotonic()
-        # A log's times are of the wall clock; nothing moves that during a run.
+        # Log entries have wall clock times. The wall clock must not be set during a run.
         self.wall = time.time() - time.monotonic()
         self.events, self.findings = [], []
 
@@ -23,7 +23,7 @@ class History:
         self.events.append((time.monotonic(), text))
 
     def find(self, text):
-        """What a case fails for: always printed, before the rest."""
+        """Records a reason why the case fails. The first FINDINGS reasons are printed, before the events."""
         self.findings.append(text)
 
     def text(self):
@@ -35,7 +35,7 @@ class History:
         return "\n".join(found + head + [f"{at - self.began:9.3f} s  {text}" for at, text in self.events[left_out:]]) + "\n"
 
     def moment(self, text):
-        """The moment of a log line's time (RFC 3339, UTC), on the monotonic clock."""
+        """Converts the time of a log entry (RFC 3339, UTC) to the monotonic clock."""
         try:
             seconds = datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
         except ValueError:

@@ -1,4 +1,4 @@
-"""Callers of all accounts over all processes, at an even rate, and what became of their requests."""
+"""Sends requests for all accounts to all processes at an even rate, and records their outcomes."""
 
 import asyncio
 import collections
@@ -9,25 +9,25 @@ import time
 from harness.client import BrokenAnswer, Caller
 
 LIMIT = 25
-# So long may a request that a stopped process held wait for a token once that goes on, and be answered.
+# How many seconds after a stopped process continues a request that it held may still wait for a token and its response.
 AFTER_STOP = 16
-# Answers that say when to come again.
+# Problem codes whose responses must have Retry-After.
 TEMPORARY = ("refresh_failed", "provider_config", "store_lost")
-# Failures that are told one by one.
+# How many failures are written to the history one by one.
 NOTED = 60
 
 
 class Load:
-    """Goes on until it is ended. A request that met a killed or stopped process has not failed: nobody answered it. One that
-    met a process that ended by itself has."""
+    """Sends requests from `begin` to `end`. A request without a response does not count as failed if its process was killed or
+    stopped by the test. It does count as failed if the process ended by itself."""
 
     def __init__(self, cluster, rate, accounts=None, gateways=None, workers=16):
         self.cluster, self.rate, self.workers = cluster, rate, workers
         self.accounts, self.gateways = accounts or cluster.accounts, gateways or cluster.gateways
         self.outcomes, self.failures = collections.Counter(), []
-        # How many had no answer, although nothing was done to the process.
+        # How many requests had no response although the test did nothing to the process.
         self.unanswered = 0
-        # When each account was first and last answered 200, and the longest that a 200 took, and any answer.
+        # When each account first and last got a 200, the longest time of a 200 response, and the longest time of any response.
         self.first_served, self.served, self.slowest, self.longest = {}, {}, 0, 0
         self.longest_of = None
         self.ending, self.tasks = asyncio.Event(), []
@@ -41,20 +41,20 @@ class Load:
         self.ending.set()
         await asyncio.gather(*self.tasks)
         if self.longest_of:
-            self.cluster.history.note(f"the slowest answer, after {self.longest:.3f} s: {self.longest_of}")
+            self.cluster.history.note(f"the slowest response, after {self.longest:.3f} s: {self.longest_of}")
 
     async def work(self, gateway, number, place):
         caller, boot, turn = Caller(gateway.port), gateway.boot, number
         pace, start = len(self.gateways) * self.workers / self.rate, time.monotonic()
         start += (number * len(self.gateways) + place) / self.rate
-        # Each process comes to each account, at moments of its own.
+        # Each process gets requests for each account, at different moments.
         offset = place * len(self.accounts) // len(self.gateways)
         while not self.ending.is_set():
             await self.rest(start + (turn - number) // self.workers * pace - time.monotonic())
             if self.ending.is_set():
                 break
             if boot != gateway.boot:
-                # What is kept of the one before is no connection any more.
+                # The kept connection belongs to the previous boot and is closed.
                 caller.close()
                 boot = gateway.boot
             if gateway.is_down:
@@ -113,7 +113,8 @@ class Load:
         self.failed(account, gateway, what, began, problem.get("detail", ""))
 
     def was_disturbed(self, gateway, began):
-        """A kill since the request's beginning; or a stop then that still lasts, or ended a little ago."""
+        """Returns whether the process was killed since the request began, or was stopped during it and is still stopped or has
+        continued less than AFTER_STOP seconds ago."""
         now = time.monotonic()
         return (any(at >= began - 0.1 for at in gateway.kills.values())
                 or any(until is None or began - 0.1 <= until and now <= until + AFTER_STOP for _, until in gateway.stops))
@@ -126,7 +127,7 @@ class Load:
                 f"a request for {account} at {gateway.boot}: {what} after {time.monotonic() - began:.3f} s {detail}")
 
     def failed_of(self, *codes):
-        """How many failed with one of these; without any, how many failed."""
+        """Returns how many requests failed with one of these codes; without codes, how many failed at all."""
         return sum(any(code in what for code in codes) or not codes for _, _, _, what in self.failures)
 
     @property
@@ -135,7 +136,7 @@ class Load:
 
 
 async def unserved(cluster, accounts, limit):
-    """Which process does not answer 200 for which account within `limit` seconds, however often it is asked."""
+    """Retries a request for each account at each process for `limit` seconds. Returns the pairs that never got a 200."""
     deadline = time.monotonic() + limit
 
     async def is_served(gateway, account):

@@ -1,9 +1,9 @@
-"""Callers that never let up, in a process of their own, so that they don't hold up who measures.
+"""A steady load in a separate process, so that it does not slow down the process that measures.
 
     python3 -m faulting.pressure PATH RATE PORT...
 
-Sends so many requests a second for PATH to each port, over connections that are kept, until it is ended by SIGTERM; says
-then as JSON how many were answered with which status, were cut, or came later than planned by a second.
+Sends RATE requests a second for PATH to each port, over kept connections, until SIGTERM ends it. Then prints as JSON how
+many requests got which status, how many were cut, and how many were left out because they were late by more than a second.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ CONNECTIONS = 16
 
 
 class Connection(asyncio.Protocol):
-    """One request after the other. Answers have a length, as all of those asked for here do."""
+    """Sends one request after the other. Expects responses with Content-Length, which the requested path always returns."""
 
     def __init__(self, outcomes):
         self.outcomes, self.answer, self.rest, self.transport = outcomes, None, b"", None
@@ -51,13 +51,13 @@ class Connection(asyncio.Protocol):
 async def work(port, head, pace, offset, outcomes, ended):
     loop, connection, turn = asyncio.get_running_loop(), None, 0
     begun = time.monotonic() + offset
-    # Asked for as well as cancelled: a wait that has just ended does not hear of that.
+    # The task is cancelled too, but a wait_for that has just completed can swallow the cancellation, so the loop checks `ended`.
     while not ended.is_set():
         late = time.monotonic() - begun - turn * pace
         if late < 0:
             await asyncio.sleep(-late)
         elif late > 1:
-            # What can't be sent in time is not made up for.
+            # A request that is more than a second late is skipped.
             outcomes["left out"] += 1
             turn += 1
             continue

@@ -1,5 +1,5 @@
-"""A provider that rotates refresh tokens and takes a second use for theft: a martlet-mock, with the recorder before its
-token endpoint. Its API is reached without it."""
+"""A martlet-mock that rotates refresh tokens and treats a second use as theft. The recorder stands in front of its token
+endpoint; requests to its API do not pass through the recorder."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from harness.processes import Failed, Process
 
 
 class Provider:
-    """One `martlet-mock`. `access_ttl` and `grace` are its options."""
+    """One `martlet-mock` with its recorder. `access_ttl` and `grace` are options of the mock."""
 
     def __init__(self, program, work, history, access_ttl="3s", grace="0s"):
         self.history = history
@@ -31,7 +31,7 @@ class Provider:
         return self
 
     async def grant(self, account):
-        """A token answer, as for a person who signs in."""
+        """Returns a new token response, as if a person had signed in."""
         answer = await self.control("POST", "grants", {"account": account})
         self.recorder.learn(account, answer)
         return answer
@@ -47,7 +47,7 @@ class Provider:
         return await self.control("GET", "stats")
 
     async def every_token(self):
-        """All tokens that the provider has ever given, also those whose answer nobody saw."""
+        """Returns all tokens that the provider has ever issued, including those whose response was lost."""
         return set((await self.control("GET", "tokens"))["tokens"])
 
     async def control(self, method, what, body=None):
@@ -58,7 +58,7 @@ class Provider:
         finally:
             caller.close()
         if status != 200:
-            raise Failed(f"martlet-mock answers {status} to {method} {what}: {answer[:200]}")
+            raise Failed(f"martlet-mock returned status {status} to {method} {what}: {answer[:200]}")
         return json.loads(answer)
 
     async def stop(self):

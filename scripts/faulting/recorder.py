@@ -1,5 +1,5 @@
-"""Stands between the gateways and the provider's token endpoint, and keeps what went through: who spent which refresh
-token when, and what came back. It can be away, as a provider is, answer late, and fail one account; it changes nothing else."""
+"""A proxy between the gateways and the provider's token endpoint. It records which process spent which refresh token, when, and
+which response came back. It can simulate an outage, delay responses and fail the requests of one account. It changes nothing else."""
 
 import asyncio
 import contextlib
@@ -15,14 +15,14 @@ from harness.processes import free_port
 AWAY = "away"
 RESETS = "resets"
 SILENT = "silent"
-# So long a connection stands before it is reset, so that another one meanwhile would be seen.
+# How many seconds a connection stands before it is reset, so that a concurrent one would be noticed.
 RESET_SECONDS = 0.05
-# What one account's requests can meet: the provider has spent the refresh token and its answer goes to nobody; or an answer
-# that is not the provider's, which hears nothing of it.
+# Failures of one account's token requests. LOST: the provider spends the refresh token, but its response is dropped. BROKEN and
+# PAGE: the recorder itself responds, and the provider does not get the request.
 LOST = "lost"
 BROKEN, PAGE = "answered 500", "answered 404 with a page"
 HTML = b"<!DOCTYPE html><html><head><title>404 Not Found</title></head><body><h1>Not Found</h1></body></html>"
-# As `ask` has it: a status with its head, and a body.
+# In the format that `ask` returns: (status, head) and a body.
 ANSWERS = {
     BROKEN: ((500, b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"), b""),
     PAGE: ((404, b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(HTML)), HTML),
@@ -30,7 +30,7 @@ ANSWERS = {
 
 
 def short(token):
-    """Enough to tell tokens apart in a history; a token is never printed."""
+    """Returns a short hash that tells tokens apart in a history. The token itself is never printed."""
     return hashlib.sha256(token.encode()).hexdigest()[:8]
 
 
@@ -39,16 +39,16 @@ class Use:
     """One token request with a refresh token. Times are of the monotonic clock."""
 
     at: float
-    # Which boot of which process: "b.3".
+    # The process and its boot number, such as "b.3".
     boot: str
     account: str
     token: str
     status: int | None = None
-    # When the provider's answer had gone to the gateway's socket.
+    # When the provider's response was written to the gateway's socket.
     answered: float | None = None
-    # When there was nothing more to come, also where the gateway would not wait for it; None while it is under way.
+    # When the exchange ended, also if the gateway gave it up; None while it is in progress.
     ended: float | None = None
-    # Whether the gateway hung up before its answer came.
+    # Whether the gateway closed the connection before the response came.
     is_given_up: bool = False
 
     @property
@@ -59,16 +59,16 @@ class Use:
 class Recorder:
     def __init__(self, port, history):
         self.target, self.history = port, history
-        # It is away at times, and has to find its port free when it comes back.
+        # The server closes during an outage and needs the same port again afterwards, so it chooses the port once.
         self.server, self.port, self.trouble = None, free_port(), None
         self.uses = []
-        # What the next requests of an account meet.
+        # The failures that the next token requests of each account meet.
         self.strikes = {}
-        # How many seconds the answer to a use is kept back, after the provider has given it.
+        # How many seconds the response to a use is delayed after the provider has sent it.
         self.lateness = lambda use: 0
-        # Of all tokens that the provider has given.
+        # The account of each refresh token, and all tokens that the provider has issued, as far as the recorder saw them.
         self.account_of, self.tokens = {}, set()
-        # Called with ("sent" | "answered", use) in the moment itself.
+        # Functions that are called synchronously with ("sent" | "answered", use).
         self.watchers = []
         self.connections = set()
 
@@ -76,7 +76,8 @@ class Recorder:
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port, backlog=1024)
 
     async def be(self, trouble):
-        """From now on: AWAY refuses connections, RESETS ends them without an answer, SILENT never answers; None passes on."""
+        """Sets the outage from now on. AWAY refuses connections, RESETS closes them without a response, SILENT never responds, and
+        None passes requests on."""
         self.history.note(f"the provider is {trouble or 'there again'}")
         self.trouble = trouble
         if trouble == AWAY and self.server:
@@ -86,7 +87,7 @@ class Recorder:
             await self.start()
 
     def strike(self, account, *strikes):
-        """The next token requests of this account meet these, LOST, BROKEN or PAGE, one each; those of others nothing."""
+        """Makes each of the next token requests of this account fail with one of `strikes` (LOST, BROKEN or PAGE), in order."""
         self.history.note(f"the next token requests of {account} are {', '.join(strikes)}")
         self.strikes[account] = list(strikes)
 
@@ -98,14 +99,14 @@ class Recorder:
             self.account_of[answer["refresh_token"]] = account
 
     def by_token(self):
-        """The uses of each refresh token, in the order in which they came."""
+        """Returns the uses of each refresh token, in the order of their arrival."""
         uses = {}
         for use in self.uses:
             uses.setdefault(use.token, []).append(use)
         return uses
 
     async def sent_by(self, process, step):
-        """Waits for the next moment in which `process` is in that step of a refresh."""
+        """Waits until `process` next reaches `step` of a refresh, and returns the use."""
         moment = asyncio.get_running_loop().create_future()
 
         def watch(what, use):
@@ -121,7 +122,7 @@ class Recorder:
     async def serve(self, reader, writer):
         self.connections.add(asyncio.current_task())
         try:
-            # Cancelled is what the end of the case does.
+            # The end of the case cancels this task.
             with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 await self.exchange(reader, writer)
         finally:
@@ -142,10 +143,10 @@ class Recorder:
             use.ended = time.monotonic()
 
     async def pass_on(self, use, request, reader, writer):
-        """What becomes of a token request that was read."""
+        """Passes a token request on to the provider, or fails it as `trouble` and `strikes` demand."""
         self.tell("sent", use)
         if self.trouble == SILENT:
-            # Until the gateway has had enough. Nothing of it reaches the provider, also when that is there again by then.
+            # Waits until the gateway gives up. The request never reaches the provider, even if the outage ends meanwhile.
             await reader.read()
             return
         if self.trouble:
@@ -166,7 +167,7 @@ class Recorder:
         await writer.drain()
 
     async def ask(self, request):
-        """Asks the provider, whether or not the gateway lives to see the answer; None where none comes."""
+        """Sends the request to the provider, even if the gateway dies meanwhile. Returns the response, or None if none comes."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.target)
         try:
             writer.write(request)
@@ -181,7 +182,7 @@ class Recorder:
             writer.close()
 
     async def has_left(self, use, reader):
-        """Keeps the answer back for as long as it is late; whether the gateway hangs up meanwhile."""
+        """Delays the response by its lateness. Returns whether the gateway closes the connection meanwhile."""
         if not (seconds := self.lateness(use)):
             return False
         try:

@@ -1,4 +1,4 @@
-"""A case while it runs, and the clusters it asks for."""
+"""A running case and the clusters that it starts."""
 
 import asyncio
 import json
@@ -14,14 +14,14 @@ from harness.processes import Failed
 
 
 class Run:
-    """One case: its chance, its history, its clusters. It may have several at a time."""
+    """One case with its random generator, its history and its clusters. It may have several clusters at a time."""
 
     def __init__(self, options, chance, history, work):
         self.options, self.random, self.history, self.work = options, chance, history, work
         self.checks, self.evidence = [], ""
 
     def scaled(self, seconds, least=1):
-        """Of what takes `seconds` in the full run of five minutes."""
+        """Scales a time or a count of the full run (`--minutes 5`) down to this run, but not below `least`."""
         return max(least, seconds * min(1, self.options.minutes / 5))
 
     def with_cluster(self, accounts, count=4, access_ttl="3s", grace="0s", timeout="2s", answer_timeout=None, direct=False, sockets=None,
@@ -31,18 +31,18 @@ class Run:
         return Starting(self, settings, access_ttl, grace)
 
     async def side_by_side(self, parts):
-        """Parts of a case that have processes, a store and a provider each."""
+        """Runs parts of a case concurrently. Each part has its own processes, store and provider."""
         try:
             async with asyncio.TaskGroup() as group:
                 for part in parts:
                     group.create_task(part)
         except ExceptionGroup as failures:
-            # One says why; the others were cancelled for it.
+            # The first failure has cancelled the other parts.
             raise failures.exceptions[0] from None
 
 
 class Starting:
-    """A cluster for as long as an `async with` lasts; then it is searched for tokens, and ended."""
+    """A context manager that starts a cluster. At its end it searches the cluster for leaked tokens and stops it."""
 
     def __init__(self, run, settings, access_ttl, grace):
         self.run, self.settings, self.access_ttl, self.grace = run, settings, access_ttl, grace
@@ -66,7 +66,7 @@ class Starting:
         try:
             if kind is None:
                 await self.judge()
-            # After all that was asked of them, and also where that has failed: then this may say why.
+            # This check comes last, because the search sends requests too. It also runs after a failure, which it may explain.
             self.run.checks.append(equals("processes that ended by themselves", self.cluster.ended(), []))
             if kind or any(check.holds is False for check in self.run.checks):
                 await self.keep_evidence()
@@ -81,7 +81,7 @@ class Starting:
         say(f"canary: {tokens} tokens in {looked}")
         if found:
             self.run.history.note(f"tokens were found: {'; '.join(found[:20])}")
-        # To look for none would prove nothing.
+        # A search for no tokens at all would prove nothing.
         self.run.checks += [Check("tokens looked for", f"{tokens} in {looked}", "some", tokens > 0),
                             equals("tokens where none belong", len(found), 0)]
 
@@ -89,7 +89,7 @@ class Starting:
         stats = "it does not answer"
         try:
             stats = await asyncio.wait_for(self.provider.stats(), 5)
-            # Of the long ones what is out of the ordinary.
+            # Of the long lists, only the unusual entries are kept.
             stats["refresh_token_uses"] = {name: uses for name, uses in stats["refresh_token_uses"].items() if max(uses, default=0) > 1}
             stats["live"] = {name: live for name, live in stats["live"].items() if live["refresh"] != 1}
             del stats["api_last_use"]

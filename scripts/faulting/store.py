@@ -1,4 +1,4 @@
-"""What is done to the SQLite file that all processes share: it is out of reach for a while, or an earlier copy is put back."""
+"""Disturbs the SQLite file that all processes share: makes it unavailable for a while, or puts an earlier copy back."""
 
 import contextlib
 import errno
@@ -7,8 +7,8 @@ import os
 import sqlite3
 import time
 
-# Where a WAL database's shared memory has its locks (sqlite.org/walformat.html, 2.3.1): who holds them all keeps everyone else from
-# reading, writing and checkpointing.
+# The offset and number of the locks in a WAL database's shared memory file (sqlite.org/walformat.html, 2.3.1). A process that
+# holds all of them keeps other processes from reading, writing and checkpointing.
 WAL_LOCKS, WAL_LOCK_COUNT = 120, 8
 WAIT_SECONDS = 20
 
@@ -19,7 +19,7 @@ def database_of(state):
 
 @contextlib.contextmanager
 def out_of_reach(state):
-    """Nobody else can read or write the store."""
+    """A context in which no other process can read or write the store."""
     descriptor = os.open(f"{database_of(state)}-shm", os.O_RDWR | os.O_CLOEXEC)
     try:
         with alone_writing(database_of(state)):
@@ -31,7 +31,7 @@ def out_of_reach(state):
 
 @contextlib.contextmanager
 def alone_writing(database):
-    """With the lock file that processes take around each write and each checkpoint, where there is one."""
+    """A context that holds the lock file which processes lock around each write and each checkpoint, if the file exists."""
     try:
         descriptor = os.open(f"{database}.lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -56,13 +56,13 @@ def until_had(take):
 
 
 def copy(state, place):
-    """A backup of what is stored now."""
+    """Writes a backup of the current store to `place`."""
     with opened(database_of(state)) as live, opened(place) as target:
         live.backup(target)
 
 
 def put_back(place, state):
-    """A backup into the database itself, while others use it: one write, as anybody's."""
+    """Restores the backup at `place` into the database while other processes use it, in one ordinary write."""
     database = database_of(state)
     with alone_writing(database), opened(place) as source, opened(database) as live:
         live.execute("PRAGMA wal_autocheckpoint = 0")

@@ -1,4 +1,4 @@
-"""What a history must show: each refresh token spent once, or a second time for the stated reason."""
+"""Checks of what was recorded: each refresh token is spent once, or a second time only for a permitted reason."""
 
 import collections
 
@@ -6,9 +6,9 @@ from faulting.cluster import DEAD, REFRESHED
 from faulting.load import unserved
 from harness.checks import Check, equals
 
-# From the end of an exchange to its commit: two writes that wait for their turn.
+# The longest time from the end of an exchange to its commit, in seconds: two writes that wait for the write lock.
 COMMIT_SECONDS = 2
-# For an account that is served in the end; a request waits for its token meanwhile.
+# How many seconds each process has to serve each account in the end. A request may wait for its token meanwhile.
 SERVED_SECONDS = 20
 
 
@@ -17,7 +17,7 @@ def counted(what, value):
 
 
 def spent_twice(cluster):
-    """The uses of each refresh token that went out more than once."""
+    """Returns the uses of each refresh token that was sent more than once."""
     return {token: uses for token, uses in cluster.provider.recorder.by_token().items() if len(uses) > 1}
 
 
@@ -35,7 +35,7 @@ def note_uses(cluster, uses, why):
 
 
 async def once_each(cluster, name=""):
-    """No refresh token went out twice, as the provider and as the recorder have it."""
+    """Checks, by the provider's statistics and by the recorder, that no refresh token was sent twice."""
     stats = await cluster.provider.stats()
     twice = spent_twice(cluster)
     for uses in list(twice.values())[:20]:
@@ -48,7 +48,7 @@ async def once_each(cluster, name=""):
 
 
 async def nothing_lost(cluster, name="", within=SERVED_SECONDS):
-    """No account is dead or was declared so, each refresh token went out once, and each process serves each account."""
+    """Checks that no account was declared dead, each refresh token was sent once, and each process serves each account."""
     left = await unserved(cluster, cluster.accounts, within)
     for process, account in left[:20]:
         cluster.history.note(f"{account} is not served by {process} in the end")
@@ -58,7 +58,7 @@ async def nothing_lost(cluster, name="", within=SERVED_SECONDS):
 
 
 class Commits:
-    """When which boot's process said that it has refreshed which account."""
+    """When each process logged that it refreshed an account."""
 
     def __init__(self, cluster):
         self.lines = collections.defaultdict(list)
@@ -66,28 +66,28 @@ class Commits:
             self.lines[line["process"], line.get("account.name")].append(line["at"])
 
     def after(self, use, until):
-        # The log's times are in milliseconds.
+        # Log times are rounded to milliseconds, hence the tolerance.
         return any(use.at - 0.002 <= at <= until for at in self.lines[use.process, use.account])
 
 
 def explained_by_kill(cluster, use, second, commits):
-    """When the process that had spent the token was killed: after the POST was sent, before the answer stood in the store,
-    and before the token was spent for the `second` time; None where it was not."""
+    """Returns when the process that spent the token was killed, if the kill explains the `second` use: it came after the POST was
+    sent, before the response was committed and before the second use. Otherwise returns None."""
     gateway = next(one for one in cluster.gateways if one.name == use.process)
     killed = gateway.kills.get(use.boot)
-    # What it had sent may be read a moment after its end.
+    # The recorder may read a request shortly after the process that sent it has ended.
     is_within = killed is not None and killed - 0.05 <= second.at and killed <= (use.answered or use.at) + COMMIT_SECONDS
     return killed if is_within and not commits.after(use, killed) else None
 
 
 def events(cluster):
-    """How often each account was declared dead."""
+    """Returns how often each account was declared dead."""
     return collections.Counter(line.get("account.name") for line in cluster.log_lines(DEAD))
 
 
 def deaths(cluster):
-    """Which accounts are dead by the logs of all processes, and which were declared so again although they were. One that a
-    late success brought back has died twice."""
+    """Returns which accounts are dead according to the logs of all processes, and which were declared dead again while they were
+    dead. An account that a late success revived may be declared dead a second time."""
     again, told = set(), set()
     for line in cluster.log_lines():
         account = line.get("account.name")
@@ -101,7 +101,7 @@ def deaths(cluster):
 
 
 def one_event_each(cluster, dead):
-    """Dead accounts have one event, and living ones none."""
+    """Checks that each dead account has one event and each living account has none."""
     told, again = deaths(cluster)
     wrong = sorted(told ^ dead | again)
     for name in wrong[:20]:

@@ -1,14 +1,14 @@
-"""What a case has found, and how that is shown."""
+"""The results of a case, and the table that shows them."""
 
 import typing
 
 
 class Skipped(Exception):
-    """The case can't be tried here; says why."""
+    """The case can't run on this machine; the message says why."""
 
 
 class Check(typing.NamedTuple):
-    """One bound. `holds` is None where it was not tried."""
+    """A measured value and its bound. `holds` is None if the check was skipped."""
 
     what: str
     measured: str

@@ -1,4 +1,4 @@
-"""A caller that knows nothing of Martlet but HTTP/1.1."""
+"""A plain HTTP/1.1 client, independent of Martlet's code."""
 
 import asyncio
 import time
@@ -9,26 +9,26 @@ class BrokenAnswer(Exception):
 
 
 async def read_head(reader, first=b""):
-    """The status and the fields, names in lower case; `first` is what was read of it before."""
+    """Reads a response head. Returns the status and the fields, with names in lower case. `first` holds bytes already read."""
     lines = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     fields = dict((name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines[1:] if line))
     return int(lines[0].split(" ")[1]), fields
 
 
 class Caller:
-    """One connection at a time, kept as long as the other side keeps it; `port` may be the path of a Unix socket."""
+    """Has one connection at a time and keeps it until the server closes it. `port` is a TCP port or the path of a Unix socket."""
 
     def __init__(self, port):
         self.port, self.reader, self.writer = port, None, None
-        # Whether the last request had at least a byte of an answer.
+        # Whether at least one byte of the response to the last request has arrived.
         self.has_answer = False
 
     async def get(self, path):
-        """The status of the answer, whose body is read and forgotten."""
+        """Returns the status of the response; the body is read and discarded."""
         return (await self.fetch("GET", path))[0]
 
     async def fetch(self, method, path, fields=None, body=b""):
-        """The status, the fields and the body of the answer."""
+        """Returns the status, the fields and the body of the response."""
         if not self.writer:
             if isinstance(self.port, str):
                 self.reader, self.writer = await asyncio.open_unix_connection(self.port)
@@ -42,7 +42,7 @@ class Caller:
         first = await self.reader.readexactly(1)
         self.has_answer = True
         status, got = await read_head(self.reader, first)
-        # An answer that says 204 has no body, nor its length.
+        # A 204 response has neither a body nor a Content-Length.
         if "content-length" not in got and status != 204:
             raise BrokenAnswer("an answer without a length")
         content = await self.reader.readexactly(int(got.get("content-length", 0)))
@@ -57,7 +57,7 @@ class Caller:
 
 
 async def answer_time(port, path="/small", limit=10):
-    """How long a new connection and one answer take, in seconds; `limit` when it fails or takes longer."""
+    """Returns how long a new connection and one request take, in seconds, or `limit` if they fail or take longer."""
     caller, started = Caller(port), time.monotonic()
     try:
         status = await asyncio.wait_for(caller.get(path), limit)
@@ -69,7 +69,7 @@ async def answer_time(port, path="/small", limit=10):
 
 
 async def load(port, seconds, rate=100, workers=8):
-    """Answer times of so many requests a second, on connections that are kept; and how many failed."""
+    """Sends `rate` requests a second on kept connections. Returns the sorted response times and the number of failed requests."""
     times, failed = [], 0
     start = time.monotonic()
 

@@ -1,11 +1,11 @@
-# What scripts need of the system, for bash to read in. Its reader has set $root and say().
+# Functions that install what the scripts need. A bash script sources this file after it has defined $root and say().
 
-# Installs Debian packages.
+# install_packages NAME...: installs Debian packages.
 install_packages() {
     command -v apt-get >/dev/null || { say "not a Debian system: please install $*"; exit 69; }
     local become=()
     if [ "$(id -u)" != 0 ]; then
-        command -v sudo >/dev/null || { say "missing, and installing takes root: $*"; exit 77; }
+        command -v sudo >/dev/null || { say "these packages are missing, and installing them requires root: $*"; exit 77; }
         become=(sudo)
     fi
     say "installing $*"
@@ -14,8 +14,8 @@ install_packages() {
         install --no-install-recommends "$@" >/dev/null
 }
 
-# Sets $python to a Python, one with the package websockets if a case of that name is among those asked for: those behind
-# --cases, all where there is no such option.
+# find_python CASE ARGUMENT...: sets $python to a Python. If CASE will run, find_python chooses or creates one with the package
+# websockets. The cases that will run are those after --cases; without that option, all cases run.
 find_python() {
     local case=$1 asked home=$root/.build/stress-python
     shift
@@ -25,7 +25,7 @@ find_python() {
     asked=$(printf '%s\n' "$@" | awk 'last == "--cases" { print } sub(/^--cases=/, "") { print } { last = $0 }')
     case ",${asked:-$case}," in *,"$case",*) ;; *) return ;; esac
     if "$python" -c 'import websockets' 2>/dev/null; then return; fi
-    # One of the package's own, so that nothing is installed into the system.
+    # A separate virtual environment, so that nothing is installed into the system.
     if [ ! -x "$home/bin/python3" ] || ! "$home/bin/python3" -c 'import websockets' 2>/dev/null; then
         say "the package websockets is missing: installing it into $home"
         { "$python" -m venv "$home" && "$home/bin/python3" -m pip install -q websockets; } >&2 ||

@@ -1,4 +1,4 @@
-"""Programs that a script starts, and waits for, and ends."""
+"""Starts programs, waits for them and ends them."""
 
 import contextlib
 import errno
@@ -23,8 +23,8 @@ given_out = set()
 
 
 def free_port():
-    """One below those that the kernel gives to whoever connects, where there are any: under load one of those may be taken
-    again at once. None is given out twice."""
+    """Returns a free TCP port below the kernel's ephemeral port range, if there are ports below it: under load, an outgoing
+    connection could take an ephemeral port at once. Never returns the same port twice."""
     begin = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for _ in range(100):
         with socket.socket() as probe:
@@ -43,7 +43,7 @@ def free_port():
 
 
 def ask(command, **options):
-    """Runs a command that ends by itself."""
+    """Runs a command that ends by itself, and returns its result."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_SECONDS, **options)
     except subprocess.TimeoutExpired:
@@ -53,7 +53,7 @@ def ask(command, **options):
 class Process:
     def __init__(self, name, command, log, **options):
         self.name, self.log = name, log
-        # Where that is a file, an earlier process may have written to it.
+        # If the log is a file, an earlier process may have written to it.
         self.log_start = os.fstat(log.fileno()).st_size if hasattr(log, "fileno") else 0
         self.process = subprocess.Popen([str(one) for one in command], stderr=log, stdin=subprocess.DEVNULL, **options)
 
@@ -62,18 +62,18 @@ class Process:
         return self.process.poll() is None
 
     def last_words(self):
-        """The last line that was added to its log since it was started, where that is a file."""
+        """Returns the last line that the log file has gained since the process started, or a substitute text."""
         with contextlib.suppress(OSError, AttributeError, TypeError, IndexError):
             return pathlib.Path(self.log.name).read_bytes()[self.log_start:].decode(errors="replace").splitlines()[-1]
-        return "it has said nothing"
+        return "it has logged nothing"
 
     def memory(self, key):
-        """A line of /proc/PID/status in KiB: VmRSS, or VmHWM, the most that VmRSS ever was."""
+        """Returns a value of /proc/PID/status in KiB: VmRSS, or VmHWM, the peak of VmRSS."""
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"{key}:\s+(\d+)", text)[1])
 
     def cpu(self):
-        """Seconds of processor time that it has used."""
+        """Returns the processor time that the process has used, in seconds."""
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -88,12 +88,12 @@ class Process:
         raise Failed(f"{self.name} does not listen on port {port}")
 
     def first_line(self):
-        """What it says on its standard output, a pipe, once it serves."""
+        """Waits for the first line on the process's standard output (a pipe), which it prints once it serves, and returns it."""
         output, deadline, said = self.process.stdout.fileno(), time.monotonic() + START_SECONDS, b""
         while b"\n" not in said:
             readable, _, _ = select.select([output], [], [], max(0, deadline - time.monotonic()))
             if not readable:
-                raise Failed(f"{self.name} does not say within {START_SECONDS} s that it serves")
+                raise Failed(f"{self.name} did not report within {START_SECONDS} s that it serves")
             piece = os.read(output, 4096)
             if not piece:
                 raise Failed(f"{self.name} did not start: {self.last_words()}")

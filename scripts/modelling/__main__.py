@@ -1,21 +1,21 @@
 """Tries every order of steps in a model of the kill switch and of refreshes, with the model checker Spin.
 
-The model is in scripts/modelling: martlet.pml stands on a store that keeps its word, and kills.pml, flights.pml and
-stamps.pml on one that does not (store.pml). The head of each says what is in it and what is not. A run is a number of
-replicas, accounts and entries of the kill log, and what of the model is built in. Each state that these can reach is looked
-at ("exhaustive"), or as many as go into a table of bits in a minute, some of them taken for others ("bitstate": an error
-found is one, but none found proves nothing).
+The model is in scripts/modelling. martlet.pml assumes a store that keeps its guarantees; kills.pml, flights.pml and
+stamps.pml use one that does not (store.pml). The comment at the head of each file says what it models and what it leaves out.
+A run has a number of replicas, accounts and kill log entries, and the parts of the model that are built in. A search is
+"exhaustive" if it visits every reachable state. A "bitstate" search visits as many states as it can in a minute and records
+them in a table of bits, in which different states may collide: an error that it finds is real, but finding none proves nothing.
 
   I1  at most one refresh request per grant and generation is in flight
   I2  at most one result per grant and generation is committed; generations never fall
   I3  after `complete` no replica writes a head that carries a killed token
   I4  `complete` only with an acknowledgement, or a lapsed lease, from every replica
-  I5  no refresh begun before a kill brings the account back
-  I6  a replica that can't renew its lease stops within it
+  I5  no refresh that began before a kill brings the account back
+  I6  a replica that can't renew its lease stops before the lease ends
 
-Mutants are the model without one of the rules that these rest on, and limits are the model without an excuse. Each must
-be caught; its shortest story is shown.
-Exits 0 when nothing is found but what must be found.
+A mutant is the model without one of the rules that these invariants need. A limit is the model without one of its excuses.
+The search must catch each of them, and prints the shortest sequence of steps that breaks an invariant.
+Exits 0 if every mutant and limit is caught and no other run finds an error.
 """
 
 import argparse
@@ -34,11 +34,11 @@ HOME = pathlib.Path(__file__).resolve().parent
 
 
 class Failed(Exception):
-    """The search itself could not be done; says why."""
+    """The search could not run; the message says why."""
 
 
 class Result(typing.NamedTuple):
-    """What one search has found: the story of the first error, where there is one."""
+    """What one search has found; `story` lists the steps to the first error, if there is one."""
 
     states: int
     depth: int
@@ -57,8 +57,8 @@ def parse():
     parser = argparse.ArgumentParser(
         prog="scripts/model", description=f"{__doc__}\nruns:\n{names}", formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example: scripts/model --only no-stamp")
-    parser.add_argument("--only", metavar="NAME", help="only these runs, with commas between them (default: all)")
-    parser.add_argument("--keep", metavar="DIR", type=pathlib.Path, help="keep each run's checker, its output and its trail in here")
+    parser.add_argument("--only", metavar="NAME", help="run only these, separated by commas (default: all)")
+    parser.add_argument("--keep", metavar="DIR", type=pathlib.Path, help="keep the checker, the output and the trail of each run in this directory")
     options = parser.parse_args()
     known = {run.name: run for run in RUNS}
     names = options.only.split(",") if options.only else list(known)
@@ -69,13 +69,13 @@ def parse():
 
 
 def call(command, place):
-    """Gives way to everything else on the machine, and takes one core."""
+    """Runs a command at low priority (nice 15)."""
     return subprocess.run(command, cwd=place, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           preexec_fn=lambda: os.nice(15))
 
 
 def clear(place):
-    """Of an earlier run: its checker must not pass for this one's, nor its trail."""
+    """Removes the checker and the trail of an earlier run, so that this run can't use them by mistake."""
     for left in (*place.glob("pan*"), *place.glob("*.trail")):
         left.unlink()
 
@@ -87,7 +87,7 @@ def build(run, place):
     told = call(["spin", "-a", *(f"-D{define}" for define in (*sizes, *run.defines)), run.model], place)
     if told.returncode or not (place / "pan.c").exists():
         raise Failed(f"spin does not take the model: {told.stdout.strip()}")
-    # A mutant is searched by breadth, so that the first story is the shortest.
+    # The search for a mutant is breadth-first, so that the first error has the shortest story.
     search = ["-DBITSTATE"] if run.is_bitstate else ["-DBFS"] if run.breaks else ["-DMEMLIM=8000"]
     told = call(["gcc", "-O3", "-w", "-DSAFETY", *search, "-o", "pan", "pan.c"], place)
     if told.returncode:
@@ -98,7 +98,7 @@ def search(run, place):
     started = time.monotonic()
     arguments = ["-n", "-m1000000"]
     if run.is_bitstate:
-        # The checker ends by itself after a minute, and says what it has seen.
+        # The checker ends by itself after a minute and reports what it has searched.
         arguments += ["-w32", "-Q1"]
     checker = call(["./pan", *arguments], place)
     output = checker.stdout
@@ -124,7 +124,7 @@ def search(run, place):
 
 
 def tell(replay):
-    """The steps that the trail has taken, and what is broken then."""
+    """Returns the steps of the trail up to the broken invariant."""
     lines = [line for line in replay.splitlines() if line.startswith("  ") or " is broken" in line]
     end = next((number for number, line in enumerate(lines) if " is broken" in line), None)
     return [] if end is None else lines[: end + 1]

@@ -1,54 +1,59 @@
 /*
- * The refresh of one account on a store that several hosts reach and that does not keep its word, for Spin. scripts/model
- * runs it; Model.md tells of it. martlet.pml has flights on a store that keeps it, with kills and imports.
+ * The refresh of one account on a store that several hosts share and that does not keep its guarantees, for Spin.
+ * scripts/model runs it; Model.md describes it. martlet.pml models flights on a store that keeps its guarantees, with kills
+ * and imports.
  *
- * Each replica reads the record at any time, and repairs it; it flies, one flight after the other: read, claim, POST, commit.
- * It dies at any step. A success may be in its journal then.
+ * Each replica reads the record at any time, and repairs it. A replica runs one flight after the other: read, claim, POST,
+ * commit. A replica may die at any step. A successful result may be in its journal at that time.
  *
- * What the store may do is said in store.pml.
+ * store.pml lists the faults of the store.
  *
  * The rules:
- * - A claim's time counts from when its write was sent. A claim whose write had no answer is read again before a send.
- * - A record that was read is held against the one that is known. Where its generation is lower, or the claim alone is
- *   missing, the known one is written back whole. A refresh token is not sent where a later generation is known by then.
- * - A replica never goes by a lower generation than it knows, also not by what its own flight has written.
+ * - The lifetime of a claim counts from the time when its write was sent. If the write of a claim got no reply, the replica
+ *   reads the record again before it sends the POST.
+ * - A replica compares each record that it reads with the one that it knows. If the record read has a lower generation, or
+ *   only lacks the claim, the replica writes the known record back as a whole. A replica does not send a refresh token if it
+ *   knows a later generation by then.
+ * - A replica never adopts a lower generation than the one it knows. This includes what its own flight has written.
  * - The journal of a process that is proven dead is taken over before its claims are broken. An entry of the journal is
  *   committed only over a lower generation.
- * - A lock proves an end only under the same kernel boot.
- * - No two writes have the same version, also when a suffix was lost between them.
+ * - A lock proves the end of a process only under the same kernel boot.
+ * - No two writes have the same version, even when a suffix was lost between them.
  *
- * Mutants: NO_REPAIR, SEND_OLD (whatever is known by then), LAND_LOWER (a flight's end is taken whatever is known),
- * CLAIM_FROM_READ (a claim's time counts from when it was found), BLIND_CLAIM (a claim without an answer stands), BREAK_FIRST
- * (before the journal is taken over), ANY_GENERATION (a journal is committed over any), ANY_LOCK, SEQUENTIAL (a version is the
- * one before, and one).
+ * Mutants, each without one rule: NO_REPAIR; SEND_OLD (sends the refresh token even if a later generation is known);
+ * LAND_LOWER (adopts the result of a flight whatever is known); CLAIM_FROM_READ (the lifetime of a claim counts from when it
+ * was found); BLIND_CLAIM (a claim that got no reply counts as written); BREAK_FIRST (breaks claims before the journal is
+ * taken over); ANY_GENERATION (commits a journal over any generation); ANY_LOCK; SEQUENTIAL (a version is the previous
+ * version plus one).
  *
  * What is excused:
- * - Two requests at once, where the claim that one of them goes by was lost with a suffix. STRICT_CLAIM excuses none.
- * - A success that has no place any more, where a claim of its generation was broken by time, or lost; and where the commit of
- *   a generation was lost.
+ * - Two requests at once, if the claim of one of them was lost with a suffix. STRICT_CLAIM does not excuse this.
+ * - A successful result that can no longer be committed, if a claim of its generation was broken by timeout or lost, or if
+ *   the commit of a generation was lost.
  *
- * What is left out: the kill log; imports; minted tokens; what a provider does with a second use (it is free); the 3 s in which
- * nobody claims after a fall, since each step may be late by more. A replica writes no more than CLAIMS claims.
+ * Not modelled: the kill log; imports; minted tokens; what a provider does with a second use of a refresh token (any outcome
+ * is possible); the 3 s without claims after the store fell back, since each step may be late by more. A replica writes at
+ * most CLAIMS claims.
  */
 
 #include "store.pml"
 
 #ifndef G
-#define G 2                     /* generations; no flight begins at the last */
+#define G 2                     /* generations; no flight begins at the last one */
 #endif
 #ifndef CLAIMS
 #define CLAIMS 2
 #endif
-#define CLAIM 3                 /* how long a claim stands */
-#define TERM 2                  /* how long an exchange lasts */
-#define SEND_BY 0               /* no POST begins later after its claim was sent */
+#define CLAIM 3                 /* ticks until a claim may be broken */
+#define TERM 2                  /* the most ticks that a token exchange lasts */
+#define SEND_BY 0               /* the most ticks between sending a claim and beginning its POST */
 
 /* ---- The store: one record */
 
 byte version[STATES];
 byte generation[STATES];
 byte claim[STATES];             /* 0, or the claim id of a flight */
-byte author[STATES];            /* who has committed this generation */
+byte author[STATES];            /* the replica that committed this generation, plus one */
 
 
 #if defined(LOST_SUFFIX) && !defined(SEQUENTIAL)
@@ -62,7 +67,7 @@ byte writes;
 
 #ifdef LATE_WRITE
 byte lates;
-bit isLate;                     /* a write may land yet */
+bit isLate;                     /* a late write is pending and may still take effect */
 byte lateExpects, lateVersion, lateGeneration, lateClaim, lateAuthor;
 #define MAY_BE_LATE (!isLate && lates < LATES)
 #endif
@@ -72,9 +77,9 @@ byte i, x;                      /* used within a step, 0 between steps */
 /* ---- Replicas */
 
 bit hasDied[N];
-bit isBuried[N];                /* proven dead, its journal taken over */
+bit isBuried[N];                /* it is proven dead and its journal is taken over */
 #ifdef FALSE_DEATH
-bit isElsewhere[N];             /* under another kernel boot than those who look */
+bit isElsewhere[N];             /* it runs under another kernel boot than the other replicas */
 #endif
 
 /* What a replica knows of the record. */
@@ -82,26 +87,26 @@ byte knownVersion[N];           /* 0: nothing */
 byte knownGeneration[N];
 byte knownClaim[N];
 byte knownAuthor[N];
-byte topGeneration[N];          /* ghost: the highest that it has known */
-/* Of another's claim. */
-byte watched[N];                /* the version it was seen in */
+byte topGeneration[N];          /* ghost: the highest generation that it has known */
+/* The claim of another replica that this replica is watching. */
+byte watched[N];                /* the version of the record with that claim */
 byte age[N];
 
 mtype = { idle, claiming, rereading, claimed, posted, failed, success, conflicted };
 mtype step[N];
-bit parity[N];                  /* of its flights */
-byte left[N];                   /* claims */
+bit parity[N];                  /* the parity of its flights, which tells a claim from that of the previous flight */
+byte left[N];                   /* claim writes left */
 byte myGeneration[N];
 byte myVersion[N];
-byte since[N];                  /* ticks since the claim was sent that may stand */
-byte sent[N];                   /* and since this write of it was sent */
+byte since[N];                  /* ticks since the first write of the current claim was sent */
+byte sent[N];                   /* ticks since the current write of the claim was sent */
 bit hasTerm[N];
 byte asked[N];                  /* ticks since the POST */
-byte journal[N];                /* the generation in it; 0: nothing */
+byte journal[N];                /* the generation in the journal; 0: the journal is empty */
 bit lostClaim[N];               /* ghost */
-bit isUncertain[G + 1];         /* ghost: a claim of this generation was broken by time, or lost */
+bit isUncertain[G + 1];         /* ghost: a claim of this generation was broken by timeout, or lost */
 bit hasLostCommit;              /* ghost */
-byte authorOf[G + 2];           /* ghost: who has committed a generation last */
+byte authorOf[G + 2];           /* ghost: the last replica to commit each generation, plus one */
 
 #define MINE(r) (1 + 2 * (r) + parity[r])
 #define HOLDER(c) (((c) - 1) / 2)
@@ -205,14 +210,15 @@ end:
 }
 #endif
 
-/* ---- A read of the record, and what the replica knows then. x: whether it goes by what stands there now, or stood. */
+/* ---- A read of the record, and what the replica knows afterwards. `see` sets x to 1 if the replica may continue: the record
+        has lost nothing, or the replica has repaired it. */
 
 inline know(r, v, g, c, b) {
     knownVersion[r] = v; knownGeneration[r] = g; knownClaim[r] = c; knownAuthor[r] = b;
     if :: g > topGeneration[r] -> topGeneration[r] = g :: else fi
 }
 
-/* What a flight has written, or found, at its end. */
+/* Adopts what a flight has written, or found, at its end. */
 #ifdef LAND_LOWER
 #define IS_NEWS(r, g) true
 #else
@@ -236,7 +242,7 @@ inline put(r, g, c, b) {
 #define IS_LOST(r, s) (generation[s] < knownGeneration[r] \
     || (generation[s] == knownGeneration[r] && claim[s] == 0 && knownClaim[r] != 0))
 
-/* The version of a repair: one that no process has seen. */
+/* The version that a repair writes: one that no process has seen. */
 #if defined(LOST_SUFFIX) && !defined(SEQUENTIAL)
 #define REPAIRED(r) NEXT(0)
 #else
@@ -275,7 +281,7 @@ inline die(r) {
 #define HAS_NEWS(r, s) (knownVersion[r] != version[s] || knownGeneration[r] != generation[s] || knownClaim[r] != claim[s] \
     || knownAuthor[r] != author[s])
 
-/* It looks, in a flight or not. */
+/* A replica reads the record, whether or not it has a flight. */
 inline look(r, s) {
     see(r, s);
     if
@@ -286,11 +292,11 @@ inline look(r, s) {
     x = 0
 }
 
-/* With each read the lock of a claim's holder is tried. */
+/* Each read also tries the lock of the holder of the claim. */
 #define IS_FREE(r, s) (claim[s] == 0 || HOLDER(claim[s]) == r || isBuried[HOLDER(claim[s])] \
     || (watched[r] == version[s] && age[r] == CLAIM && !IS_PROVEN_DEAD(HOLDER(claim[s]))))
 
-/* A flight begins, where nothing is in the way. */
+/* Begins a flight, unless another replica's claim is in the way. */
 inline begin(r, s) {
     see(r, s);
     if
@@ -312,7 +318,7 @@ inline begin(r, s) {
     i = 0; x = 0
 }
 
-/* After a claim without an answer, or a conflict. */
+/* Reads the record again after a claim write that got no reply or had a conflict. */
 inline reread(r, s) {
     see(r, s);
     if :: x == 1 && version[NOW] == knownVersion[r] -> i = NOW :: else -> i = s fi;
@@ -457,7 +463,7 @@ end:
 
     :: d_step { !hasDied[r] -> printf("  replica %d dies\n", r); hasDied[r] = 1; die(r) }
 
-    /* Others get its lock. */
+    /* Another replica gets its lock. */
 #ifdef BREAK_FIRST
     :: d_step { IS_PROVEN_DEAD(r) && !isBuried[r] -> printf("  replica %d is proven dead\n", r); isBuried[r] = 1 }
     :: d_step { IS_PROVEN_DEAD(r) && journal[r] != 0 ->

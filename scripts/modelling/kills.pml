@@ -1,40 +1,40 @@
 /*
- * A kill on a store that several hosts reach and that does not keep its word, for Spin. scripts/model runs it; Model.md
- * tells of it. martlet.pml has the kill switch on a store that keeps it.
+ * A kill on a store that several hosts share and that does not keep its guarantees, for Spin. scripts/model runs it; Model.md
+ * describes it. martlet.pml models the kill switch on a store that keeps its guarantees.
  *
- * Replica 0 waits for kill 1. It, or another process that is not here, has raised it. The other replicas join, poll, renew
- * their leases and die. Kill 2 is raised by another process, and only makes the log go another way.
+ * Replica 0 waits for kill 1. Kill 1 was raised by replica 0, or by another process that is not modelled. The other replicas
+ * join, poll, renew their leases and die. Another process raises kill 2, which only makes the log diverge.
  *
- * What the store may do is said in store.pml.
+ * store.pml lists the faults of the store.
  *
  * The rules:
- * - A lease is a heartbeat. It exists once the write of the replica's own record stands, and counts from when the poll began.
- * - A replica has lapsed only when it was expelled at the version that was watched.
- * - An expelled replica joins again before it gets a lease. Its first read of the log comes after an own write that was
- *   acknowledged: a record that it finds there, by a write without an answer, is written again. So is one that it finds in
- *   another version than it knows, and then the log is read again.
- * - No two writes of a record have the same version, also when a suffix was lost between them.
- * - A replica writes back what it knows and the log lacks before it renews its lease. A log that goes another way ends the
- *   lease. Each write of an entry names another version.
- * - The replicas are listed after an own write that was acknowledged since the kill was read; and anew, where the entry has
- *   another version in the end: it was lost meanwhile.
- * - An acknowledgement tells which log it is of, and counts only if that has this kill.
- * - A lock proves an end only under the same kernel boot.
+ * - A lease is a heartbeat. The lease exists once the replica's own record is written, and counts from when the poll began.
+ * - A replica has lapsed only when it was expelled at the version that the waiter was watching.
+ * - An expelled replica joins again before it gets a lease. Its first read of the log comes after an acknowledged write of
+ *   its own. If the replica finds its record there already, through a write that got no reply, it writes the record again.
+ *   If it finds the record in another version than it knows, it writes the record again and then reads the log again.
+ * - No two writes of a record have the same version, even when a suffix was lost between them.
+ * - If the log lacks entries that a replica knows, the replica writes them back before it renews its lease. A log that
+ *   diverges from the known one ends the lease. Each write of an entry uses a new version.
+ * - The waiter lists the replicas after one of its own writes was acknowledged since it read the kill. The waiter lists them
+ *   again if the entry has another version in the end, since the entry was lost in between.
+ * - An acknowledgement names the log that it belongs to, and counts only if that log contains this kill.
+ * - A lock proves the end of a process only under the same kernel boot.
  *
- * Mutants: READ_LEASE (a read is a lease, as on one host), SILENCE (silence alone is a lapse), BLIND_EXPEL (whatever the
- * version), UNANSWERED_LEASE (a heartbeat without an answer counts), JOIN_FOUND (a record that is found is not written again),
- * RECORD_FOUND (a heartbeat goes on by the version that it finds), SEQUENTIAL (a version is the one before, and one),
- * NO_RESTORE, LIST_EARLY (before the own write), LIST_ONCE (whatever the entry's version), ACK_NUMBER (an acknowledgement is
- * the number of entries alone), ANY_LOCK.
+ * Mutants, each without one rule: READ_LEASE (a read gives a lease, as on one host); SILENCE (silence alone counts as a
+ * lapse); BLIND_EXPEL (expels at any version); UNANSWERED_LEASE (a heartbeat that got no reply gives a lease); JOIN_FOUND (a
+ * record that the replica finds is not written again); RECORD_FOUND (a heartbeat continues with the version that it finds);
+ * SEQUENTIAL (a version is the previous version plus one); NO_RESTORE; LIST_EARLY (lists before the waiter's own write);
+ * LIST_ONCE (ignores the version of the entry); ACK_NUMBER (an acknowledgement is only the number of entries); ANY_LOCK.
  *
- * What is excused where a suffix is lost:
- * - `lostKill`: the entry of a kill that was said to be complete is lost. A lease is excused if its read of the log came before
- *   the first lease, since the loss, of a replica that knows the kill. STRICT_KILL excuses only what comes when nobody alive
- *   knows it.
- * - `lostJoin`: the record of a replica is lost. The lease that it has is excused. STRICT_JOIN excuses none.
+ * What is excused when a suffix is lost:
+ * - `lostKill`: the entry of a kill that was reported complete is lost. A lease is excused if its read of the log came before
+ *   the first lease, since the loss, of a replica that knows the kill. STRICT_KILL excuses only leases granted while no live
+ *   replica knows the kill.
+ * - `lostJoin`: the record of a replica is lost. The lease that this replica has is excused. STRICT_JOIN does not excuse it.
  *
- * What is left out: heads, requests, loops and revivals, which martlet.pml has; the copy in `state_dir`; two waiters. A process
- * makes no more than POLLS polls, and joins no more than twice. A poll that fails is one that does not go on.
+ * Not modelled: heads, requests, event loops and revivals, which are in martlet.pml; the copy in `state_dir`; two waiters. A
+ * process makes at most POLLS polls and joins at most twice. A failed poll is one that makes no further step.
  */
 
 #include "store.pml"
@@ -43,20 +43,20 @@
 #define POLLS 3
 #endif
 #ifndef LASTS
-#define LASTS 1                 /* a lease, for its holder; it includes the pause between a check and its write */
+#define LASTS 1                 /* a lease in ticks, for its holder; it includes the pause between a check and its write */
 #endif
-#define WAIT (LASTS + 1)        /* and for who watches it */
-#define M 2                     /* memberships of a process: each has a record of its own */
+#define WAIT (LASTS + 1)        /* a lease in ticks, for the waiter that watches it */
+#define M 2                     /* memberships of a process; each has its own record */
 #define KEY(r, m) ((r) * M + (m))
 
 /* ---- The store */
 
-byte at[STATES * K];            /* the kill log; 0: nothing is there */
-byte entryVersion[STATES * K];  /* each write of an entry names another */
+byte at[STATES * K];            /* the kill log; 0: no entry */
+byte entryVersion[STATES * K];  /* each write of an entry uses a new version */
 byte writes;
-byte record[STATES * N * M];    /* versions of the replicas' records; 0: there is none */
-byte drawn[N * M];              /* each write of a record names another */
-byte acknowledged[STATES * N * M];      /* the log that its writer went by: see LOG */
+byte record[STATES * N * M];    /* versions of the replicas' records; 0: no record */
+byte drawn[N * M];              /* the last version drawn; each write of a record uses a new one */
+byte acknowledged[STATES * N * M];      /* the log that the writer of the record knew: see LOG */
 bit expelled[STATES * N * M];
 
 /* The version of the next write. */
@@ -72,7 +72,7 @@ bit expelled[STATES * N * M];
 mtype = { nothing, aRecord, anEntry };
 byte lates;
 #define MAY_BE_LATE (late == nothing && lates < LATES)
-mtype late;                     /* a write that may land yet */
+mtype late;                     /* a late write that is pending and may still take effect */
 byte lateKey, lateExpects, lateVersion, lateAcknowledged;
 bit lateExpelled;
 #endif
@@ -84,17 +84,17 @@ byte i, j, x;                   /* used within a step, 0 between steps */
 mtype = { runs, died };
 mtype life[N];
 #ifdef FALSE_DEATH
-bit isElsewhere[N];             /* under another kernel boot than replica 0 */
+bit isElsewhere[N];             /* it runs under another kernel boot than replica 0 */
 #endif
 mtype = { rests, joining, sent, hasRead, fenced };
 mtype poll[N];
-byte left[N];                   /* polls */
-byte member[N];                 /* 0: not one, else 1 + which membership */
-byte memberships[N];            /* that there were */
-byte version[N];                /* of the own record, as known */
-byte known[N * K];              /* what this process goes by */
-byte readLog[N * K];            /* what a poll has read */
-byte lease[N];                  /* but for replica 0 */
+byte left[N];                   /* polls left */
+byte member[N];                 /* 0: not a member, else 1 + the number of the membership */
+byte memberships[N];            /* the memberships so far */
+byte version[N];                /* the version of its own record, as the replica knows it */
+byte known[N * K];              /* the log that this process has adopted */
+byte readLog[N * K];            /* the log that a poll has read */
+byte lease[N];                  /* ticks left; unused for replica 0 */
 byte newLease[N];
 bit raised[K];
 
@@ -117,22 +117,22 @@ bit raised[K];
 #define STOOD (at[K] == 1)
 #endif
 
-/* ---- Who waits */
+/* ---- The state of the waiter */
 
 bit isListed;
-byte listedUnder;               /* the version of the entry then */
+byte listedUnder;               /* the version of the entry at that time */
 bit isDone[N * M];
-byte watched[N * M];            /* the version */
+byte watched[N * M];            /* the version of the record that the waiter is watching */
 byte timer[N * M];
-byte said;                      /* how far replica 0 has said that it is fenced, by a write that stands */
+byte said;                      /* how far replica 0 has reported, in an acknowledged write, that it is fenced */
 bit complete;
 
 /* Ghosts */
 bit lostKill;
 bit lostJoin[N];
 bit isAfterLoss[N];             /* this poll began after the loss */
-bit isBack;                     /* a replica that knows the kill has renewed its lease since */
-bit hasReadBack[N];             /* the log was read after that */
+bit isBack;                     /* a replica that knows the kill has renewed its lease since the loss */
+bit hasReadBack[N];             /* the replica has read the log after that renewal */
 
 /* ---- I3 and I4 */
 
@@ -195,7 +195,7 @@ end:
     od
 }
 
-/* ---- What the store does by itself */
+/* ---- Faults of the store */
 
 inline copy(to, from) {
     i = 0;
@@ -303,7 +303,7 @@ inline rest(r) {
     i = 0
 }
 
-/* Nobody waits for it any more. */
+/* The replica was expelled: no waiter waits for it any more. */
 inline joinAnew(r) {
     printf("  replica %d is not listed any more\n", r);
     member[r] = 0; version[r] = 0; lease[r] = 0;
@@ -325,7 +325,7 @@ inline take(r, state) {
     poll[r] = hasRead
 }
 
-/* Where what was read and what is known part: K where they don't. */
+/* Sets x to the first entry where the log read and the known log differ, or to K if they don't. */
 inline compare(r) {
     x = 0;
     do
@@ -346,7 +346,7 @@ end:
         newLease[r] = (r == 0 -> 0 : LASTS);
         poll[r] = (member[r] == 0 -> joining : sent) }
 
-    /* Its record. Where that was written without an answer, it is found. */
+    /* The replica writes its record. If an earlier write got no reply, the replica may find the record there. */
     :: d_step { life[r] == runs && poll[r] == joining && memberships[r] < M ->
         printf("  replica %d joins\n", r);
         x = KEY(r, memberships[r]);
@@ -372,7 +372,7 @@ end:
         rest(r) }
 #endif
 
-    /* The log. */
+    /* The replica reads the log. */
     :: d_step { life[r] == runs && poll[r] == sent ->
         hasReadBack[r] = isBack;
         take(r, NOW) }
@@ -413,7 +413,7 @@ end:
         fi;
         x = 0 }
 
-    /* The heartbeat, with how far it is fenced. */
+    /* The heartbeat, which reports how far the replica is fenced. */
     :: d_step { life[r] == runs && poll[r] == fenced ->
         x = KEY(r, member[r] - 1);
         if
@@ -427,7 +427,7 @@ end:
 #endif
             rest(r)
         :: record[x] != version[r] && record[x] != 0 && !expelled[x] ->
-            /* A write without an answer, or the store has lost one. */
+            /* A write got no reply, or the store has lost a write. */
 #ifdef RECORD_FOUND
             version[r] = record[x]
 #else
@@ -486,7 +486,7 @@ end:
     od
 }
 
-/* ---- Who waits: replica 0 */
+/* ---- The waiter: replica 0 */
 
 #ifdef READ_LEASE
 #define LAPSES_BY_SILENCE
@@ -523,7 +523,7 @@ inline done(k) { isDone[k] = 1; watched[k] = 0; timer[k] = 0 }
 #define IS_ACKNOWLEDGED(log) (ENTRY(log, EPOCH) == 1)
 #endif
 
-/* What a read of a record says. */
+/* Judges a record that the waiter has read. */
 inline see(k, state) {
     if
     :: record[state * N * M + k] == 0 -> done(k)

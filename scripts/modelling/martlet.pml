@@ -1,34 +1,37 @@
 /*
- * The kill switch and the refresh of several replicas on one store, for Spin. scripts/model runs it; Model.md tells of it.
+ * The kill switch and the refresh of several replicas on one store, for Spin. scripts/model runs it; Model.md describes it.
  *
- * Here are: the kill log; the replicas' records; a replica that joins, polls, fences itself, acknowledges, lives by its
- * lease, checks and writes heads, is stopped, dies or leaves; kills that list, wait and say complete; revivals and imports;
- * flights with their claims, POSTs and commits; the sweep of dead records.
+ * The model contains: the kill log; the replicas' records; a replica that joins, polls, fences itself, acknowledges, depends
+ * on its lease, checks and writes heads, is stopped, dies or leaves; kills that list replicas, wait and report complete;
+ * revivals and imports; flights with their claims, POSTs and commits; the sweep of dead records.
  *
- * What is left out or made simple, and why it may be:
- * - A step is one read or one compare-and-set of the store, which is linearizable and loses no acknowledged write. A store
- *   that does not keep its word, the journal, expelling and adoption are in kills.pml, flights.pml and stamps.pml. Sealing and
- *   restored backups are not modelled.
- * - Nobody is ever in a hurry: any time may pass between any two steps, so a replica that is slow, stopped or cut off, and
- *   hints that are lost, are all here: the next step does not come. Only two things have an end: see Clock.
- * - Time is whole ticks, the same for all. How far clocks may differ is in the constants: a lease is LEASE ticks for its
- *   holder (lease x 0.99 on a slow clock) and WAIT for whoever waits for it (lease x 1.01 + 1 s on a fast one).
- * - A replica has one event loop, and puts in any token that there ever was and that its log calls live. What slots and
- *   announcements do makes that only less.
- * - A waiter counts from its listing, and whoever breaks a claim from the last write of the record, whatever reads there
- *   were: the program waits longer (reads at most 2 s apart). That a compare-and-set finds the record as it was read is a
- *   bit for each reader: has nobody written since?
- * - What a provider answers is free; a second use of a refresh token may succeed. An exchange is over TERM ticks after it
- *   began, or when its process has died.
- * - A process that has died does not come back: one that starts is another replica, which joins.
- * - Grants and generations are few: no flight begins at the last generation. Minted tokens and `removed` are not here.
+ * What is left out or simplified, and why that is sound:
+ * - A step is one read or one compare-and-set of the store. The store is linearizable and loses no acknowledged write.
+ *   kills.pml, flights.pml and stamps.pml have a store that does not keep its guarantees, the journal, expelling and adoption.
+ *   Sealing and restored backups are not modelled.
+ * - Any time may pass between any two steps. This covers a replica that is slow, stopped or cut off, and lost hints: the next
+ *   step does not come. Only two things have a time limit: see Clock.
+ * - Time is counted in whole ticks, the same for all replicas. The constants contain the clock drift: a lease is LEASE ticks
+ *   for its holder (lease x 0.99 on a slow clock) and WAIT ticks for a waiter (lease x 1.01 + 1 s on a fast clock).
+ * - A replica has one event loop. The loop inserts any token that ever existed and that is live by its log. Slots and
+ *   announcements only make that set of tokens smaller.
+ * - A waiter counts from the time of its listing. A replica that breaks a claim counts from the last write of the record,
+ *   whatever was read in between. The program waits longer (its reads are at most 2 s apart). One bit for each reader says
+ *   whether a compare-and-set finds the record as it was read: nobody has written the record since.
+ * - A provider may give any response; a second use of a refresh token may succeed. An exchange ends at most TERM ticks after
+ *   it began, or when its process has died.
+ * - A process that has died does not come back. A process that starts is another replica, which joins.
+ * - There are few grants and generations: no flight begins at the last generation. Minted tokens and `removed` are not
+ *   modelled.
  *
- * Ghosts, which only assertions read: a token is `born` when its flight read the record, at that length of the log; if what
- * it comes from was dead by then, when that was. The kill numbered n kills what was born before n.
+ * Ghosts are variables that only assertions read. A token is `born` when its flight read the record; the time is the length of
+ * the log. If the token that it comes from was dead by then, the new token has the birth of that token. The kill numbered n
+ * kills the tokens born before n.
  *
- * Built with KILLS (leases, heads, waiting), FLIGHTS (claims, POSTs, commits) or both. Without KILLS the switch is taken for
- * what KILLS shows of it: whoever puts tokens in goes by some prefix of the log. Mutants: NO_STAMP, NO_WAIT, LIST_FIRST,
- * NO_TICK, LATE_LEASE, LATE_SEND, BLIND_COMMIT; and LONG_PAUSE, which breaks not the program but what it stands on.
+ * The model is built with KILLS (leases, heads, waiting), FLIGHTS (claims, POSTs, commits) or both. Without KILLS the model
+ * assumes what KILLS shows of the switch: a replica that inserts tokens knows some prefix of the log. Mutants: NO_STAMP,
+ * NO_WAIT, LIST_FIRST, NO_TICK, LATE_LEASE, LATE_SEND, BLIND_COMMIT; and LONG_PAUSE, which breaks not the program but one of
+ * its assumptions.
  */
 
 #ifndef N
@@ -38,7 +41,7 @@
 #define A 2                     /* accounts */
 #endif
 #ifndef K
-#define K 2                     /* entries that the log may get */
+#define K 2                     /* the most entries of the log */
 #endif
 #ifndef KILLERS
 #define KILLERS 1               /* kills that are waited for at the same time */
@@ -61,17 +64,17 @@
 #else
 #define GRANTED newLease[r]
 #endif
-/* With HEADS a check and its write are two steps, and between them the replica does nothing else. Without, that is the same
-   as one step and a lease that is longer by the pause: what the loop goes by can't change meanwhile. */
+/* With HEADS a check and its write are two steps, and the replica does nothing else between them. Without HEADS they are one
+   step, and the lease is longer by the pause. That is equivalent: the log that the loop knows can't change in between. */
 #ifdef HEADS
 #define LASTS LEASE
 #else
 #define LASTS (LEASE + PAUSE)
 #endif
 
-#define CLAIM 3                 /* how long a claim stands: timeout + 4 s */
-#define TERM 2                  /* how long an exchange lasts: timeout */
-#define SEND_BY 0               /* no POST is begun later after its claim was sent: 3 s */
+#define CLAIM 3                 /* ticks until a claim may be broken: timeout + 4 s */
+#define TERM 2                  /* the most ticks that a token exchange lasts: timeout */
+#define SEND_BY 0               /* the most ticks between sending a claim and beginning its POST: 3 s */
 
 #define NOBODY 255
 #define MUST(holds, text) if :: holds :: else -> printf(text); assert(false) fi
@@ -91,26 +94,26 @@ byte dead[A * (K + 1)];         /* stamps below this are dead */
 #define HELD(a, n) (heldAll[n] || ((a) == 0 && heldFirst[n]))
 #define LIVE(a, s, n) (!HELD(a, n) && (s) >= dead[AT(a, n)])
 
-short tokens[A];                /* ghost: all there ever were, by birth and stamp; room for 3 entries */
+short tokens[A];                /* ghost: all tokens that ever existed, by birth and stamp; a short has room for 3 entries */
 byte i, j, x, y;                /* used within a step, 0 between steps */
 
 #ifdef KILLS
-byte complete[A];               /* ghost: the last kill of the account that was said to be complete */
-byte record[N];                 /* 0 none, else 1 + how far it has acknowledged */
+byte complete[A];               /* ghost: the last kill of the account that was reported complete */
+byte record[N];                 /* 0: none, else 1 + the last entry that the replica has acknowledged */
 mtype = { absent, runs, leaves, gone, died };
 mtype life[N];
 mtype = { rests, sent, hasRead };
 mtype poll[N];
-byte readUpTo[N];               /* what a poll has read */
-byte newLease[N];               /* and the lease that this will give, running from when it was sent */
-byte known[N];                  /* what the loop goes by */
+byte readUpTo[N];               /* the length of the log that a poll has read */
+byte newLease[N];               /* the lease that the poll will give; it counts from when the read was sent */
+byte known[N];                  /* the length of the log that the loop knows */
 byte lease[N];
-byte waited[KILLERS];           /* ticks since a kill has listed the replicas */
-byte listed[KILLERS];           /* which */
+byte waited[KILLERS];           /* ticks since a kill listed the replicas */
+byte listed[KILLERS];           /* the replicas that it listed, one bit each */
 #ifdef HEADS
-byte head[N];                   /* 0, or 1 + the account of a token that was checked and is not written yet */
+byte head[N];                   /* 0, or 1 + the account of a token that is checked and not yet written */
 byte headBorn[N];
-byte paused[N];                 /* ticks since it was checked */
+byte paused[N];                 /* ticks since the check */
 byte age[N];                    /* ghost: ticks since the log was read */
 #endif
 #define IS_DEAD(r) (life[r] == died)
@@ -130,15 +133,15 @@ byte grant[A];
 byte generation[A];
 byte stamp[A];
 byte born[A];                   /* ghost */
-bit isEmpty[A];                 /* its tokens were taken away to be revoked */
+bit isEmpty[A];                 /* the tokens were removed from the record to be revoked */
 byte claim[A];
-byte stood[A];                  /* ticks since the last write */
+byte stood[A];                  /* ticks since the last write of the record */
 
 mtype = { idle, read, judged, claiming, claimed, posted, success, failed };
 mtype step[N * A];
-bit fresh[N * A];               /* nobody has written since this one read or wrote */
-bit admitted[N * A];            /* the log was read, once for the flight */
-byte epochs[N * A];             /* how far */
+bit fresh[N * A];               /* nobody has written the record since this flight read or wrote it */
+bit admitted[N * A];            /* the flight has read the log; it reads the log once */
+byte epochs[N * A];             /* the length of the log that it read */
 byte myGrant[N * A];
 byte myGeneration[N * A];
 byte myStamp[N * A];
@@ -147,8 +150,8 @@ byte since[N * A];              /* ticks since the claim was sent */
 byte asked[N * A];              /* ticks since the POST */
 #endif
 
-/* ---- What must hold of tokens and kills, whoever waits for what (I5): a token that is live by a prefix of the log was
-        born behind the last kill of that prefix. */
+/* ---- What must hold of tokens and kills, whatever is waited for (I5): a token that is live by a prefix of the log was born
+        after the last kill in that prefix. */
 
 inline checkToken(a, b, s) {
     x = 0;
@@ -201,7 +204,7 @@ inline append(what) {
     checkTokens()
 }
 
-/* ---- Time. It does not pass over what has an end: a write behind its check, an exchange with a provider. */
+/* ---- Time. A tick waits for the two things that have a time limit: a write after its check, and an exchange with a provider. */
 
 inline down(v) { if :: v > 0 -> v-- :: else fi }
 inline up(v, limit) { if :: v < limit -> v++ :: else fi }
@@ -305,7 +308,7 @@ inline forgetAll(r) { skip }
 #endif
 
 #ifdef KILLS
-/* I3 and I5 of what this replica could write in this moment. */
+/* Asserts I3 for every token that this replica could write at this moment. */
 inline checkHeads(r) {
 #ifndef HEADS
     if
@@ -342,7 +345,7 @@ inline checkAllHeads() {
 }
 
 #ifdef SORTED
-/* Replicas are alike: of states that differ only in who is who, one is looked at. */
+/* Replicas are interchangeable: of the states that differ only in the order of replicas, one is searched. */
 #define KEY(r) (((((((life[r] * 16 + poll[r]) * 4 + readUpTo[r]) * 4 + newLease[r]) * 4 + known[r]) * 4 + lease[r]) * 8 \
     + record[r]) * 4 + ((listed[0] >> (r)) & 1) + 2 * ((listed[KILLERS - 1] >> (r)) & 1))
 inline swap(p, q) { x = p; p = q; q = x }
@@ -389,7 +392,7 @@ inline finish(r) {
 }
 
 #ifdef HEADS
-/* Of the tokens that the loop's log calls live the oldest is as good as any, since it must be of no complete kill. */
+/* Of the tokens that are live by the loop's log, it is enough to check the oldest: no complete kill may have killed it. */
 inline check(r, a) {
     i = 0;
     do
@@ -410,12 +413,12 @@ inline check(r, a) {
 proctype Replica(byte r) {
 end:
     do
-    /* It joins: its record first, then the read that gives the first lease. */
+    /* A replica joins: it writes its record, then reads the log, which gives the first lease. */
     :: d_step { life[r] == absent ->
         printf("  replica %d joins\n", r);
         life[r] = runs; record[r] = 1; sort() }
 
-    /* A poll. The lease runs from when the read was sent; the fence comes before it. Where anything fails, another poll. */
+    /* A poll. The lease counts from when the read was sent; the fence comes before the lease. If a step fails, the replica polls again. */
     :: d_step { MAY_ACT(r) && poll[r] == rests ->
         printf("  replica %d begins a poll\n", r);
         poll[r] = sent; newLease[r] = LASTS; sort() }
@@ -432,13 +435,13 @@ end:
         poll[r] = rests; known[r] = readUpTo[r]; lease[r] = GRANTED; readUpTo[r] = 0; newLease[r] = 0;
         checkHeads(r);
         sort() }
-    /* Then it says so, sooner or later or never. */
+    /* The replica then acknowledges, at any later time or never. */
     :: d_step { MAY_ACT(r) && poll[r] == rests && record[r] <= known[r] ->
         printf("  replica %d acknowledges %d\n", r, known[r]);
         record[r] = 1 + known[r]; sort() }
 
 #ifdef HEADS
-    /* A head: checked, and written. */
+    /* A head is checked, and then written. */
     :: d_step { life[r] == runs && head[r] == 0 && lease[r] > 0 -> check(r, 0) }
 #if A > 1
     :: d_step { life[r] == runs && head[r] == 0 && lease[r] > 0 -> check(r, 1) }
@@ -450,7 +453,7 @@ end:
         head[r] = 0; headBorn[r] = 0; paused[r] = 0 }
 #endif
 
-    /* The end, in order or not. Afterwards others may get its lock, and take its record away. */
+    /* The replica ends, orderly or not. Afterwards others may get its lock and remove its record. */
     :: d_step { MAY_ACT(r) ->
         printf("  replica %d stops\n", r);
         finish(r); life[r] = leaves; sort() }
@@ -464,7 +467,7 @@ end:
     od
 }
 
-/* ---- A kill, and who waits for it; then another */
+/* ---- A kill and its waiter; then the next kill */
 
 #define IS_DONE_BY(r) ((((listed[k] >> (r)) & 1) == 0) || record[r] == 0 || record[r] > mine || LAPSED)
 #ifdef NO_WAIT
@@ -490,7 +493,7 @@ inline list() {
     sort()
 }
 
-/* I4: whoever can still put tokens in has taken the kill up. */
+/* I4: each replica that can still insert tokens knows the kill. */
 inline checkComplete() {
     x = 0;
     do
@@ -520,7 +523,7 @@ end:
 #ifndef LIST_FIRST
         d_step { list() };
 #endif
-        /* Each of these stays so once it is so: one look is as good as many. */
+        /* Each of these conditions stays true once it is true: testing them all at once is enough. */
         d_step { ARE_DONE ->
             printf("  kill %d is complete\n", mine);
             checkComplete();
@@ -556,7 +559,7 @@ end:
 }
 #endif
 
-/* ---- Revivals and imports. What an import finds to be allowed may be killed when it writes. */
+/* ---- Revivals and imports. An account may be killed between the check of an import and its write. */
 
 #ifdef FLIGHTS
 #define MAY_IMPORT(a) (grant[a] == 0)
@@ -590,11 +593,11 @@ end:
     od
 }
 
-/* ---- The refresh of an account by a replica: one flight after the other */
+/* ---- A replica refreshes an account: one flight after the other */
 
 #ifdef FLIGHTS
 #define f FLIGHT(r, a)
-/* Another's claim is in the way unless it has stood for its time, or its holder is proven dead. */
+/* Another replica's claim blocks a flight until the claim's time is over, or its holder is proven dead. */
 #define IS_FREE (claim[a] == NOBODY || claim[a] == r || stood[a] == CLAIM || IS_DEAD(claim[a]))
 #ifdef BLIND_COMMIT
 #define IS_MINE_TO_WRITE true
@@ -612,7 +615,7 @@ end:
 proctype Flight(byte r; byte a) {
 end:
     do
-    /* The record, then the log. A flight that has lost against another writer goes by the log as it has read that. */
+    /* A flight reads the record, then the log. A flight that lost against another writer keeps the log that it has read. */
     :: d_step { MAY_ACT(r) && step[f] == idle && generation[a] < G && !isEmpty[a] && IS_FREE ->
         printf("  replica %d reads the record of account %d\n", r, a);
         step[f] = read; fresh[f] = 1; myGrant[f] = grant[a]; myGeneration[f] = generation[a]; myStamp[f] = stamp[a];
@@ -625,7 +628,7 @@ end:
         if :: LIVE(a, myStamp[f], epochs[f]) -> step[f] = judged :: else -> forget(f) fi }
     :: d_step { step[f] == idle && admitted[f] -> forget(f) }
 
-    /* The claim; it is written anew where it has become too late to send, and before another try. */
+    /* The flight writes its claim. It writes the claim again if it is too late to send, and before a retry. */
     :: d_step { MAY_ACT(r) && step[f] == judged -> step[f] = claiming }
     :: d_step { MAY_ACT(r) && step[f] == claiming ->
         if
@@ -636,7 +639,7 @@ end:
         fi }
     :: d_step { MAY_ACT(r) && step[f] == claimed && since[f] > SEND_BY -> step[f] = claiming; since[f] = 0 }
 
-    /* The POST: sent, or sent and answered, which is all the same to a waiting record. */
+    /* The POST: sent, or sent and answered. Both are the same to the record, which waits for the commit. */
     :: d_step { MAY_ACT(r) && step[f] == claimed && HAS_TIME ->
         step[f] = posted; since[f] = 0;
         printf("  replica %d asks the provider\n", r);
@@ -654,17 +657,17 @@ end:
         step[f] = success; asked[f] = 0 }
     :: d_step { step[f] == posted -> step[f] = failed; asked[f] = 0 }
 
-    /* No tokens: once more under the claim written anew, or the claim goes. */
+    /* No tokens: the flight retries with the claim written again, or removes the claim. */
     :: d_step { MAY_ACT(r) && step[f] == failed -> step[f] = claiming }
     :: d_step { MAY_ACT(r) && step[f] == failed ->
         if :: claim[a] == r && !IS_SUPERSEDED -> claim[a] = NOBODY; wrote(a) :: else fi;
         forget(f) }
 
-    /* Tokens: committed over whatever stands there, if only it is not past them. */
+    /* Tokens: the flight commits them over any record that is not past them. */
     :: d_step { MAY_ACT(r) && step[f] == success ->
         if
         :: IS_MINE_TO_WRITE ->
-            /* I2: from each generation of a grant one way leads on, and it leads up. */
+            /* I2: each generation of a grant has one successor, and generations only rise. */
             printf("  replica %d commits the tokens of account %d\n", r, a);
             MUST(grant[a] == myGrant[f] && generation[a] == myGeneration[f], "I2 is broken: another result stands there\n");
             generation[a]++;
@@ -687,7 +690,7 @@ end:
     od
 }
 
-/* Dead tokens are taken out of the records, with a claim that has stood for its time. */
+/* The sweep removes dead tokens from the record, and also a claim whose time is over. */
 proctype Sweep(byte a) {
 end:
     do

@@ -1,53 +1,53 @@
 /*
- * Which tokens a kill reaches, for Spin. scripts/model runs it; Model.md tells of it. It goes by the stamp of a record, and by
- * the providers that the record is and was bound to. An operator adopts the account for another provider meanwhile, and the
- * store does not keep its word.
+ * Which tokens a kill reaches, for Spin. scripts/model runs it; Model.md describes it. A kill reaches a record by the stamp of
+ * the record, and by its present and former providers. While that happens, an operator adopts the account for another
+ * provider, and the store does not keep its guarantees.
  *
- * There is one account, and two providers. Operators kill and revive a provider, kill another account, and adopt this one for
- * the other provider. A replica flies, knows the record, and repairs it.
+ * There is one account, and there are two providers. Operators kill and revive a provider, kill another account, and adopt
+ * this account for the other provider. A replica runs flights, knows the record, and repairs it.
  *
- * What the store may do: STALE_READ of the log, by a flight or an adoption, and LOST_SUFFIX; see store.pml. A replica that
- * knows what was lost of the log writes it back if its place is free, or there is none. A kill that is not in the log kills
- * nothing.
+ * Faults of the store: STALE_READ of the log, by a flight or an adoption, and LOST_SUFFIX; see store.pml. A replica that knows
+ * a lost entry of the log writes it back if its place in the log is free, or no such replica exists. A kill that is not in the
+ * log kills nothing.
  *
  * The rules:
- * - A flight reads the record, then the log, then claims the record as it was read. It stamps what it commits with the last
- *   entry of that log.
- * - An adoption remembers the provider before. So does a commit, or a repair, over a record that was adopted meanwhile.
- * - A repair has the stamp that the record had.
- * - A stamp is the number of an entry and its id. Where the log has another entry there, the tokens are dead.
+ * - A flight reads the record, then the log, then claims the record as it was read. The flight stamps what it commits with
+ *   the last entry of that log.
+ * - An adoption remembers the previous provider. So does a commit or a repair that overwrites a record adopted in between.
+ * - A repair keeps the stamp that the record had.
+ * - A stamp is the number of an entry and its id. If the log has another entry at that number, the tokens are dead.
  *
- * Mutants: FORGET_FORMER (an adoption forgets the provider before), FORGET_HISTORY (a commit forgets), REPAIR_WHOLE (a repair
- * forgets), RESTAMP (a repair has a new stamp), NUMBER_STAMP (a stamp is a number alone).
+ * Mutants, each without one rule: FORGET_FORMER (an adoption forgets the previous provider); FORGET_HISTORY (a commit forgets
+ * it); REPAIR_WHOLE (a repair forgets it); RESTAMP (a repair gets a new stamp); NUMBER_STAMP (a stamp is only a number).
  *
- * Ghosts: the providers that a token was `ever` bound to; the kills that have `doomed` it. A kill of such a provider dooms a
- * record, and a flight under way. What is written over a doomed record is doomed. An adoption that was lost with a suffix, and
- * that nobody makes again, binds nothing.
+ * Ghosts: `ever`, the providers that a token was ever bound to, and `doomed`, the kills that have killed it. A kill of one of
+ * these providers dooms a record, and a flight in progress. A write over a doomed record is doomed too. An adoption that was
+ * lost with a suffix, and that nobody repeats, binds nothing.
  */
 
 #include "store.pml"
 
 #ifndef WRITES
-#define WRITES 5                /* of the record */
+#define WRITES 5                /* the most writes of the record */
 #endif
 
 mtype = { otherKilled, killed, revived };
 
-/* The log. What was lost of it stands behind, for who knows it. */
+/* The log. Entries that were lost are kept from index K on, for a replica that knows them. */
 byte top;
 mtype kind[2 * K];
 byte scope[2 * K];              /* the provider */
 byte id[2 * K];
 byte raises;
-byte lostTop;                   /* the log had so many entries before the loss */
+byte lostTop;                   /* the number of entries before the loss */
 
-/* The record, as it is, as it was when its state was kept, as a flight has read it, and as a replica knows it. */
+/* The record in four states: the current one, the saved one, the one that a flight has read, and the one that a replica knows. */
 #define READ 2
 #define KNOWN 3
 byte version[4];
 byte generation[4];
 byte provider[4];
-byte former[4];                 /* a bit each */
+byte former[4];                 /* one bit for each former provider */
 byte stamp[4];                  /* the number of an entry */
 byte stampID[4];                /* and its id */
 byte ever[4];                   /* ghost */
@@ -57,7 +57,7 @@ byte oldTop;
 byte writes;
 mtype = { idle, read, judged, flying };
 mtype step;
-byte epoch, epochID;            /* the log as the flight has read it */
+byte epoch, epochID;            /* the last entry of the log that the flight has read */
 bit isLive;
 byte i, x, y;
 
@@ -142,7 +142,7 @@ end:
 
 inline write() { writes++; version[NOW] = writes; check() }
 
-/* An adoption: by a record that was read, and not written since; under a log that may be read too early. */
+/* An adoption: the record must not have been written since it was read. The read of the log may be stale. */
 proctype Adoption() {
     byte seen;
 end:
@@ -168,7 +168,7 @@ end:
     od
 }
 
-/* Takes over what the record that is written over knows. */
+/* Keeps the providers of the record that is about to be overwritten. */
 inline keepHistory(s) {
     former[s] = (former[s] | former[NOW] | BIT(provider[NOW])) & (3 - BIT(provider[s]))
 }
@@ -236,7 +236,7 @@ end:
         od;
         i = 0; lostTop = top; top = oldTop; oldTop = 0 }
 
-    /* A replica that knows what was lost puts it back. */
+    /* A replica that knows what was lost writes it back. */
     :: d_step { top < lostTop && id[K + top] != 0 && (top == 0 || id[K + top - 1] == 0 || id[K + top - 1] == id[top - 1]) ->
         printf("  entry %d is written back\n", top + 1);
         kind[top] = kind[K + top]; scope[top] = scope[K + top]; id[top] = id[K + top];

@@ -1,20 +1,21 @@
-"""Puts Martlet under loads that it must bear, and checks the bound of each.
+"""Load tests: puts Martlet under loads that it must withstand, and checks the bound of each.
 
 Starts the gateway and a plain upstream on free loopback ports in a temporary directory, and stops what it started. Each
-case is bounded in time. Prints what was measured beside its bound; exits 1 when a bound is broken or a case failed.
+case has a time limit. Prints each measured value beside its bound; exits 1 when a bound is broken or a case fails.
 
   memory       a 1 GiB upload and a 1 GiB download: at most 100 MiB of memory (VmHWM) each
-  readers      5,000 slow readers of 1 MiB answers: at most 256 MiB of memory (VmHWM)
+  readers      5,000 slow readers of 1 MiB responses: at most 256 MiB of memory (VmHWM)
   idle         10,000 idle connections: at most 12 KiB of memory (RSS) each
-  slow         heads and bodies that come a byte at a time over 5,000 connections, all let in: callers that behave have a
-               p99 of at most twice what they had before or 50 ms, and the admin listener answers within 1 s
-  descriptors  256 file descriptors and 1,000 connections: all of them end, the admin listener answers within 1 s, and
-               callers are served again within 5 s of their leaving
-  admin-attack 64 connections, then 256, that try admin tokens out: callers have at least 80 % of the answers that they have
-               without, and a right token is answered within 1 s
-  admin-siege  600 silent connections, then 5,000, to the admin listener, which come again when they are closed: a right token
-               is answered within 1 s, by the gateway's socket within 250 ms, and a kill goes through within 1 s
-  websockets   10,000 messages and frames of 16 MiB to an echo server and back, equal (Python's websockets)
+  slow         5,000 connections that send heads and bodies one byte at a time, all of them let in: well-behaved callers
+               have a p99 of at most twice their p99 before or 50 ms, and the admin listener responds within 1 s
+  descriptors  256 file descriptors and 1,000 connections: every connection gets a response or is closed, the admin listener
+               responds within 1 s, and callers are served again within 5 s after the connections are closed
+  admin-attack 64 connections, then 256, that try wrong admin tokens: callers get at least 80 % of the responses per second
+               that they get without the attack, and a request with the right token gets a response within 1 s
+  admin-siege  600 silent connections, then 5,000, to the admin listener; each reconnects when it is closed: a request with
+               the right token gets a response within 1 s, or within 250 ms over the gateway's Unix socket, and a kill
+               succeeds within 1 s
+  websockets   10,000 messages and frames of 16 MiB to an echo server and back, unchanged (Python's websockets)
   restart      one process after another takes over under load: 100,000 requests, none failed (needs root, for a network
                namespace with net.ipv4.tcp_migrate_req=1, and serve --takeover)
 """
@@ -39,7 +40,7 @@ from stressing.processes import Processes, say
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DESCRIPTORS = 1 << 15
-# Seconds that a case may take.
+# The time limit of each case, in seconds.
 CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "admin-attack": 300, "admin-siege": 180, "websockets": 300, "restart": 600}
 
 
@@ -47,10 +48,10 @@ def parse():
     parser = argparse.ArgumentParser(
         prog="scripts/stress", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example: scripts/stress --cases memory,websockets --json figures.json")
-    parser.add_argument("--cases", default=",".join(CASES), help="what to try (default: %(default)s)")
-    parser.add_argument("--program", type=pathlib.Path, help="the martlet to try (default: builds one, in release)")
-    parser.add_argument("--share", type=float, default=1, help="do only so much of each load, to try this script: 0.01 to 1")
-    parser.add_argument("--json", type=pathlib.Path, help="keep the figures in this file")
+    parser.add_argument("--cases", default=",".join(CASES), help="the cases to run, separated by commas (default: %(default)s)")
+    parser.add_argument("--program", type=pathlib.Path, help="the martlet to test (default: a release build, made first)")
+    parser.add_argument("--share", type=float, default=1, help="run only this fraction of each load, to test this script: 0.01 to 1")
+    parser.add_argument("--json", type=pathlib.Path, help="write the results to this file as JSON")
     parser.add_argument("--in-namespace", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.cases = options.cases.split(",")
@@ -65,7 +66,7 @@ def program(options):
     if options.program:
         path = options.program.resolve()
         if not os.access(path, os.X_OK):
-            raise Failed(f"{path} is no program")
+            raise Failed(f"{path} is not an executable file")
         return path
     say("building; the first time takes several minutes")
     built = subprocess.run([ROOT / "scripts/build", "release", "martlet"], check=True, stdout=subprocess.PIPE, text=True)
@@ -94,7 +95,7 @@ async def run(case, options):
 
 
 def raise_descriptors():
-    """As many as 10,000 callers and their upstream connections need, where this user may."""
+    """Raises the descriptor limit to what 10,000 callers and their upstream connections need, if this user may."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(hard, DESCRIPTORS),) * 2)

@@ -1,9 +1,9 @@
-"""Slow callers, half of them with heads and half with bodies: a byte of each every five seconds. Who is thrown out comes again.
+"""Slow callers: half of them send a head, half a body, one byte every five seconds. A disconnected caller reconnects.
 
     python3 -m stressing.attack PORT COUNT FILE
 
-Writes a line of JSON into the file each second: how many connections are `open`, how many of the callers were `let_in` (a
-connection of theirs lived to its first slow byte), and how many connections were `refused`: not made, or ended before that.
+Writes a line of JSON to FILE each second: how many connections are `open`; how many callers were `let_in` (one of their
+connections lived until its first slow byte); how many connections were `refused` (not made, or ended before that byte).
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class Tally:
 
 
 async def attack(port, number, count, tally):
-    # They come over some seconds, as a flood of new connections is another attack.
+    # The connections are spread over five seconds, because a flood of new connections is a different attack.
     await asyncio.sleep(5 * number / count)
     while True:
         slow_bytes = 0
@@ -48,7 +48,7 @@ async def attack(port, number, count, tally):
 
 
 async def is_over(reader):
-    """Whether the gateway has had enough within five seconds: it ends the connection, or answers."""
+    """Returns whether the gateway closes the connection or responds within five seconds."""
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(reader.read(4096), 5)
         return True

@@ -1,4 +1,4 @@
-"""Many connections that try admin tokens out: callers must not feel them, and a right token is let in beside them."""
+"""Many connections try wrong admin tokens. Callers must not be slowed down, and requests with the right token must succeed."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ async def run(processes, options):
 
 
 async def attack(processes, gateway, token, count):
-    """Rounds without and with an attack take turns, since what a machine does drifts."""
+    """Alternates rounds without and with an attack, because the speed of a machine drifts."""
     seconds = max(1, SECONDS * processes.options.share)
     ratios, waits, tallies, lived = [], [], [], True
     for number in range(ROUNDS):
@@ -44,7 +44,7 @@ async def attack(processes, gateway, token, count):
         guesses.end()
         ratios.append(stormy / calm)
         tallies.append({key: (value - before.get(key, 0)) / took for key, value in after.items()})
-        say(f"admin-attack: {count} connections, {calm:.0f} answers a second, {stormy:.0f} under attack")
+        say(f"admin-attack: {count} connections, {calm:.0f} responses a second, {stormy:.0f} under attack")
     share = 100 * statistics.median(ratios)
     tried = statistics.median(sum(tally.values()) for tally in tallies)
     let_in = sum(tally.get("200", 0) for tally in tallies)
@@ -64,13 +64,13 @@ async def rate(processes, port, seconds):
 
 
 def last(path):
-    """The last whole line."""
+    """Returns the last complete line of the file, decoded."""
     lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
     return json.loads(lines[-1])
 
 
 async def ask(port, token, waits, done):
-    """How long an operator waits, on a new connection each time; ten seconds for what fails."""
+    """Appends to `waits` how long an operator waits, on a new connection each time, in seconds; a failure counts as ten."""
     while not done.is_set():
         caller, began = Caller(port), time.monotonic()
         try:

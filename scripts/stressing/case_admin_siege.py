@@ -1,5 +1,5 @@
-"""Connections to the admin listener that ask nothing, and come again when they are closed: a right token is let in beside
-them, by TCP and by the gateway's own socket, and a kill goes through."""
+"""Silent connections to the admin listener, which reconnect when they are closed. Meanwhile, requests with the right token must
+succeed over TCP and over the gateway's Unix socket, and a kill must succeed."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ async def besiege(processes, gateway, count):
     path = processes.work / f"silent-{count}"
     silent = processes.python("silent", gateway.admin, count, path)
     began, waits, local = time.monotonic(), [], []
-    # Also while they come.
+    # The requests begin while the silent connections are still being made.
     while time.monotonic() < began + max(2, SECONDS * processes.options.share):
         waits.append(await ask(gateway.admin, token, "GET", "/v1/status"))
         if socket.exists():
@@ -41,7 +41,7 @@ async def besiege(processes, gateway, count):
     lived = silent.is_alive
     silent.end()
     tally = last(path)
-    say(f"admin-siege: {tally['made']} connections made, {len(waits)} answers, {held - calm} KiB more memory")
+    say(f"admin-siege: {tally['made']} connections made, {len(waits)} responses, {held - calm} KiB more memory")
     checks = [equals(f"{count} silent: they went on to the end", lived, True),
               Check(f"{count} silent: connections made", str(tally["made"]), f"at least {count}", tally["made"] >= count),
               at_most(f"{count} silent: slowest answer to a right token by TCP", max(waits) * 1000, 1000, "ms"),
@@ -53,7 +53,7 @@ async def besiege(processes, gateway, count):
 
 
 def last(path):
-    """The last whole line."""
+    """Returns the last complete line of the file, decoded."""
     lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
     if not lines:
         raise Failed("the silent connections have not been counted")
@@ -61,7 +61,7 @@ def last(path):
 
 
 async def ask(place, token, method, path, body=b""):
-    """How long an answer takes, on a new connection; ten seconds for what fails."""
+    """Returns how long a request takes on a new connection, in seconds; a failure counts as ten."""
     caller, began = Caller(place), time.monotonic()
     fields = {"Authorization": f"Bearer {token}"} if token else {}
     try:

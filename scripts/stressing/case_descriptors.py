@@ -1,4 +1,4 @@
-"""More connections than there are file descriptors: the gateway sheds, stays reachable for its operators, and recovers."""
+"""More connections than file descriptors. The gateway sheds connections, stays reachable for operators, and recovers."""
 
 import asyncio
 import time
@@ -11,14 +11,14 @@ LIMIT = 256
 
 
 async def run(processes, options):
-    # Never so few that they would all find room.
+    # At least twice the limit, so that the gateway can't accept all of them.
     count = max(2 * LIMIT, processes.share(1000))
     gateway = processes.gateway(processes.upstream(), descriptors=LIMIT)
     outcomes, connections = {}, []
     begun = time.monotonic()
     await asyncio.gather(*(hold(gateway.port, outcomes, connections) for _ in range(count)))
     say("descriptors: " + ", ".join(f"{number} {what}" for what, number in sorted(outcomes.items())))
-    # Those that found room are still there.
+    # The accepted connections are still open.
     admin = max([await answer_time(gateway.admin, "/healthz") for _ in range(5)])
     for writer in connections:
         writer.close()
@@ -34,7 +34,7 @@ async def run(processes, options):
 
 
 async def hold(port, outcomes, connections):
-    """Asks once, and keeps the connection."""
+    """Sends one request and keeps the connection open. Counts the outcome."""
     outcome = "refused or ended"
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), 10)

@@ -1,4 +1,4 @@
-"""Callers that had one answer and stay: what each costs while it does nothing."""
+"""Callers that got one response and keep their connection. Measures the memory of each idle connection."""
 
 import asyncio
 import socket
@@ -12,10 +12,10 @@ REQUEST = b"GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 async def run(processes, options):
     count = processes.share(10_000)
-    # The gateway keeps one for an upstream connection of each caller, and a reserve.
+    # The gateway reserves a descriptor for an upstream connection of each caller, and some more.
     processes.need_descriptors(2 * count + 2500)
     gateway = processes.gateway(processes.upstream())
-    # What the first requests of all bring into memory is nobody's share.
+    # The first requests load code and data into memory, which must not count as the memory of a connection.
     for _ in range(200):
         await answer_time(gateway.port)
     before = gateway.memory("VmRSS")

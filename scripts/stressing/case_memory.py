@@ -1,4 +1,4 @@
-"""A large upload and a large download: the gateway keeps next to nothing of either."""
+"""A large upload and a large download. The gateway must hold only a small part of either in memory."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ async def run(processes, options):
     upstream = processes.upstream()
     checks = []
     for what, transfer in (("upload", upload), ("download", download)):
-        # A new one for each: what the most was is kept for a process's whole life.
+        # A new gateway for each transfer, because VmHWM is the peak of a process's whole life.
         gateway = processes.gateway(upstream)
         arrived = await transfer(gateway.port, size)
         checks.append(equals(f"bytes of the {what} that arrived", arrived, size))

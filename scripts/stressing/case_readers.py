@@ -1,4 +1,4 @@
-"""Many callers that read a large answer slowly: what they have not read waits at the upstream, not in the gateway."""
+"""Many callers read a large response slowly. The unread part must wait at the upstream, not in the gateway."""
 
 import asyncio
 import pathlib
@@ -14,11 +14,11 @@ SIZE = 1 << 20
 
 async def run(processes, options):
     count = processes.share(5000)
-    # Each has one to the gateway and one from it.
+    # Each caller needs one connection to the gateway and one from the gateway to the upstream.
     processes.need_descriptors(2 * count)
     upstream = processes.upstream()
     checks, resets = [], resets_for_memory()
-    # An upstream that ends its connections behind the answers must not have them read ahead.
+    # The gateway must not read ahead even if the upstream closes its connection after the response.
     for what, path in (("kept", "/bytes"), ("ended", "/last")):
         gateway = processes.gateway(upstream)
         whole = await asyncio.to_thread(read_slowly, gateway.port, f"{path}/{SIZE}", count)
@@ -31,20 +31,21 @@ async def run(processes, options):
 
 
 def resets_for_memory():
-    """How many connections the kernel has reset so far because it had no memory for them, of all processes."""
+    """Returns how many connections of all processes the kernel has reset so far for lack of TCP memory."""
     names, counts = [line.split() for line in pathlib.Path("/proc/net/netstat").read_text().splitlines()
                      if line.startswith("TcpExt:")]
     return int(dict(zip(names, counts))["TCPAbortOnMemory"])
 
 
 def read_slowly(port, path, count):
-    """How many of `count` answers were of the right length, read in small pieces by turns."""
+    """Reads `count` responses concurrently in small pieces. Returns how many had the right length."""
     selector, got, whole = selectors.DefaultSelector(), {}, 0
     for _ in range(count):
         one = socket.socket()
-        # Else the kernel would read ahead for the caller.
+        # A larger buffer would let the kernel read ahead for the caller.
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 << 10)
-        # As over a network. With the segments of loopback the kernel has 2.5 MiB for the gateway to write to each caller.
+        # The segment size of a network. With the segments of loopback, the kernel lets the gateway write 2.5 MiB ahead to each
+        # caller.
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1400)
         one.connect(("127.0.0.1", port))
         one.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
@@ -55,7 +56,7 @@ def read_slowly(port, path, count):
     time.sleep(5)
     deadline, told = time.monotonic() + 200, time.monotonic()
     while got and time.monotonic() < deadline:
-        # Everybody takes a little in each turn.
+        # Each turn reads a little for every readable connection.
         for key, _ in selector.select(1):
             one = key.fileobj
             head, body = got[one]

@@ -1,7 +1,7 @@
-"""A rolling restart under load: each process takes over from the one before it, and no caller sees an error.
+"""A rolling restart under load. Each process takes over from its predecessor, and no caller sees an error.
 
-The kernel hands connections that wait at a listener which closes to another of the same port only with
-net.ipv4.tcp_migrate_req=1, so this runs in a network namespace of its own, where that can be set.
+When a listener closes, the kernel hands its waiting connections to another listener of the same port only with
+net.ipv4.tcp_migrate_req=1. The case therefore runs in a separate network namespace, where it can set this option.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from stressing.processes import Gateway, say
 
 MIGRATE = pathlib.Path("/proc/sys/net/ipv4/tcp_migrate_req")
 WORKERS = 32
-# Requests on one connection, so that new ones come all the time.
+# Requests per connection; the limit makes callers open new connections continuously.
 KEPT = 20
 
 
@@ -48,7 +48,7 @@ async def run(processes, options):
         await inner.wait()
     finally:
         if inner.returncode is None:
-            # It ends what it has started.
+            # On SIGTERM, the inner process ends the processes that it has started.
             inner.terminate()
             await inner.wait()
     return [Check(**check) for check in json.loads(figures.read_text())["restart"]]
@@ -67,7 +67,7 @@ async def restart(processes):
     loading = asyncio.gather(*(work(gateway.port, count, tally) for _ in range(WORKERS)))
     restarts, unclean = 0, 0
     while tally["done"] < count * 0.9 and not loading.done():
-        # The load lasts for about ten of them.
+        # A restart after each tenth of the load.
         goal = tally["done"] + count / 10
         while tally["done"] < goal and not loading.done():
             await asyncio.sleep(0.05)
@@ -104,7 +104,7 @@ async def work(port, count, tally):
 
 
 async def get(caller, is_kept, tally):
-    """As any caller does: a kept connection that ends without a byte of an answer is no answer, and GET may go again."""
+    """Sends a GET. Retries it once, as HTTP clients do, if a kept connection ends before the first byte of a response."""
     try:
         return await caller.get("/small")
     except (OSError, asyncio.IncompleteReadError):

@@ -1,4 +1,4 @@
-"""Callers that send their heads or bodies a byte at a time: those that behave must not feel them."""
+"""Callers that send their heads or bodies one byte at a time must not slow down well-behaved callers."""
 
 import asyncio
 import json
@@ -10,14 +10,14 @@ from stressing.processes import say
 
 async def run(processes, options):
     count = processes.share(5000)
-    # Half of them have one to the upstream too.
+    # Half of the slow callers (those that send bodies) need an upstream connection too.
     processes.need_descriptors(2 * count)
     gateway = processes.gateway(processes.upstream())
     await load(gateway.port, 2)
     before, _ = await load(gateway.port, 15)
     tallies = processes.work / "attack"
     attack = processes.python("attack", gateway.port, count, tallies)
-    # Time for all of them to have come, with room for those that are thrown out to come again.
+    # Time for all slow callers to connect, and for disconnected ones to reconnect.
     await asyncio.sleep(8)
     say(f"slow: {count} slow callers; before them the p99 was {p99(before) * 1000:.1f} ms")
     admin, done = [], asyncio.Event()
@@ -27,7 +27,7 @@ async def run(processes, options):
     endured = read(tallies)
     done.set()
     await watch
-    # Those that were thrown out stay away for a second, and many are thrown out together.
+    # A disconnected caller waits a second before it reconnects, and the gateway disconnects many at the same time.
     at_once = min([one["open"] for one in endured[arrived:]], default=0)
     return [equals("the attack went on to the end", attack.is_alive, True),
             equals("slow callers that were let in", endured[-1]["let_in"], count),
@@ -40,7 +40,7 @@ async def run(processes, options):
 
 
 def read(tallies):
-    """A line of each second of the attack; the last may be half written."""
+    """Returns the line of each second of the attack, decoded, without an incomplete last line."""
     return [json.loads(line) for line in tallies.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 

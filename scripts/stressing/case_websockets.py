@@ -1,4 +1,4 @@
-"""Messages and large frames through the gateway to an echo server and back, with an independent WebSocket library."""
+"""Sends messages and large frames through the gateway to an echo server and back, with an independent WebSocket library."""
 
 import asyncio
 import importlib.util
@@ -8,13 +8,13 @@ from harness.checks import Skipped, equals
 from harness.processes import free_port
 from stressing.processes import TOKEN, say
 
-# Messages that may be on their way at once.
+# How many messages may be in transit at a time.
 WINDOW = 64
 
 
 async def run(processes, options):
     if not importlib.util.find_spec("websockets"):
-        raise Skipped("Python's websockets is not there (Debian: python3-websockets)")
+        raise Skipped("Python's websockets package is missing (Debian: python3-websockets)")
     port = free_port()
     processes.python("echo", port).wait_for(port)
     gateway = processes.gateway(port)
@@ -31,13 +31,13 @@ async def run(processes, options):
 
 
 def message(number):
-    """Texts and bytes by turns, of 0 to 4 KiB."""
+    """Returns a message of 0 to 4 KiB: bytes for an odd `number`, text for an even one."""
     size = random.randrange(4096)
     return random.randbytes(size) if number % 2 else "ü" * (size // 2)
 
 
 async def echo(port, messages, compression):
-    """What the handshake carried as `Authorization`, and how many messages came back as they were sent, in order."""
+    """Returns the `Authorization` value of the handshake, and how many messages came back unchanged and in order."""
     import websockets
 
     uri, options = f"ws://127.0.0.1:{port}/echo", {"compression": compression, "max_size": None}
@@ -59,7 +59,7 @@ async def echo(port, messages, compression):
 
 
 async def connections(gateway):
-    """Callers that the gateway still has; a tunnel that has ended must leave none."""
+    """Returns how many caller connections the gateway still has after up to 5 s. An ended tunnel must leave none."""
     for _ in range(50):
         left = sum(established(gateway.port))
         if not left:
@@ -69,7 +69,7 @@ async def connections(gateway):
 
 
 def established(port):
-    """1 for each connection that the port's listener has and that is open on its side (/proc/net/tcp)."""
+    """Yields for each entry of /proc/net/tcp whether it is a connection of the listener at `port` that is open on its side."""
     with open("/proc/net/tcp") as table:
         for line in list(table)[1:]:
             fields = line.split()

@@ -1,4 +1,4 @@
-"""A WebSocket server that says first which `Authorization` the handshake had, then sends back whatever comes.
+"""A WebSocket server that first sends the `Authorization` value of the handshake, then echoes each message.
 
     python3 -m stressing.echo PORT
 """
@@ -11,7 +11,7 @@ import websockets
 
 
 async def echo(socket):
-    # Versions before 13 have the fields on the connection.
+    # Versions of websockets before 13 have the header fields on the connection.
     fields = getattr(socket, "request_headers", None) or socket.request.headers
     await socket.send(fields.get("Authorization", ""))
     async for message in socket:

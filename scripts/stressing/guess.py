@@ -1,9 +1,9 @@
-"""Connections that try admin tokens out: each sends a wrong one, reads what it is told, and sends the next.
+"""Connections that try admin tokens: each sends a wrong token, reads the response, and sends the next.
 
     python3 -m stressing.guess PORT COUNT FILE
 
-Writes a line of JSON into the file each second: how many answers there were of which status, and how many connections ended
-without one.
+Writes a line of JSON to FILE each second: the number of responses by status, and the number of connections that `ended`
+without a response.
 """
 
 import asyncio

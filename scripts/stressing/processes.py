@@ -1,4 +1,4 @@
-"""What a case starts: the gateway, an upstream, and helpers. All of it ends with the case."""
+"""Starts the processes of a case: the gateway, an upstream and helpers. All of them end with the case."""
 
 import json
 import resource
@@ -16,7 +16,7 @@ def say(text):
 
 
 class Gateway(Process):
-    """A martlet. One with a `home` of another shares its configuration, its tokens and its addresses."""
+    """A martlet process. Two with the same `home` share the configuration, the tokens and the addresses."""
 
     def __init__(self, program, log, home, port, admin, arguments=(), descriptors=None):
         self.program, self.home, self.port, self.admin = program, home, port, admin
@@ -24,10 +24,10 @@ class Gateway(Process):
         super().__init__("martlet", [program, "serve", "--config", home / "martlet.yaml", *arguments], log,
                          stdout=subprocess.PIPE, preexec_fn=limit)
         try:
-            # It says where it serves once it does.
+            # The gateway prints its address once it serves.
             self.first_line()
         except BaseException:
-            # Nobody else knows of it yet.
+            # No other code can end the process yet.
             self.end()
             raise
 
@@ -61,7 +61,7 @@ class Processes:
         return self.keep(Process(module, [sys.executable, "-m", f"stressing.{module}", *arguments], self.log, **options))
 
     def upstream(self):
-        """The port of a new one."""
+        """Starts an upstream and returns its port."""
         port = free_port()
         self.python("upstream", port, stdout=subprocess.DEVNULL).wait_for(port)
         return port
@@ -81,7 +81,8 @@ accounts:
 routes:
   - {{ name: api, match: {{ path: / }}, upstream: "http://127.0.0.1:{upstream}/", account: stress, max_connections: 16384 }}
 """
-        # Its default is below what some cases need; a gateway that has no such limit does not know the key.
+        # The default of `limits.connections` is too low for some cases. A gateway without that limit rejects the key, so the
+        # second attempt leaves it out.
         for limits in ("limits: { connections: 16384 }\n", ""):
             (home / "martlet.yaml").write_text(configuration + limits)
             check = ask([self.options.program, "check", "--config", home / "martlet.yaml"])

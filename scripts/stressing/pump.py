@@ -1,8 +1,8 @@
-"""Callers that ask for the next answer as soon as they have one, and how many answers that comes to.
+"""Callers that send the next request as soon as they have a response. Measures the throughput.
 
     python3 -m stressing.pump PORT CONNECTIONS SECONDS
 
-Prints the number of answers a second; one that is not 200 ends it.
+Prints the number of responses per second. A response other than 200 ends the program with an error.
 """
 
 import asyncio

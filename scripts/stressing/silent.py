@@ -1,8 +1,8 @@
-"""Connections that are made and say nothing. Whoever is thrown out comes again a second later.
+"""Makes connections and sends nothing on them. Reconnects a second after the gateway has closed a connection.
 
     python3 -m stressing.silent PORT COUNT FILE
 
-Writes a line of JSON into the file each second: how many are `open`, and how many were made (`made`) and ended (`ended`).
+Writes a line of JSON to FILE each second: how many connections are `open`, and how many were `made` and `ended` so far.
 """
 
 import collections
@@ -27,7 +27,7 @@ def main():
                 with contextlib.suppress(BlockingIOError):
                     one.connect(("127.0.0.1", port))
                 held[one.fileno()] = one
-                # Readable is what the gateway has ended.
+                # A connection becomes readable when the gateway closes it.
                 poll.register(one, select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP)
                 made += 1
             for number, _ in poll.poll(0.1):

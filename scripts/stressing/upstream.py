@@ -1,5 +1,5 @@
-"""A plain upstream: `/small` answers a little, `/bytes/N` so many bytes, `/last/N` too and ends the connection behind
-them, `/sink` how many bytes it was sent.
+"""A plain upstream. `/small` returns a short text, `/bytes/N` returns N bytes, `/last/N` returns N bytes and then closes the
+connection, `/sink` returns how many bytes the request had.
 
     python3 -m stressing.upstream PORT
 """
@@ -16,7 +16,7 @@ def head(status, length):
 
 
 async def body(reader, lines):
-    """How many bytes followed the head; Martlet frames each body by its length or in chunks."""
+    """Reads the request body and returns its length. Martlet frames each body by Content-Length or in chunks."""
     fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
     count = 0
     if b"content-length" in fields:
@@ -49,7 +49,7 @@ async def serve(reader, writer):
                     left -= len(PIECE)
                     await writer.drain()
                 if path.startswith("/last/"):
-                    # It stays with the other end's own. The kernel resets what nobody owns once many of them wait.
+                    # Keeps the socket open until the gateway closes its end. The kernel resets orphaned connections once there are many.
                     writer.write_eof()
                     await reader.read()
                     break

@@ -1,4 +1,4 @@
-"""Lets `martlet` refresh at a token endpoint that takes nothing but well-made assertions, and says what it saw."""
+"""Lets `martlet` refresh at a token endpoint that accepts only correct assertions, and reports what the endpoint received."""
 
 import argparse
 import pathlib
@@ -14,7 +14,7 @@ REFRESHES = 3
 
 
 def check_client(program, home, algorithm):
-    """private_key_jwt: the client's assertion beside a refresh token, one of whose answers is lost."""
+    """private_key_jwt: a client assertion sent with a refresh token; one of the responses is lost."""
     key = make_key(home / "key.pem", algorithm)
     with Provider(key.public_key(), algorithm, issuer="my-app", key_id="k1", field="client_assertion") as provider:
         settings = f"client_auth: private_key_jwt\n    private_key: {{ file: key.pem, algorithm: {algorithm}, key_id: k1 }}"
@@ -28,7 +28,7 @@ def check_client(program, home, algorithm):
 
 
 def check_grant(program, home, algorithm):
-    """jwt-bearer: the assertion is the grant, and scopes stand in it."""
+    """jwt-bearer: the assertion is the grant, and contains the scopes."""
     key = make_key(home / "key.pem", algorithm)
     with Provider(key.public_key(), algorithm, issuer="robot@acme.example", key_id=None, field="assertion") as provider:
         provider.claims = {"sub": "user@acme.example", "scope": "read write"}
@@ -46,10 +46,10 @@ def check_grant(program, home, algorithm):
 def main():
     parser = argparse.ArgumentParser(
         prog="scripts/verify-assertion",
-        description="Checks signature and claims of what Martlet signs with PyJWT, and that no two of it are the same. "
-        "The token endpoint is this script's own, on loopback.",
+        description="Uses PyJWT to check the signature and claims of each assertion that Martlet signs, and checks that no two "
+        "assertions are the same. The script runs its own token endpoint on loopback.",
     )
-    parser.add_argument("--program", type=pathlib.Path, help="the martlet to run; default: a release build, made now")
+    parser.add_argument("--program", type=pathlib.Path, help="the martlet program to run (default: builds a release)")
     options = parser.parse_args()
 
     root = pathlib.Path(__file__).resolve().parents[2]

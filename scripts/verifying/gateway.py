@@ -1,4 +1,4 @@
-"""A `martlet serve` with one account, whose tokens come from the provider that it is given."""
+"""A `martlet serve` process with one account, whose tokens come from the given provider."""
 
 import re
 import subprocess
@@ -50,7 +50,7 @@ routes:
         self.log.close()
 
     def run(self, *arguments, text=None):
-        """Runs another command of the program; its failure ends the script."""
+        """Runs another command of the program, and prints its error if it fails."""
         done = subprocess.run(
             [self.program, *arguments, "--admin", self.admin, "--admin-token-file", self.home / "state/admin.token"],
             cwd=self.home, input=text or "", text=True, capture_output=True, timeout=60,
@@ -59,7 +59,7 @@ routes:
             print(f"verify-assertion: martlet {' '.join(arguments)}: {done.stderr.strip()}")
 
     def stop(self):
-        """Ends it in order; what it has logged."""
+        """Stops the gateway with SIGTERM and returns its log and output."""
         self.process.terminate()
         self.process.wait(30)
         return (self.home / "log").read_text() + (self.home / "out").read_text()

@@ -1,4 +1,4 @@
-"""A token endpoint that takes a request only with an assertion that PyJWT takes, and that it has not seen before."""
+"""A token endpoint that accepts a request only if PyJWT accepts its assertion and the assertion is new."""
 
 import http.server
 import json
@@ -16,7 +16,7 @@ GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
 def make_key(path, algorithm):
-    """Writes a private key where a configuration names it."""
+    """Creates a private key, writes it to the file that the configuration names, and returns it."""
     if algorithm == "RS256":
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     else:
@@ -120,7 +120,7 @@ class Provider:
     def verdict(self, at_least, log):
         faults = list(self.faults)
         if len(self.seen) < at_least:
-            faults.append(f"{len(self.seen)} assertions came, {at_least} were expected")
+            faults.append(f"{len(self.seen)} assertions were received, at least {at_least} were expected")
         if any(part in log for one in self.assertions for part in one.split(".")[1:]):
-            faults.append("an assertion stands in the log")
+            faults.append("the log contains an assertion")
         return faults

@@ -1,4 +1,4 @@
-"""Signs in to the dashboard in a real browser, kills an account there and revives it, and looks at what is shown."""
+"""Signs in to the dashboard in a real browser, kills and revives an account there, and checks what the page shows."""
 
 import argparse
 import os
@@ -20,7 +20,7 @@ INSPECT = (pathlib.Path(__file__).parent / "inspect.js").read_text()
 
 
 class Visit:
-    """One operator at one page."""
+    """One operator who uses one page."""
 
     def __init__(self, house, page, pictures):
         self.house, self.page, self.pictures, self.checks = house, page, pictures, []
@@ -29,7 +29,7 @@ class Visit:
         self.checks.append(equals(what, value, bound))
 
     def has(self, what, script, seconds=20):
-        """Waits for it."""
+        """Waits until the script returns true, and records whether it did in time."""
         try:
             self.page.wait_for(what, script, seconds)
             self.check(what, True)
@@ -38,13 +38,13 @@ class Visit:
             self.check(what, False)
 
     def picture(self, name, schemes=("light", "dark"), whole=True):
-        """At both widths; what is shown there is measured too."""
+        """Inspects the page at both widths and in each colour scheme, and takes pictures if they are wanted."""
         faults = []
         for width in (WIDE, PHONE):
             self.page.size(width, 900 if width == WIDE else 844)
             for scheme in schemes:
                 self.page.scheme(scheme)
-                time.sleep(0.35)  # Colours change by and by.
+                time.sleep(0.35)  # The colours change in a transition.
                 for kind, elements in self.page.evaluate(INSPECT).items():
                     faults += [f"{width} px, {scheme}: {kind}: {element}" for element in elements]
                 if self.pictures:
@@ -60,7 +60,7 @@ class Visit:
         self.page.enter()
 
     def kill_by_keyboard(self, account, reason):
-        """As somebody without a mouse: the link to the switch, the name, the reason, and Enter."""
+        """Prepares a kill as a user without a mouse does: the link to the switch, the name, the reason."""
         self.page.evaluate("document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')")
         self.page.press("Tab")
         self.has("the first thing that Tab reaches leads to the switch", "document.activeElement.matches('.skip')")
@@ -91,7 +91,7 @@ def visit(house, browser, pictures):
     visit.check("the page keeps no admin token", page.evaluate(f"JSON.stringify(localStorage).includes('{house.token}')"), False)
     visit.picture("before")
 
-    # A replica that says nothing: until its lease is over a kill must not call itself complete.
+    # A replica is silent: a kill must not be reported complete until the lease of that replica is over.
     house.second.process.send_signal(signal.SIGSTOP)
     visit.kill_by_keyboard("crm-sync", "laptop stolen")
     visit.picture("armed", ["light"])
@@ -129,7 +129,7 @@ def visit(house, browser, pictures):
     visit.picture("revived")
 
     strangers(visit, browser)
-    # A page that nobody sees does not ask.
+    # A hidden page does not poll.
     page.call("Page.bringToFront")
 
     page.focus("#sign-out")
@@ -163,7 +163,7 @@ def visit(house, browser, pictures):
 
 
 def strangers(visit, browser):
-    """A page on another port of the same host, to which the browser sends the same cookies."""
+    """Attacks from a page on another port of the same host, to which the browser sends the same cookies."""
     page = visit.page
     stranger = browser.page(beside=page)
     stranger.open(visit.house.provider + "/.well-known/oauth-authorization-server")
@@ -182,12 +182,12 @@ def strangers(visit, browser):
         ("scripts", "TrustedScript", "document.createElement('script').textContent = '1'"),
     ):
         visit.check(f"{what} from text", browser_refuses(page, script))
-        # That one was asked for; of the page itself there must be none.
+        # The script above provoked this complaint; the page itself must cause none.
         visit.check(f"complaints of {what}", page.hear_out(kind), 1)
 
 
 def build(root):
-    """In a group of its own, so that it can be ended with all that it has started."""
+    """Builds the programs in a separate process group, so that the build can be ended with all its child processes."""
     process = subprocess.Popen([root / "scripts/build", "release", "martlet", "martlet-mock"], stdout=subprocess.PIPE, text=True,
                                start_new_session=True)
     try:
@@ -202,7 +202,7 @@ def build(root):
 
 
 def leave(*_):
-    """As after any failure: what was started is ended. What comes while that goes on does not break it off."""
+    """Exits so that the started processes are ended, as after any failure. A second SIGTERM does not interrupt that."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(143)
 
@@ -215,11 +215,11 @@ def main():
     parser = argparse.ArgumentParser(
         prog="scripts/verify-dashboard",
         description="Runs two gateways on one store with martlet-mock, and uses the dashboard in headless Chromium: signs in, kills an "
-        "account while a replica says nothing, waits until that is complete, revives it, signs out, and stops the gateway. Fails "
-        "where something is not shown, not readable, not reachable by keyboard, or refused by the page's own policy.")
-    parser.add_argument("--programs", type=pathlib.Path, help="the directory of martlet and martlet-mock; default: a release build, made now")
-    parser.add_argument("--pictures", type=pathlib.Path, help="a directory for screenshots of each step, at 1280 and 390 px")
-    parser.add_argument("--chromium", default=None, help="the browser; default: chromium on the PATH")
+        "account while a replica is silent, waits until the kill is complete, revives the account, signs out, and stops the gateway. "
+        "Fails if something is not shown, not readable, not reachable by keyboard, or refused by the page's content security policy.")
+    parser.add_argument("--programs", type=pathlib.Path, help="the directory of martlet and martlet-mock (default: builds a release)")
+    parser.add_argument("--pictures", type=pathlib.Path, help="save screenshots of each step, at 1280 and 390 px, in this directory")
+    parser.add_argument("--chromium", default=None, help="the browser (default: chromium on the PATH)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, leave)
 

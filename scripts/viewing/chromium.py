@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by its DevTools protocol over a pair of pipes: no driver, no port, no package."""
+"""A headless Chromium, driven by the DevTools protocol over a pair of pipes. It needs no driver, no port and no package."""
 
 import base64
 import contextlib
@@ -17,7 +17,7 @@ SECONDS = 20
 
 
 class Page:
-    """One tab, which hears what its console complains of: errors, violations of the policy, failed loads."""
+    """One tab. It collects the complaints of its console: errors, violations of the content security policy, failed loads."""
 
     def __init__(self, browser, session, context):
         self.browser, self.session, self.context, self.heard, self.expected = browser, session, context, [], []
@@ -30,11 +30,11 @@ class Page:
         return self.browser.call(method, params, self.session)
 
     def expect(self, *words):
-        """A complaint with all of these in it is none."""
+        """Ignores each complaint that contains all of these words."""
         self.expected.append(words)
 
     def hear_out(self, word, seconds=SECONDS):
-        """Waits for the complaint with this word that was called for, and forgets it; says how many there were."""
+        """Waits for an expected complaint with this word, and removes it; returns the number of such complaints."""
         deadline = time.monotonic() + seconds
         while not (found := [one for one in self.heard if word in one]) and time.monotonic() < deadline:
             self.evaluate("new Promise(done => setTimeout(done, 50))")
@@ -75,7 +75,7 @@ class Page:
     def wait_for(self, what, script, seconds=SECONDS):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            # While one page gives way to another there may be none.
+            # While one page replaces another, there may be no document.
             if self.evaluate(f"(() => {{ try {{ return Boolean({script}) }} catch {{ return false }} }})()"):
                 return
             time.sleep(0.05)
@@ -98,7 +98,7 @@ class Page:
         self.press("Enter", text="\r")
 
     def screenshot(self, path, whole=True):
-        """The whole page, however long, or what stands in the window."""
+        """Takes a picture of the whole page, or only of the visible part."""
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(shot["data"]))
 
@@ -108,7 +108,7 @@ class Chromium:
         self.home = tempfile.mkdtemp(prefix="martlet-chromium.")
         commands, self.to = os.pipe()
         self.come, answers = os.pipe()
-        # It reads commands from descriptor 3 and answers on 4.
+        # Chromium reads commands from descriptor 3 and writes replies to descriptor 4.
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{commands} 4>&{answers}', "chromium", program,
              "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
@@ -123,7 +123,7 @@ class Chromium:
         self.last, self.rest, self.pages = 0, b"", {}
 
     def page(self, beside=None):
-        """A new tab, with cookies and storage of its own, or with those of another."""
+        """Opens a tab with its own cookies and storage, or with those of the page `beside`."""
         context = beside.context if beside else self.call("Target.createBrowserContext")["browserContextId"]
         target = self.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
@@ -165,7 +165,7 @@ class Chromium:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        # Its own children may outlive it by a moment, in which they write to its home.
+        # Its child processes may live a moment longer and write to its home directory.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         os.close(self.to)

@@ -1,4 +1,4 @@
-"""What the dashboard is looked at with: a provider, and two gateways that share a store."""
+"""The test setup for the dashboard: a provider, and two gateways that share a store."""
 
 import json
 import pathlib
@@ -11,9 +11,9 @@ from harness.processes import Failed, Process, ask
 
 LEASE_SECONDS = 5
 ACCOUNTS = {"alice": "acme", "billing-export": "acme", "crm-sync": "globex", "forecast": "globex", "mailer": "acme"}
-# In the configuration, and without tokens.
+# An account that is configured and has no tokens.
 EMPTY = "newcomer"
-# Administrators besides the operator, by their roles.
+# The names of the other administrators, by role.
 OTHERS = {"killer": "dana", "viewer": "wall"}
 
 
@@ -81,7 +81,7 @@ routes:
             raise Failed(f"martlet {' '.join(arguments)}: {done.stderr.strip()}")
 
     def get(self, path):
-        """By the token, as any other client of the API."""
+        """Sends a GET to the admin API with the operator's token, as any other client of the API does."""
         request = urllib.request.Request(self.first.admin + path, headers={"Authorization": f"Bearer {self.token}"})
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
@@ -100,7 +100,7 @@ routes:
 
 class Saying(Process):
     def said(self):
-        """All that it says on its standard output while it starts."""
+        """Reads standard output until it names the admin address, and returns the text."""
         text = self.first_line()
         while "admin:" not in text:
             text += self.first_line()

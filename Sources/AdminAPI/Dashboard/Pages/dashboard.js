@@ -1,33 +1,33 @@
-// The dashboard: asks the admin API every two seconds and shows what it said. All text goes in as text, never as markup.
+// The dashboard: polls the admin API every two seconds and shows the results. All text is inserted as text, never as markup.
 
-const POLL = 2000;          // between two looks
-const POLL_KILL = 400;      // while a kill is pending, or tokens wait to be revoked
-const PATIENCE = 8000;      // for one answer
-const STALE = 8000;         // what is older is not vouched for
+const POLL = 2000;          // milliseconds between two polls
+const POLL_KILL = 400;      // milliseconds, while a kill is pending or tokens wait to be revoked
+const PATIENCE = 8000;      // milliseconds to wait for one response
+const STALE = 8000;         // milliseconds after which the data shown counts as stale
 const ROWS = 200;           // accounts shown at once
-const RECORDS = 40;         // of the audit log; a change has two of them
+const RECORDS = 40;         // audit records to read; each change has two records
 
-// MARK: What is known, each with when it was last said and what was wrong since
+// MARK: Known data, each part with the time of its last response and the fault since then
 
 const known = { status: {}, replicas: {}, kills: {}, audit: {} };
-let lacksKills = false;     // the store could not be read: newer kills of other replicas are not known
-let skew = 0;               // the gateway's clock is ahead of ours by so much
-let polling = 0;            // the timer, or that a look is under way
-let outages = 0;            // looks in a row without an answer
-let chosenState = null;     // only accounts in it are shown
+let lacksKills = false;     // the store could not be read, so newer kills of other replicas are not known
+let skew = 0;               // milliseconds by which the gateway's clock is ahead of the browser's
+let polling = 0;            // the timer of the next poll, 0 for none, or -1 while a poll is in progress
+let outages = 0;            // polls in a row without a response
+let chosenState = null;     // the only account state to show; null for all
 let reviving = null;
-let told = { at: 0 };       // the status that stands on the page
-let flaw = null;            // why what was said could not be shown
-let title = "";             // of the page while it is live
+let told = { at: 0 };       // the status that the page shows
+let flaw = null;            // the error that kept the page from showing a response
+let title = "";             // the title of the page while its data is live
 
 const now = () => Date.now() + skew;
 const $ = id => document.getElementById(id);
 const board = $("board");
 
-// MARK: The API. A cookie says which session, and the key in our storage, which no page of another port can read, that it is us
+// MARK: The API. A cookie names the session. The key in local storage, which a page on another port can't read, proves the origin
 
 const KEY = "martlet-session";
-const WHO = "martlet-administrator";  // a name and a role: for what is shown; what is obeyed the gateway decides
+const WHO = "martlet-administrator";  // a name and a role, only for display: the gateway enforces permissions
 
 class Refusal extends Error {
   constructor(status, problem) {
@@ -36,10 +36,10 @@ class Refusal extends Error {
   }
 }
 
-/// It was heard, and may have been obeyed: the answer came without its end.
+/// The response was cut off: the gateway got the request and may have acted on it.
 class CutAnswer extends Error {}
 
-/// What may have become of an order whose answer says nothing.
+/// The message for a request without a complete response, which the gateway may have carried out.
 const lostAnswer = error => `${error instanceof CutAnswer ? "The answer was cut." : "No answer came."} It may have been done`;
 
 async function ask(method, path, body, patience = PATIENCE) {
@@ -113,7 +113,7 @@ $("sign-out").addEventListener("click", async () => {
   showSignIn();
 });
 
-// MARK: Looking
+// MARK: Polling
 
 async function look() {
   clearTimeout(polling);
@@ -128,7 +128,7 @@ async function look() {
       }),
       learn("replicas", async () => (await ask("GET", "/v1/replicas")).replicas),
     ]);
-    // After the status, so that no report is older than what is killed; and not behind an outage, which would show late.
+    // Read after the status, so that no kill report is older than the status. Skipped in an outage, which would show late otherwise.
     if (!known.status.fault) {
       await Promise.all([
         learn("kills", async () => {
@@ -144,7 +144,7 @@ async function look() {
     if (polling === -1) showSignIn("Your session has ended. Sign in again.");
     return;
   }
-  if (polling !== -1) return; // Signed out meanwhile.
+  if (polling !== -1) return; // The user has signed out in the meantime.
   let pause = POLL;
   try {
     flaw = null;
@@ -158,7 +158,7 @@ async function look() {
   polling = document.hidden ? 0 : setTimeout(look, outages ? Math.min(outages * 1000, 5000) : Math.max(pause, 2 * (Date.now() - begun)));
 }
 
-/// Keeps what was known before where nothing new can be had; throws where the session has ended.
+/// Reads one part of the known data. Keeps the old data if the read fails; throws if the session has ended.
 async function learn(name, read) {
   try {
     known[name] = { data: await read(), at: Date.now(), fault: null };
@@ -168,7 +168,7 @@ async function learn(name, read) {
   }
 }
 
-/// The last records, where there are others than before.
+/// Reads the last audit records if there are new ones.
 async function readAudit() {
   const { last } = await ask("GET", `/v1/audit?after=${Number.MAX_SAFE_INTEGER}&limit=1`);
   if (last === known.audit.data?.last) return known.audit.data;
@@ -179,7 +179,7 @@ async function readAudit() {
 const isOpen = kill => kill.state === "pending" || kill.tokens.waiting + kill.tokens.in_flight > 0;
 const isHot = () => !known.status.fault && !known.kills.fault && (known.kills.data ?? []).some(isOpen);
 
-/// At once, whatever was planned.
+/// Polls at once, or as soon as the poll in progress ends.
 function lookSoon() {
   if (polling !== -1) look(); else setTimeout(lookSoon, 50);
 }
@@ -200,7 +200,7 @@ function scopeText(scope) {
   return scope.all ? "everything" : scope.provider ? `provider ${scope.provider}` : `account ${scope.account}`;
 }
 
-/// Such as "9.3 s" or "2 h 5 min".
+/// A duration, such as "9.3 s" or "2 h 5 min".
 function lengthText(milliseconds) {
   const seconds = Math.max(0, milliseconds) / 1000;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
@@ -212,7 +212,7 @@ function lengthText(milliseconds) {
   return `${days} d`;
 }
 
-/// Such as 2026-01-31 14:05:09, by the clock on the reader's wall; this locale writes it so.
+/// A time, such as 2026-01-31 14:05:09, in the local time zone. The locale sv-SE has this format.
 const dateText = time => new Date(time).toLocaleString("sv-SE");
 const clockText = time => new Date(time).toLocaleTimeString("sv-SE");
 
@@ -240,7 +240,7 @@ const DEEDS = {
   forget_replica: "forgot a replica", refused_tokens: "wrong admin tokens", accept_older_store: "went by an older store",
 };
 
-/// Why a kill is not complete, by how far the store has taken it.
+/// Why a kill is not complete, by the state of the store.
 const UNKEPT = {
   reachable: "Not complete: a replica that has not stopped may still send one of these tokens.",
   unreachable: "Not complete, and not known to stand in the store, which can’t be reached. This replica has stopped; another stops when it could not read the store for its lease.",
@@ -249,16 +249,16 @@ const UNKEPT = {
 
 const PARTS = ["waiting", "in_flight", "revoked", "refused", "client_refused", "unsupported", "unreachable", "given_up"];
 
-/// Where the API's word alone would not tell one part from the other.
+/// Replacements for words of the API that would be ambiguous.
 const PART_WORDS = { unreachable: "provider unreachable" };
 
-/// How many tokens are in a part: the API counts those given up as unreachable, too.
+/// The number of tokens in a part. The API counts tokens that were given up as unreachable, too.
 function countOf(tokens, part) {
   const givenUp = tokens.given_up ?? 0;
   return part === "unreachable" ? tokens.unreachable - givenUp : part === "given_up" ? givenUp : tokens[part] ?? 0;
 }
 
-// MARK: Putting things on the page
+// MARK: Updating the page
 
 const slot = (element, name) => element.querySelector(`[data-slot="${name}"]`);
 
@@ -271,7 +271,7 @@ function pill(element, state, word = spoken(state ?? "")) {
   element.className = `pill ${STATES[state] ?? ""}`;
 }
 
-/// One child per item, each kept as long as its item is there, so that focus and what is unfolded stay.
+/// Shows one child per item. A child is kept as long as its item exists, so that focus and open details stay.
 function list(parent, items, template, key, fill) {
   const old = new Map([...parent.children].map(child => [child.dataset.key, child]));
   items.forEach((item, index) => {
@@ -288,7 +288,7 @@ function list(parent, items, template, key, fill) {
   for (const child of old.values()) child.remove();
 }
 
-/// A time that `tick` counts down to: `before` 9.3 s, or `after` when it has passed.
+/// Shows a time that `tick` counts down to: `before` with the time left, such as 9.3 s, or `after` when the time has passed.
 function countTo(element, until, before = "", after = "") {
   if (!until) {
     delete element.dataset.until;
@@ -304,7 +304,7 @@ function countDown(element) {
   put(element, left > 0 ? `${element.dataset.before}${lengthText(left)}` : element.dataset.after);
 }
 
-/// Four times a second: ages and countdowns. What is not known any more does not go on.
+/// Updates ages and countdowns four times a second. Countdowns in stale sections stop.
 function tick() {
   if (board.hidden) return;
   vouch();
@@ -313,7 +313,7 @@ function tick() {
 }
 setInterval(tick, 250);
 
-/// Greys what is old, and says why. In a tab that nobody sees, and while an answer is waited for, nothing else would.
+/// Greys stale sections and says why. Nothing else does that in a hidden tab, or while a response is awaited.
 function vouch() {
   const age = Date.now() - told.at;
   const isLost = Boolean(known.status.fault ?? flaw), isStale = isLost || Boolean(told.at && age > STALE);
@@ -329,10 +329,10 @@ function vouch() {
   if (document.title !== live) document.title = live;
 }
 
-// MARK: Showing all of it
+// MARK: Showing the data
 
 function show() {
-  // What can't be vouched for stays as it was.
+  // Without a current status the page stays as it was.
   if (!known.status.fault) {
     showVerdict();
     showKills();
@@ -356,7 +356,7 @@ function showOutage() {
   $("outage").hidden = !why;
 }
 
-/// Where somebody's change shows, for eyes and screen readers.
+/// Scrolls to the verdict and focuses it: a change by the user shows there, also to screen readers.
 function goToVerdict() {
   scrollTo({ top: 0 });
   $("verdict-text").focus({ preventScroll: true });
@@ -364,7 +364,7 @@ function goToVerdict() {
 
 let announced = "";
 
-/// Told to screen readers when it changes.
+/// Announces a text to screen readers if it has changed.
 function announce(text) {
   if (text === announced) return;
   announced = text;
@@ -375,10 +375,10 @@ function showVerdict() {
   const { status, kills } = { status: known.status.data, kills: known.kills.data ?? [] };
   const pending = kills.filter(kill => kill.state === "pending");
   const held = status.killed.map(scopeText);
-  // Only what a report says of the last kill of each scope, read with this look.
+  // Only the report of the last kill of each scope counts, and only if this poll has read it.
   const last = scope => kills.find(kill => keyOf(kill.scope) === keyOf(scope));
   const isComplete = !known.kills.fault && status.killed.every(scope => last(scope)?.state === "complete");
-  // Those that the store has not taken are pending, also while there is no report of them.
+  // Kills that are not in the store yet are pending, even if there is no report of them.
   const going = new Set([...pending.map(kill => kill.scope), ...status.waiting_kills ?? []].map(scopeText));
   const troubled = status.accounts.filter(account => account.trouble || ["warn", "bad"].includes(STATES[account.state])).length;
   let [kind, text, note] = ["good", "Tokens are in use", `${plural(status.accounts.length, "account")}, nothing is killed` + (troubled ? `; ${troubled} in trouble` : "")];
@@ -416,7 +416,7 @@ function showKills() {
     seen.add(key);
     (holds || kill.state === "pending" ? shown : past).push({ kill, holds });
   }
-  // Killed, while the report can't be had.
+  // Scopes that are killed and have no report.
   for (const scope of known.status.data.killed) if (!seen.has(keyOf(scope))) shown.push({ kill: { scope }, holds: true });
   $("held").hidden = !shown.length;
   list($("held-list"), shown, "kill-card", ({ kill }) => kill.id ?? keyOf(kill.scope), fillKill);
@@ -517,7 +517,7 @@ function showAccounts() {
 }
 $("account-filter").addEventListener("input", showAccounts);
 
-/// What is wrong beside the state: a token that is valid may be the last one, or refused where it is used.
+/// Problems that the state does not show: a valid token may be the last one, or may be refused by the upstream.
 function troubleText({ configured, trouble, last_error: lastError }) {
   const wrong = trouble ? `${spoken(trouble.kind)}, known since ${agoText(trouble.known_since)} (${spoken(trouble.reason)})` : lastError ? spoken(lastError) : "";
   return [configured ? "" : "not configured any more", wrong].filter(Boolean).join("; ");
@@ -566,7 +566,7 @@ function showReplicas() {
   });
 }
 
-/// Only the replica that answers knows how much of its own lease is left; that it has none only it can say.
+/// Shows the lease of the replica that responds. Only that replica knows how much of its lease is left, or that it has none.
 function showLease({ data, at }) {
   const row = $("replica-list").querySelector(".is-this");
   if (!row) return;
@@ -606,7 +606,7 @@ function showGateway() {
 
 const ONCE_PENDING = "was pending";
 
-/// A record is never changed: how a kill that was pending stands now, its report says.
+/// The present outcome of a change. An audit record never changes, so the state of a formerly pending kill comes from its report.
 function outcomeOf({ outcome, detail }) {
   if (outcome !== "pending") return outcome;
   const id = /^kill ([^\s,]+)/.exec(detail ?? "")?.[1];
@@ -636,7 +636,7 @@ function showChanges() {
 
 const killForm = $("kill-form");
 
-/// What would be killed by what is typed, and why it can't be.
+/// The scope that the typed text would kill, and a hint: what would be killed, or why nothing would be.
 function aim() {
   const kind = killForm.elements.kind.value, name = $("scope-name").value.trim();
   const status = known.status.data;
@@ -701,7 +701,7 @@ killForm.addEventListener("submit", async event => {
   }
 });
 
-/// Stays until the page is loaded anew: nothing else will ever say who killed.
+/// Shows a notice until the page is reloaded: there is no other record of who killed.
 function tellUnrecorded(kill) {
   const text = `The kill of ${scopeText(kill.scope)} at ${dateText(kill.started_at)} is not in the audit log, which could not be written: keep a note of it.`;
   put($("unrecorded"), [$("unrecorded").textContent, text].filter(Boolean).join(" "));
