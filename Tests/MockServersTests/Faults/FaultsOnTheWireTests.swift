@@ -1,5 +1,6 @@
 import Foundation
 import MockServers
+import TestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct FaultsOnTheWireTests {
@@ -156,12 +157,16 @@ import Testing
             let message = self.refreshMessage(address, granted)
             try await Wire.open(address) { waiting in
                 try await waiting.send(message)
-                try await eventually { try await address.stats().refreshTokenUses == ["a0": [1]] }
+                try await eventually("the refresh token to be used") {
+                    try await address.stats().refreshTokenUses == ["a0": [1]]
+                }
                 #expect(try await address.stats().tokenRequests.ok == 0)
 
                 try await Wire.open(address) { committed in
                     try await committed.send(message)
-                    try await eventually { try await address.stats().tokenRequests.ok == 1 }
+                    try await eventually("the token request to succeed") {
+                        try await address.stats().tokenRequests.ok == 1
+                    }
                     // Both requests are still in progress: one is not processed, the other has no response yet.
                     _ = try await address.refresh(granted.refreshToken)
                     #expect(try await address.stats().tokenRequestsAtOnce.any == 3)
@@ -181,7 +186,9 @@ import Testing
                     try await wire.send(
                         address.message("GET", "/api/echo", [("Authorization", "Bearer \(granted.accessToken)")])
                     )
-                    try await eventually { try await address.stats().apiLastUse["a\(wait)"] != nil }
+                    try await eventually("the API to be used") {
+                        try await address.stats().apiLastUse["a\(wait)"] != nil
+                    }
                     _ = try await address.request("POST", "/_control/expire")
                     return ContinuousClock.now - start < .milliseconds(wait) ? await wire.response()?.status : nil
                 }

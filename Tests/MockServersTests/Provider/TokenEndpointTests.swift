@@ -1,5 +1,6 @@
 import MockServers
 import NIOCore
+import TestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct TokenEndpointTests {
@@ -179,7 +180,7 @@ import Testing
                     try await self.send(first, to: address, over: two)
                     try await Wire.open(address) { three in
                         try await self.send(second, to: address, over: three)
-                        try await eventually {
+                        try await eventually("the token request to be counted") {
                             try await address.stats().tokenRequestsAtOnce == .init(any: 3, perRefreshToken: 2)
                         }
                     }
@@ -206,7 +207,9 @@ import Testing
             try await Wire.open(address) { wire in
                 try await self.send(granted, to: address, over: wire)
                 // The server must have read the request before the client hangs up.
-                try await eventually { try await address.stats().refreshTokenUses == ["a0": [1]] }
+                try await eventually("the refresh token to be used") {
+                    try await address.stats().refreshTokenUses == ["a0": [1]]
+                }
             }
             // New connections go to the event loops in turn. A loop that has served two of them has seen the hang-up.
             for _ in 0..<(System.coreCount * 2) { _ = try await address.stats() }
@@ -225,10 +228,12 @@ import Testing
             try await address.faults(#"[{"on": "token", "delay": "200ms"}]"#)
             try await Wire.open(address) { wire in
                 try await self.send(granted, to: address, over: wire)
-                try await eventually { try await address.stats().refreshTokenUses == ["a0": [1]] }
+                try await eventually("the refresh token to be used") {
+                    try await address.stats().refreshTokenUses == ["a0": [1]]
+                }
             }
 
-            try await eventually { try await address.stats().tokenRequests.ok == 1 }
+            try await eventually("the token request to succeed") { try await address.stats().tokenRequests.ok == 1 }
             #expect(try await address.refresh(granted.refreshToken).status == 400)
         }
     }

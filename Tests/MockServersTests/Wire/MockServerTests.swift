@@ -1,6 +1,7 @@
 import MockServers
 import NIOSSL
 import Synchronization
+import TestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct MockServerTests {
@@ -40,14 +41,14 @@ import Testing
             try await MockServer.run(options) { listening in address.withLock { $0 = listening } }
             isOver.withLock { $0 = true }
         }
-        try await eventually { address.withLock { $0 } != nil }
+        try await eventually("the server to listen") { address.withLock { $0 } != nil }
         let mock = try #require(address.withLock { $0 })
         let clients = try await self.occupy(mock, trusting: roots)
 
         server.cancel()
 
         // The limit is below the 5 s that TLS would wait for the close alert of the other side.
-        try await eventually(within: .milliseconds(4_500)) { isOver.withLock { $0 } }
+        try await eventually("the server to stop", limit: .milliseconds(4_500)) { isOver.withLock { $0 } }
         for client in clients { client.cancel() }
         await #expect(throws: (any Error).self) { try await mock.stats(trusting: roots) }
     }
@@ -79,8 +80,10 @@ import Testing
                 }
             }
         }
-        try await eventually { try await address.stats(trusting: roots).apiRequests.ok == 3 }
-        try await eventually { try await address.stats(trusting: roots).tokenRequestsAtOnce.any == 1 }
+        try await eventually("three API requests") { try await address.stats(trusting: roots).apiRequests.ok == 3 }
+        try await eventually("a token request") {
+            try await address.stats(trusting: roots).tokenRequestsAtOnce.any == 1
+        }
         return clients
     }
 

@@ -3,6 +3,7 @@ import NIOPosix
 import OAuth
 import ProviderClient
 import Synchronization
+import TestKit
 import Testing
 import TokenModel
 

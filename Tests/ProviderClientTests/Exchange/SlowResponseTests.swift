@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import OAuth
 import ProviderClient
+import TestKit
 import Testing
 
 extension LoopbackTests {
@@ -82,7 +83,7 @@ extension LoopbackTests {
                     for _ in loops.makeIterator() { mayGoOn.signal() }
                     // Then the response counts
                     guard case .success = await verdict else {
-                        Issue.record("what came in time was thrown away")
+                        Issue.record("a response that came in time was discarded")
                         return
                     }
                 }
@@ -99,7 +100,7 @@ extension LoopbackTests {
             try await withEndpoint(at: server.origin, timeout: timeout, answerTimeout: answerTimeout) { endpoint in
                 let start = ContinuousClock.now
                 guard case .success = await endpoint.redeem() else {
-                    Issue.record("what came late was thrown away")
+                    Issue.record("a response within the answer timeout was discarded")
                     return
                 }
                 #expect(ContinuousClock.now - start > timeout)
