@@ -57,6 +57,8 @@ let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl
 let nioTLS: Target.Dependency = .product(name: "NIOTLS", package: "swift-nio")
 let serviceLifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let unixSignals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
+/// PostgreSQL's C library, only in builds with the trait of that name.
+let postgreSQL: Target.Dependency = .target(name: "TokenStoragePostgreSQL", condition: .when(traits: ["PostgreSQL"]))
 let yaml: Target.Dependency = .product(name: "Yams", package: "Yams")
 
 // MARK: - The modules: each may use only those above it
@@ -66,6 +68,10 @@ let package = Package(
     products: [
         .executable(name: "martlet", targets: ["martlet"]),
         .executable(name: "martlet-mock", targets: ["martlet-mock"]),
+    ],
+    traits: [
+        .default(enabledTraits: ["PostgreSQL"]),
+        .trait(name: "PostgreSQL", description: "Stores in PostgreSQL, with its C library libpq."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
@@ -84,6 +90,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CShims"),
+        .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(name: "CSQLiteShims", linkerSettings: [.linkedLibrary("sqlite3")]),
         module("TokenModel", uses: ["CShims"]),
         module("SystemSupport", uses: ["TokenModel", nioCore, nioPosix]),
@@ -102,6 +109,10 @@ let package = Package(
         module("TokenStorage", uses: ["CShims", "SystemSupport", "TokenModel", crypto]),
         module("Audit", uses: ["TokenModel", "TokenStorage", crypto, logging]),
         module("TokenStorageSQLite", uses: ["CSQLiteShims", "SystemSupport", "TokenModel", "TokenStorage", database]),
+        module(
+            "TokenStoragePostgreSQL",
+            uses: ["CPostgreSQL", "TextCoding", "TokenModel", "TokenStorage"]
+        ),
         module("KillSwitch", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         module("TokenRefresh", uses: ["KillSwitch", "OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         module(
@@ -126,8 +137,8 @@ let package = Package(
             uses: [
                 "AdminAPI", "Audit", "CShims", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient", "Proxy", "Settings",
                 "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage",
-                "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, nioPosix, serviceLifecycle,
-                unixSignals,
+                "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, nioPosix, postgreSQL,
+                serviceLifecycle, unixSignals,
             ]
         ),
         module(
@@ -184,6 +195,7 @@ let package = Package(
             of: "TokenStorageSQLite",
             using: ["TestKit", "TokenModel", "TokenStorage", database, databaseEngine]
         ),
+        tests(of: "TokenStoragePostgreSQL", using: ["TestKit", "TokenModel", "TokenStorage"]),
         tests(of: "Audit", using: ["TestKit", "TokenModel", "TokenStorage", "TokenStorageSQLite", crypto, logging]),
         tests(of: "KillSwitch", using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]),
         tests(

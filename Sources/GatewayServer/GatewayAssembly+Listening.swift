@@ -25,6 +25,7 @@ extension GatewayAssembly {
             name: self.name,
             driver: self.settings.store.driver,
             store: StoreProbe(store.store),
+            storeWatch: core.storeWatch,
             listeners: listeners,
             proxy: core.proxy,
             engine: core.engine,
@@ -61,6 +62,7 @@ extension GatewayAssembly {
                 claim: self.claim,
                 encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },
                 limits: AdminLimits(connections: core.budget.operators, stopGrace: .seconds(5)),
+                timepiece: core.timepiece,
                 logger: self.logger
             )
             self.cleanup.push { await Self.close(admin) }

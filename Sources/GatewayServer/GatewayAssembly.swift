@@ -92,7 +92,8 @@ package struct GatewayAssembly {
     private mutating func assemble() async throws(StartError) -> (RunningGateway, ProviderRegistry) {
         try StateDirectory.make(self.settings.stateDirectory)
         StateDirectory.warnIfExposed(self.settings.stateDirectory, logger: self.logger)
-        let store = try await self.openStore()
+        let (store, storeWatch) = try await self.openStore()
+        let timepiece = Timepiece.system(corrected: storeWatch.correction)
         let host = DirectoryHostState(
             self.settings.stateDirectory,
             of: store,
@@ -103,6 +104,7 @@ package struct GatewayAssembly {
             store.records,
             incarnation: self.incarnation,
             replica: self.name,
+            timepiece: timepiece,
             logger: self.logger
         )
         let takeover = try await self.announceTakeover(in: audit)
@@ -112,7 +114,7 @@ package struct GatewayAssembly {
         self.cleanup.push { [keeper = self.keeper] in await keeper.shutDown() }
         let providers = try ProviderRegistry(self.settings, keeper: self.keeper, logger: self.logger)
 
-        let core = try await self.wire(store, host, CurrentProviders(providers), audit)
+        let core = try await self.wire(store, storeWatch, timepiece, host, CurrentProviders(providers), audit)
         let callers = try await self.bind(core.proxy)
         let monitor = self.monitor(of: core, store, listeners: callers)
         let encryption = try CallerTLS(self.settings.admin)
@@ -146,6 +148,7 @@ package struct GatewayAssembly {
             keeper: self.keeper,
             counts: self.metrics,
             incarnations: incarnations,
+            storeWatch: storeWatch,
             room: core.room,
             status: self.status,
             closeStore: self.closeStore,
@@ -159,15 +162,17 @@ package struct GatewayAssembly {
 // MARK: - The store
 
 extension GatewayAssembly {
-    private mutating func openStore() async throws(StartError) -> OpenedStore {
+    private mutating func openStore() async throws(StartError) -> (OpenedStore, StoreWatch) {
         if !self.settings.store.isDurable {
             self.logger.warning("the memory store loses all tokens when this process ends")
         }
         let driver = try await DriverStore.open(self.settings, createsMissing: true)
         self.closeStore = driver.close
         self.cleanup.push(driver.close)
+        let watch = StoreWatch(driver, logger: self.logger)
         do throws(StoreError) {
-            return try await OpenedStore.open(self.metrics.timing(driver.store), keys: driver.keys)
+            try await watch.look()
+            return (try await OpenedStore.open(self.metrics.timing(driver.store), keys: driver.keys), watch)
         } catch {
             throw StartError(error, store: driver.name)
         }
@@ -219,10 +224,14 @@ extension GatewayAssembly {
         let audit: AuditTrail
         let room: DescriptorUsage
         let budget: DescriptorBudget
+        let storeWatch: StoreWatch
+        let timepiece: Timepiece
     }
 
     private func wire(
         _ store: OpenedStore,
+        _ storeWatch: StoreWatch,
+        _ timepiece: Timepiece,
         _ host: DirectoryHostState,
         _ providers: CurrentProviders,
         _ audit: AuditTrail
@@ -250,6 +259,7 @@ extension GatewayAssembly {
             name: self.name,
             lease: settings.replica.lease,
             host: host,
+            timepiece: timepiece,
             logger: self.logger,
             fence: fence,
             endpoint: { providers.current.endpoint(of: $0) }
@@ -258,7 +268,7 @@ extension GatewayAssembly {
             settings.webhook.map(WebhookTarget.init),
             replica: self.name,
             on: MultiThreadedEventLoopGroup.singleton,
-            now: { Timepiece.system.now },
+            now: { timepiece.now },
             logger: self.logger
         )
         let engine = RefreshEngine(
@@ -268,6 +278,7 @@ extension GatewayAssembly {
             incarnation: self.incarnation,
             host: host,
             limits: RefreshLimits(waiters: settings.limits.waiters),
+            timepiece: timepiece,
             logger: self.logger,
             endpoint: { providers.current.endpoint(of: $0) },
             onEvent: { event in
@@ -286,7 +297,9 @@ extension GatewayAssembly {
             webhook: webhook,
             audit: audit,
             room: room,
-            budget: budget
+            budget: budget,
+            storeWatch: storeWatch,
+            timepiece: timepiece
         )
     }
 

@@ -15,6 +15,7 @@ struct ProgramMonitor: GatewayMonitor {
     let name: String
     let driver: String
     let store: StoreProbe
+    let storeWatch: StoreWatch
     /// Where callers connect. All listeners are bound before the admin API opens, and are closed together.
     let listeners: [String]
     let proxy: ProxyServer
@@ -30,7 +31,7 @@ struct ProgramMonitor: GatewayMonitor {
         return GatewayVitals(
             version: MartletVersion.current,
             replica: GatewayVitals.Replica(name: self.name, incarnation: self.incarnation, startedAt: self.startedAt),
-            store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen),
+            store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen, server: self.storeWatch.vitals),
             listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) },
             isLeaseHeld: self.kills.holdsLease,
             isStopping: self.proxy.isStopping,

@@ -33,6 +33,7 @@ package struct RunningGateway: Sendable {
     let counts: ProgramMetrics
     /// Manages the incarnations of this host.
     let incarnations: IncarnationKeeper
+    let storeWatch: StoreWatch
     let room: DescriptorUsage
     /// The outcome of the last reload.
     let status: ReloadStatus
@@ -70,6 +71,7 @@ package struct RunningGateway: Sendable {
             kills: self.kills,
             keeper: self.keeper,
             incarnations: self.incarnations,
+            storeWatch: self.storeWatch,
             closeStore: self.closeStore,
             logger: self.logger
         )
@@ -120,6 +122,7 @@ private struct EngineService: Service {
     let kills: KillSwitch
     let keeper: EndpointKeeper
     let incarnations: IncarnationKeeper
+    let storeWatch: StoreWatch
     let closeStore: @Sendable () async -> Void
     let logger: Logger
 
@@ -127,6 +130,7 @@ private struct EngineService: Service {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.keeper.run() }
             tasks.addTask { await self.incarnations.run() }
+            tasks.addTask { await self.storeWatch.run() }
             await withGracefulShutdownHandler {
                 await self.engine.run()
             } onGracefulShutdown: {

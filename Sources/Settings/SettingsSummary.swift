@@ -214,7 +214,7 @@ package struct GatewaySettings: Equatable, Sendable {
 /// How the gateway authenticates to providers and for accounts: where the secrets come from, never their contents.
 extension SettingsSummary {
     static func proof(of provider: ProviderSettings) -> String {
-        let secrets = provider.clientSecrets.map { Self.place($0.origin) }.joined(separator: ", else from ")
+        let secrets = provider.clientSecrets.map(\.origin.description).joined(separator: ", else from ")
         return (secrets.isEmpty ? "" : ", secret from \(secrets)")
             + (provider.privateKey.map { ", \(Self.text($0))" } ?? "")
             + (provider.assertionAudience.token.map { ", assertions for \($0)" } ?? "")
@@ -232,7 +232,7 @@ extension SettingsSummary {
     static func line(_ account: AccountSettings) -> String {
         let scopes = account.scopes.isEmpty ? "" : ", scopes \(account.scopes.joined(separator: " "))"
         let owner = account.owner.map {
-            ", name from \(Self.place($0.username.origin)), password from \(Self.place($0.password.origin))"
+            ", name from \($0.username.origin), password from \($0.password.origin)"
         }
         let assertion = account.assertion.map { assertion in
             ", assertions of \(assertion.issuer)" + (assertion.subject.map { " about \($0)" } ?? "")
@@ -240,13 +240,6 @@ extension SettingsSummary {
         }
         return
             "\(account.id): \(account.grant.rawValue) at \(account.provider)\(scopes)\(owner ?? "")\(assertion ?? "")"
-    }
-
-    private static func place(_ origin: ClientSecret.Origin) -> String {
-        switch origin {
-        case .file(let path): "file \(path)"
-        case .variable(let name): "environment variable \(name)"
-        }
     }
 
     private static func text(_ key: SigningKeySettings) -> String {

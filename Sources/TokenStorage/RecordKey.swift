@@ -85,5 +85,20 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         package func contains(_ key: RecordKey) -> Bool {
             key.rawValue.utf8.starts(with: self.rawValue.utf8)
         }
+
+        /// The keys under this prefix and behind `after`, as a range of UTF-8 bytes for an ordered index: `start` is the
+        /// first, and all are before `end`.
+        package func bounds(after: RecordKey?) -> (start: [UInt8], end: [UInt8]) {
+            var start = Array(self.rawValue.utf8)
+            // The prefix with its last byte incremented. UTF-8 has no byte 0xFF, so for an empty prefix this byte is
+            // after every key.
+            var end = start
+            let last = end.popLast() ?? 0xFE
+            end.append(last + 1)
+            if let after = after.map({ Array($0.rawValue.utf8) }), !after.lexicographicallyPrecedes(start) {
+                start = after + [0]
+            }
+            return (start, end)
+        }
     }
 }

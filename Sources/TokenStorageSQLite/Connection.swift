@@ -104,16 +104,7 @@ final class Connection: Sendable {
         _ attempt: StoreError.Attempt,
         _ begin: (Reply<Value>) -> Void
     ) async throws(StoreError) -> Value {
-        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            let reply = Reply(to: continuation)
-            Self.deadlines.watch { isLate in
-                guard reply.isAwaited else { return false }
-                if isLate { reply.give(.failure(self.late(attempt))) }
-                return !isLate
-            }
-            begin(reply)
-        }
-        return try result.get()
+        try await Self.deadlines.reply(late: { self.late(attempt) }, begin)
     }
 
     /// The store error for an error that SQLite threw.
@@ -144,26 +135,6 @@ final class Connection: Sendable {
     func close() {
         // If it can't be closed now, it is closed with its last reference.
         try? self.queue.close()
-    }
-}
-
-/// The reply to one operation. Only the first result counts; later ones are dropped.
-final class Reply<Value: Sendable>: Sendable {
-    private let continuation: Mutex<CheckedContinuation<Result<Value, StoreError>, Never>?>
-
-    init(to continuation: CheckedContinuation<Result<Value, StoreError>, Never>) {
-        self.continuation = Mutex(continuation)
-    }
-
-    /// Whether no result has been given yet.
-    var isAwaited: Bool { self.continuation.withLock { $0 != nil } }
-
-    func give(_ result: Result<Value, StoreError>) {
-        let waiting = self.continuation.withLock { continuation in
-            defer { continuation = nil }
-            return continuation
-        }
-        waiting?.resume(returning: result)
     }
 }
 

@@ -67,12 +67,9 @@ package enum Records {
         limit: Int,
         _ database: Database
     ) throws -> [KeyedRecord] {
-        var start = Array(prefix.rawValue.utf8)
-        if let after = after.map({ Array($0.rawValue.utf8) }), !after.lexicographicallyPrecedes(start) {
-            start = after + [0]
-        }
+        let bounds = prefix.bounds(after: after)
         let statement = try database.cachedStatement(sql: Self.pageSQL)
-        let rows = try Row.fetchCursor(statement, arguments: [Data(start), Self.end(of: prefix)])
+        let rows = try Row.fetchCursor(statement, arguments: [Data(bounds.start), Data(bounds.end)])
         var (page, bytes): ([KeyedRecord], Int) = ([], 0)
         // The limit is counted here and not by SQLite, so that rows that can't be Martlet's keys don't make a page
         // empty.
@@ -119,14 +116,6 @@ package enum Records {
     /// The number of the last write that was ever made, even if its record has been removed since.
     static func highestChange(_ database: Database) throws -> Int64 {
         try Int64.fetchOne(database.cachedStatement(sql: "SELECT seq FROM sqlite_sequence WHERE name = 'record'")) ?? 0
-    }
-
-    /// The exclusive upper bound of the keys that begin with `prefix`: the prefix with its last byte incremented. UTF-8
-    /// has no byte 0xFF, so for an empty prefix this byte is after every key.
-    private static func end(of prefix: RecordKey.Prefix) -> Data {
-        var end = Array(prefix.rawValue.utf8)
-        let last = end.popLast() ?? 0xFE
-        return Data(end + [last + 1])
     }
 }
 

@@ -48,112 +48,19 @@ to which process and when), the mock's statistics and the ends of the logs, and 
 A full run is --minutes 5. A smaller value shortens the timed parts, down to a minimum for each case.
 """
 
-import argparse
-import asyncio
-import contextlib
-import importlib
-import json
-import os
-import pathlib
-import random
-import resource
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-
-from faulting.history import History, say
 from faulting.run import Run
-from harness.checks import Check, Skipped, report
-from harness.processes import Failed
+from faulting.suite import Suite
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # The time limit of each case in a full run, in seconds.
 CASES = {"shared": 150, "killed": 600, "lost": 180, "waiters": 180, "away": 300, "stopped": 460, "steps": 1200, "rate": 180, "checkpoints": 300, "kills": 900, "streams": 180,
          "late": 300, "overload": 400, "pages": 240, "restored": 300, "many": 300, "canary": 120}
 
 
-def parse():
-    parser = argparse.ArgumentParser(
-        prog="scripts/faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: scripts/faults --seed 7 --minutes 0.25 --cases shared,killed,lost    (under a minute)")
-    parser.add_argument("--cases", default=",".join(CASES), help="the cases to run, separated by commas (default: %(default)s)")
-    parser.add_argument("--seed", type=int, help="the seed of all random choices (default: a new one each time; it is printed)")
-    parser.add_argument("--minutes", type=float, default=5, help="how many minutes processes are killed; the other cases in proportion (default: 5)")
-    parser.add_argument("--program", type=pathlib.Path, help="the martlet to test (default: a release build, made first)")
-    parser.add_argument("--mock", type=pathlib.Path, help="the martlet-mock to use (default: a release build, made first)")
-    parser.add_argument("--history", action="store_true", help="print each case's history even when the case passes")
-    parser.add_argument("--json", type=pathlib.Path, help="write the results to this file as JSON")
-    options = parser.parse_args()
-    options.cases = options.cases.split(",")
-    if unknown := [one for one in options.cases if one not in CASES]:
-        parser.error(f"no case is called {unknown[0]}; there are {', '.join(CASES)}")
-    if not 0.05 <= options.minutes <= 60:
-        parser.error("--minutes is from 0.05 to 60")
-    if options.seed is None:
-        options.seed = random.SystemRandom().randrange(1 << 32)
-    return options
-
-
-def find_programs(options):
-    if not (options.program and options.mock):
-        say("building; the first time takes several minutes")
-        built = subprocess.run([ROOT / "scripts/build", "release", "martlet", "martlet-mock"], check=True,
-                               stdout=subprocess.PIPE, text=True)
-        place = pathlib.Path(built.stdout.strip().splitlines()[-1])
-        options.program, options.mock = options.program or place / "martlet", options.mock or place / "martlet-mock"
-    options.program, options.mock = options.program.resolve(), options.mock.resolve()
-    for path in (options.program, options.mock):
-        if not os.access(path, os.X_OK):
-            raise Failed(f"{path} is not an executable file")
-
-
-async def attempt(case, options):
-    started = time.monotonic()
-    say(f"{case}: begins")
-    limit = CASES[case] * max(1, options.minutes / 5)
-    with tempfile.TemporaryDirectory(prefix=f"martlet-faults-{case}.") as work:
-        run = Run(options, random.Random(f"{options.seed}/{case}"), History(), pathlib.Path(work))
-        try:
-            await asyncio.wait_for(importlib.import_module(f"faulting.case_{case}").run(run), limit)
-        except Skipped as reason:
-            say(f"{case}: not tried: {reason}")
-            run.checks.append(Check("the whole case", "not tried", str(reason), None))
-        except asyncio.TimeoutError:
-            run.checks.append(Check("the whole case", f"over {limit:.0f} s", "in time", False))
-        except Exception as error:
-            run.checks.append(Check("the whole case", f"failed: {type(error).__name__} {error}", "ends", False))
-        if options.history or any(check.holds is False for check in run.checks):
-            sys.stderr.write(f"--- {case}, seed {options.seed}: the history\n{run.history.text()}{run.evidence}")
-    say(f"{case}: ended after {time.monotonic() - started:.0f} s")
-    return run.checks
-
-
 def main():
-    options = parse()
-    # Thousands of waiters and their upstream connections need this many descriptors.
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        find_programs(options)
-    except (Failed, subprocess.CalledProcessError) as error:
-        say(str(error))
-        sys.exit(69)
-    say(f"seed {options.seed}")
-    results = {}
-    with contextlib.suppress(KeyboardInterrupt):
-        for case in options.cases:
-            results[case] = asyncio.run(attempt(case, options))
-    if options.json:
-        figures = {case: [check._asdict() for check in checks] for case, checks in results.items()}
-        options.json.write_text(json.dumps({"seed": options.seed, "minutes": options.minutes, "cases": figures}) + "\n")
-    report(results)
-    is_broken = any(check.holds is False for checks in results.values() for check in checks)
-    if is_broken:
-        say(f"to repeat this run: scripts/faults --seed {options.seed} --minutes {options.minutes:g}")
-    sys.exit(1 if is_broken or len(results) < len(options.cases) else 0)
+    suite = Suite("faults", "faulting", CASES, __doc__, "--seed 7 --minutes 0.25 --cases shared,killed,lost    (under a minute)")
+    options = suite.parse()
+    suite.find_programs(options)
+    suite.run(options, Run)
 
 
 main()

@@ -41,23 +41,13 @@ async def scan(cluster):
     """Returns what was found, how many tokens were searched for, and a text that says in how many bytes and places."""
     # The tokens that the provider issued, and those that a case planted.
     tokens = cluster.provider.recorder.tokens | await cluster.provider.every_token()
-    secrets = [("a token", token) for token in tokens]
-    secrets.append(("admin.token", cluster.admin_token))
-    secrets += [("sealing.key", key) for key in sealing_keys(cluster.state)]
+    secrets = [("a token", token) for token in tokens] + cluster.secrets()
     places = [("one of Martlet's own answers", answer) for answer in cluster.answers]
     for gateway in cluster.up:
         for path in ("/metrics", "/v1/status", "/v1/accounts", f"/v1/accounts/{cluster.accounts[0]}"):
             places.append((f"{path} of {gateway.name}", (await gateway.ask("GET", path))[1]))
-    for gateway in cluster.gateways:
-        places.append((gateway.log_path.name, gateway.log_path.read_bytes()))
-    # The database with its log, the journals, the backup copy of the kills, and core dumps of a crash.
-    places += [(f"state_dir/{file.name}", file.read_bytes()) for file in sorted(cluster.state.rglob("*")) if file.is_file()]
-    places += [(file.name, file.read_bytes()) for file in sorted(cluster.work.glob("*core*")) if file.is_file()]
+    places += await cluster.places()
     size = sum(len(content) for _, content in places)
     found = await asyncio.to_thread(search, places, secrets)
     return found, len(tokens), f"{size} bytes of {len(places)} places"
 
-
-def sealing_keys(state):
-    """Returns the keys that seal the store, as text from their file."""
-    return [line for path in state.glob("sealing.key") for line in path.read_text().split("\n") if line and not line.startswith("#")]

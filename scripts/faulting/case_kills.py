@@ -2,6 +2,7 @@
 a dead token is sent upstream after the kill's response. Runs with one process, and with three that share one file."""
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -29,12 +30,9 @@ async def run(run):
 async def kill_often(run, cluster, kills, rate, bound):
     name = f"{len(cluster.gateways)} of them, {rate}/s each: "
     account, took, spans, states = cluster.accounts[0], [], [], {}
-    syncs = await asyncio.to_thread(sync_times, cluster.state)
-    pressure = Process("the callers", [
-        sys.executable, "-m", "faulting.pressure", f"/{account}/status/200", rate, *(gateway.port for gateway in cluster.gateways),
-    ], None, stdout=subprocess.PIPE, text=True)
+    syncs = await asyncio.to_thread(sync_times, cluster.work)
     begun = time.monotonic()
-    try:
+    async with under_pressure(cluster, account, rate) as outcomes:
         for number in range(kills):
             gateway = cluster.gateways[number % len(cluster.gateways)]
             began, at = time.monotonic(), time.time()
@@ -47,10 +45,6 @@ async def kill_often(run, cluster, kills, rate, bound):
             # Time for the new token to be used before the next kill.
             await asyncio.sleep(0.02)
         seconds = time.monotonic() - begun
-    finally:
-        pressure.process.terminate()
-        said = await asyncio.to_thread(pressure.process.communicate, timeout=30)
-    outcomes = json.loads(said[0])
     within, beyond = after([use["at"] for use in (await cluster.provider.stats())["dead_uses"]], spans)
     took.sort()
     served = outcomes.get("200", 0)
@@ -66,6 +60,23 @@ async def kill_often(run, cluster, kills, rate, bound):
             counted(name + f"heads with a dead token read up to {ON_ITS_WAY * 1000:.0f} ms after a kill's answer", len(within)),
             equals(name + "heads with a dead token read later", len(beyond), 0),
             Check(name + "kills that were complete", str(states.get("complete", 0)), str(kills), states.get("complete") == kills)]
+
+
+@contextlib.asynccontextmanager
+async def under_pressure(cluster, account, rate):
+    """A context in which each gateway gets `rate` requests a second for one account. Afterwards its dictionary says how many got
+    which status."""
+    path, fields = cluster.request_for(account)
+    places = (":".join(map(str, gateway.port)) if isinstance(gateway.port, tuple) else gateway.port for gateway in cluster.gateways)
+    pressure = Process("the callers", [sys.executable, "-m", "faulting.pressure", path, rate, *places,
+                                       *(f"--field={name}: {value}" for name, value in fields.items())], None, stdout=subprocess.PIPE, text=True)
+    outcomes = {}
+    try:
+        yield outcomes
+    finally:
+        pressure.process.terminate()
+        said = await asyncio.to_thread(pressure.process.communicate, timeout=30)
+    outcomes.update(json.loads(said[0]))
 
 
 def after(dead, spans):

@@ -26,6 +26,9 @@ class Cluster:
     grant and need no imported token. `sockets` is the port of a WebSocket server; each account then has a second route to it.
     """
 
+    # Where the gateways reach the provider and its API, and the key of the configuration that permits it to be elsewhere.
+    provider_host, permission = "127.0.0.1", ""
+
     def __init__(self, run, work, provider, accounts, count, timeout, answer_timeout, direct, sockets, by_header, minting):
         self.run, self.work, self.provider, self.history = run, work, provider, run.history
         self.program, self.timeout = run.options.program, timeout
@@ -34,17 +37,16 @@ class Cluster:
         self.extras = EXTRAS + ([f"answer_timeout: {answer_timeout}"] if answer_timeout else [])
         self.processes, self.sockets, self.by_header = [], sockets, by_header
         self.minting = self.accounts[accounts - minting:]
-        self.gateways = [Gateway(chr(ord("a") + number), self) for number in range(count)]
+        self.gateways = [self.make_gateway(chr(ord("a") + number)) for number in range(count)]
         # Bodies of Martlet's local replies.
         self.answers = []
+
+    def make_gateway(self, name):
+        return Gateway(name, self)
 
     @property
     def state(self):
         return self.work / "state"
-
-    @property
-    def admin_token(self):
-        return (self.state / "admin.token").read_text().split()[0]
 
     def request_for(self, account):
         """Returns the path and the fields of a request for `account` to which the API responds with 200."""
@@ -56,8 +58,9 @@ class Cluster:
         grants = dict.fromkeys(self.minting, ", grant: client_credentials")
         accounts = "\n".join(f"  {name}: {{ provider: mock{grants.get(name, '')} }}" for name in self.accounts)
         places = [("any", "{ from_header: Martlet-Account }")] if self.by_header else [(name, name) for name in self.accounts]
+        permitted = f", {self.permission}" if self.permission else ""
         routes = "\n".join(
-            f"  - {{ name: {name}, match: {{ path: /{name}/ }}, upstream: \"http://127.0.0.1:{self.provider.api}/api/\", account: {account} }}"
+            f"  - {{ name: {name}, match: {{ path: /{name}/ }}, upstream: \"http://{self.provider_host}:{self.provider.api}/api/\", account: {account}{permitted} }}"
             for name, account in places)
         if self.sockets:
             routes += "".join(
@@ -65,18 +68,15 @@ class Cluster:
                 for name in self.accounts)
         if self.by_header:
             routes += f"\ncallers: [{{ name: all, key_sha256: {hashlib.sha256(CALLER_KEY.encode()).hexdigest()} }}]"
-        extras = "\n".join(f"    {extra}" for extra in self.extras)
-        return f"""
-listeners: [{{ address: 127.0.0.1:{gateway.port} }}]
-admin: {{ address: 127.0.0.1:{gateway.admin} }}
-state_dir: {self.state}
+        extras = "\n".join(f"    {extra}" for extra in [*self.extras, *filter(None, [self.permission])])
+        return f"""{self.own_part(gateway)}
 shutdown_grace: 5s
 log: {{ level: info, format: json, access: false }}
 limits: {{ connections: 16384, waiters: 16384 }}
 providers:
   mock:
-    token_endpoint: "http://127.0.0.1:{self.token_port}/oauth/token"
-    revocation_endpoint: "http://127.0.0.1:{self.provider.api}/oauth/revoke"
+    token_endpoint: "http://{self.provider_host}:{self.token_port}/oauth/token"
+    revocation_endpoint: "http://{self.provider_host}:{self.provider.api}/oauth/revoke"
     client_id: mock-client
     client_secret: {{ file: client-secret }}
     token_params: {{ replica: {gateway.boot} }}
@@ -88,6 +88,13 @@ routes:
 {routes}
 """
 
+    def own_part(self, gateway):
+        """Returns the part of the configuration in which a gateway differs from the others."""
+        return f"""
+listeners: [{{ address: 127.0.0.1:{gateway.port} }}]
+admin: {{ address: 127.0.0.1:{gateway.admin} }}
+state_dir: {gateway.state}"""
+
     async def start(self):
         secret = self.work / "client-secret"
         secret.write_text("mock-secret")
@@ -96,6 +103,9 @@ routes:
         check = await asyncio.to_thread(ask, [self.program, "check", "--config", self.work / "check.yaml"])
         if check.returncode != 0:
             raise Failed(f"martlet refuses the configuration: {check.stderr.strip()[:500]}")
+        await self.start_gateways()
+
+    async def start_gateways(self):
         # The first process creates the state directory that the others share.
         await self.gateways[0].start()
         await asyncio.gather(*(gateway.start() for gateway in self.gateways[1:]))
@@ -103,6 +113,22 @@ routes:
     @property
     def up(self):
         return [gateway for gateway in self.gateways if gateway.is_up]
+
+    def secrets(self):
+        """Returns the names and the contents of files whose content must be nowhere else."""
+        return [(path.name, line) for state in self.state_dirs() for pattern in ("admin.token", "sealing.key") for path in state.glob(pattern)
+                for line in path.read_text().split("\n") if line and not line.startswith("#")]
+
+    def state_dirs(self):
+        return sorted({gateway.state for gateway in self.gateways})
+
+    async def places(self):
+        """Returns the names and the contents of all files that Martlet writes: the database with its log, the journals, the backup
+        copy of the kills, and core dumps of a crash."""
+        files = [(f"{state.name}/{file.name}", file) for state in self.state_dirs() for file in sorted(state.rglob("*")) if file.is_file()]
+        files += [(gateway.log_path.name, gateway.log_path) for gateway in self.gateways]
+        files += [(file.name, file) for file in sorted(self.work.glob("*core*")) if file.is_file()]
+        return [(name, file.read_bytes()) for name, file in files]
 
     def ended(self):
         """Returns a text for each boot that has ended by itself."""

@@ -39,6 +39,14 @@ class Gateway:
         return self.process is None or self.is_held or self.process.name in self.kills
 
     @property
+    def state(self):
+        return self.cluster.state
+
+    @property
+    def admin_token(self):
+        return (self.state / "admin.token").read_text().split()[0]
+
+    @property
     def log_path(self):
         return self.cluster.work / f"{self.name}.log"
 
@@ -51,12 +59,14 @@ class Gateway:
 
     def launch(self, configuration, environment):
         with open(self.log_path, "a") as log:
-            process = Process(self.boot, [self.cluster.program, "serve", "--config", configuration], log,
-                              stdout=subprocess.PIPE, env={**os.environ, **(environment or {})})
+            process = Process(self.boot, self.command(configuration), log, stdout=subprocess.PIPE, env={**os.environ, **(environment or {})})
         # The cluster must end the process, even if it fails to start.
         self.cluster.processes.append(process)
         process.first_line()
         return process
+
+    def command(self, configuration):
+        return [self.cluster.program, "serve", "--config", configuration]
 
     def kill(self):
         self.look()
@@ -131,7 +141,7 @@ class Gateway:
         """Sends a request to the admin listener. Returns the status and the raw body of the response."""
         caller = Caller(self.admin)
         content = json.dumps(body).encode() if body is not None else b""
-        fields = {"Authorization": f"Bearer {self.cluster.admin_token}", "Content-Type": "application/json"}
+        fields = {"Authorization": f"Bearer {self.admin_token}", "Content-Type": "application/json"}
         try:
             status, _, answer = await asyncio.wait_for(caller.fetch(method, path, fields, content), limit)
         except asyncio.TimeoutError:

@@ -6,10 +6,12 @@ import time
 
 LINES = 250
 FINDINGS = 50
+# The name of the suite, which begins each line that `say` prints.
+prefix = "faults"
 
 
 def say(text):
-    print(f"faults: {text}", file=sys.stderr, flush=True)
+    print(f"{prefix}: {text}", file=sys.stderr, flush=True)
 
 
 class History:

@@ -1,16 +1,16 @@
 """A steady load in a separate process, so that it does not slow down the process that measures.
 
-    python3 -m faulting.pressure PATH RATE PORT...
+    python3 -m faulting.pressure PATH RATE [HOST:]PORT... [--field "NAME: VALUE"]...
 
-Sends RATE requests a second for PATH to each port, over kept connections, until SIGTERM ends it. Then prints as JSON how
-many requests got which status, how many were cut, and how many were left out because they were late by more than a second.
+Sends RATE requests a second for PATH with the fields to each port, over kept connections, until SIGTERM ends it. Then prints as
+JSON how many requests got which status, how many were cut, and how many were left out because they were late by more than a second.
 """
 
+import argparse
 import asyncio
 import collections
 import json
 import signal
-import sys
 import time
 
 CONNECTIONS = 16
@@ -48,7 +48,7 @@ class Connection(asyncio.Protocol):
             self.answer.set_result(False)
 
 
-async def work(port, head, pace, offset, outcomes, ended):
+async def work(place, head, pace, offset, outcomes, ended):
     loop, connection, turn = asyncio.get_running_loop(), None, 0
     begun = time.monotonic() + offset
     # The task is cancelled too, but a wait_for that has just completed can swallow the cancellation, so the loop checks `ended`.
@@ -64,7 +64,7 @@ async def work(port, head, pace, offset, outcomes, ended):
         turn += 1
         try:
             if not connection or connection.transport.is_closing():
-                _, connection = await loop.create_connection(lambda: Connection(outcomes), "127.0.0.1", port)
+                _, connection = await loop.create_connection(lambda: Connection(outcomes), *place)
             if not await asyncio.wait_for(connection.ask(head), 20):
                 connection.transport.close()
         except asyncio.TimeoutError:
@@ -76,12 +76,18 @@ async def work(port, head, pace, offset, outcomes, ended):
 
 
 async def main():
-    path, rate, ports = sys.argv[1], float(sys.argv[2]), [int(one) for one in sys.argv[3:]]
-    head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    outcomes, pace = collections.Counter(), CONNECTIONS / rate
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path")
+    parser.add_argument("rate", type=float)
+    parser.add_argument("places", nargs="+")
+    parser.add_argument("--field", action="append", default=[])
+    options = parser.parse_args()
+    head = "\r\n".join([f"GET {options.path} HTTP/1.1", "Host: localhost", *options.field, "", ""]).encode()
+    places = [(host or "127.0.0.1", int(port)) for host, _, port in (place.rpartition(":") for place in options.places)]
+    outcomes, pace = collections.Counter(), CONNECTIONS / options.rate
     ended = asyncio.Event()
-    tasks = [asyncio.create_task(work(port, head, pace, number * pace / CONNECTIONS, outcomes, ended))
-             for port in ports for number in range(CONNECTIONS)]
+    tasks = [asyncio.create_task(work(place, head, pace, number * pace / CONNECTIONS, outcomes, ended))
+             for place in places for number in range(CONNECTIONS)]
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     await ended.wait()
     for task in tasks:

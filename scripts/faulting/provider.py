@@ -11,20 +11,20 @@ from harness.processes import Failed, Process
 
 
 class Provider:
-    """One `martlet-mock` with its recorder. `access_ttl` and `grace` are options of the mock."""
+    """One `martlet-mock` with its recorder, both on the address `host`. `access_ttl` and `grace` are options of the mock."""
 
-    def __init__(self, program, work, history, access_ttl="3s", grace="0s"):
+    def __init__(self, program, work, history, access_ttl="3s", grace="0s", host="127.0.0.1"):
         self.history = history
         self.log = open(work / "mock.log", "w")
         self.process = Process("martlet-mock", [
-            program, "--port", "0", "--rotate", "--reuse-detection", "--access-ttl", access_ttl, "--grace", grace,
+            program, "--host", host, "--port", "0", "--rotate", "--reuse-detection", "--access-ttl", access_ttl, "--grace", grace,
         ], self.log, stdout=subprocess.PIPE)
         try:
             self.api = int(re.search(r":(\d+)", self.process.first_line())[1])
         except BaseException:
             self.process.end()
             raise
-        self.recorder = Recorder(self.api, history)
+        self.recorder = Recorder(self.api, history, host)
 
     async def start(self):
         await self.recorder.start()

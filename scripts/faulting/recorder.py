@@ -57,8 +57,8 @@ class Use:
 
 
 class Recorder:
-    def __init__(self, port, history):
-        self.target, self.history = port, history
+    def __init__(self, port, history, host="127.0.0.1"):
+        self.target, self.history, self.host = port, history, host
         # The server closes during an outage and needs the same port again afterwards, so it chooses the port once.
         self.server, self.port, self.trouble = None, free_port(), None
         self.uses = []
@@ -73,7 +73,7 @@ class Recorder:
         self.connections = set()
 
     async def start(self):
-        self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port, backlog=1024)
+        self.server = await asyncio.start_server(self.serve, self.host, self.port, backlog=1024)
 
     async def be(self, trouble):
         """Sets the outage from now on. AWAY refuses connections, RESETS closes them without a response, SILENT never responds, and

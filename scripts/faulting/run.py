@@ -52,15 +52,22 @@ class Starting:
         run = self.run
         work = pathlib.Path(tempfile.mkdtemp(dir=run.work))
         run.history.note(f"a provider with access tokens for {self.access_ttl} and a grace of {self.grace}")
-        self.provider = Provider(run.options.mock, work, run.history, self.access_ttl, self.grace)
         try:
-            await self.provider.start()
-            self.cluster = Cluster(run, work, self.provider, **self.settings)
-            await self.cluster.start()
-        except BaseException:
-            await self.end()
+            await self.start(work)
+        except BaseException as error:
+            try:
+                if self.cluster and isinstance(error, Exception):
+                    await self.keep_evidence()
+            finally:
+                await self.end()
             raise
         return self.cluster
+
+    async def start(self, work):
+        self.provider = Provider(self.run.options.mock, work, self.run.history, self.access_ttl, self.grace)
+        await self.provider.start()
+        self.cluster = Cluster(self.run, work, self.provider, **self.settings)
+        await self.cluster.start()
 
     async def __aexit__(self, kind, error, trace):
         try:

@@ -16,7 +16,8 @@ async def read_head(reader, first=b""):
 
 
 class Caller:
-    """Has one connection at a time and keeps it until the server closes it. `port` is a TCP port or the path of a Unix socket."""
+    """Has one connection at a time and keeps it until the server closes it. `port` is a TCP port of this host, a pair of a host and
+    a port, or the path of a Unix socket."""
 
     def __init__(self, port):
         self.port, self.reader, self.writer = port, None, None
@@ -33,7 +34,8 @@ class Caller:
             if isinstance(self.port, str):
                 self.reader, self.writer = await asyncio.open_unix_connection(self.port)
             else:
-                self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+                host, port = self.port if isinstance(self.port, tuple) else ("127.0.0.1", self.port)
+                self.reader, self.writer = await asyncio.open_connection(host, port)
         self.has_answer = False
         lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in (fields or {}).items())]
         if method != "GET":

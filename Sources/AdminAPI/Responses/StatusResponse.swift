@@ -44,7 +44,7 @@ struct StatusResponse: Encodable, Sendable {
             leaseUntil: lease.until?.rfc3339
         )
         self.configuration = Configuration(vitals.configuration)
-        self.store = Store(driver: vitals.store.driver, open: vitals.store.isOpen)
+        self.store = Store(vitals.store)
         self.listeners = vitals.listeners.map { Listener(address: $0.address, bound: $0.isBound) }
         let known = Dictionary(providers.map { ($0.provider, $0) }) { first, _ in first }
         self.providers = Dictionary(grouping: accounts, by: \.provider)
@@ -128,6 +128,25 @@ struct StatusResponse: Encodable, Sendable {
     struct Store: Encodable, Sendable {
         let driver: String
         let open: Bool
+        /// Whether each acknowledged write is on a synchronous standby too; left out if the store has no server.
+        let replicated: Bool?
+        /// How many synchronous standbys are connected; left out if that can't be seen.
+        let standbys: Int?
+        /// How far this host's wall clock is behind the server's.
+        let clockOffset: Int64?
+
+        init(_ store: GatewayVitals.Store) {
+            self.driver = store.driver
+            self.open = store.isOpen
+            self.replicated = store.server?.isReplicated
+            self.standbys = store.server?.connectedReplicas
+            self.clockOffset = store.server.map { Int64($0.clockOffset / .milliseconds(1)) }
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case driver, open, replicated, standbys
+            case clockOffset = "clock_offset_ms"
+        }
     }
 
     struct Listener: Encodable, Sendable {

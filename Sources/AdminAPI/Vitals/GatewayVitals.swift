@@ -91,14 +91,33 @@ extension GatewayVitals {
 
     /// Where tokens are kept.
     package struct Store: Equatable, Sendable {
-        /// As the configuration names it: `sqlite`, `memory`.
+        /// As the configuration names it: `sqlite`, `memory`, `postgres`.
         package var driver: String
         /// Whether its records can be read.
         package var isOpen: Bool
+        /// What its server said last; `nil` if it has none.
+        package var server: Server?
 
-        package init(driver: String, isOpen: Bool) {
+        package init(driver: String, isOpen: Bool, server: Server? = nil) {
             self.driver = driver
             self.isOpen = isOpen
+            self.server = server
+        }
+
+        /// The state of a store's server.
+        package struct Server: Equatable, Sendable {
+            /// Whether each acknowledged write is on a synchronous standby.
+            package var isReplicated: Bool
+            /// How many synchronous standbys are connected; `nil` if that can't be seen.
+            package var connectedReplicas: Int?
+            /// How far this host's wall clock is behind the server's.
+            package var clockOffset: Duration
+
+            package init(isReplicated: Bool, connectedReplicas: Int?, clockOffset: Duration) {
+                self.isReplicated = isReplicated
+                self.connectedReplicas = connectedReplicas
+                self.clockOffset = clockOffset
+            }
         }
     }
 

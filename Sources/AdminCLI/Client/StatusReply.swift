@@ -58,6 +58,17 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     package struct Store: Decodable, Equatable, Sendable {
         package let driver: String
         package let open: Bool
+        /// Whether each acknowledged write is on a synchronous standby too; `nil` if the store has no server.
+        package let replicated: Bool?
+        /// How many synchronous standbys are connected; `nil` if that can't be seen.
+        package let standbys: Int?
+        /// How many milliseconds the gateway's clock is behind the server's.
+        package let clockOffset: Int?
+
+        private enum CodingKeys: String, CodingKey {
+            case driver, open, replicated, standbys
+            case clockOffset = "clock_offset_ms"
+        }
     }
 
     /// Where callers connect.

@@ -15,7 +15,7 @@ package struct StatusText: Sendable {
         let state = status.stopping == true ? "not ready, stopping" : status.ready ? "ready" : "not ready"
         facts.add("martlet", "\(status.version), \(state)")
         facts.add("replica", "\(status.replica.name), started \(self.times.text(status.replica.startedAt))")
-        facts.add("store", "\(status.store.driver), \(status.store.open ? "open" : "out of reach")")
+        for text in Self.store(status.store) { facts.add("store", text) }
         let listeners = status.listeners.map { $0.bound ? $0.address : "\($0.address) (not bound)" }
         facts.add("listeners", listeners.isEmpty ? "-" : listeners.joined(separator: ", "))
         for text in self.configuration(status.configuration) { facts.add("configuration", text) }
@@ -27,6 +27,23 @@ package struct StatusText: Sendable {
             facts.add("waiting", "the store has not taken the kill of \(scopes): it holds in this replica alone")
         }
         return facts.lines + self.providers(status) + self.accounts(status.accounts)
+    }
+
+    /// Whether it is open, what its server would lose at a failover, and how far the clocks differ.
+    private static func store(_ store: StatusReply.Store) -> [String] {
+        var texts = ["\(store.driver), \(store.open ? "open" : "out of reach")"]
+        if let isReplicated = store.replicated {
+            let connected = store.standbys.map { " (\($0) connected)" } ?? ""
+            texts.append(
+                isReplicated
+                    ? "a synchronous standby has each write\(connected): a failover to it loses nothing"
+                    : "no synchronous standby: a failover may lose the last writes"
+            )
+        }
+        if let offset = store.clockOffset, abs(offset) > 1_000 {
+            texts.append("this host's clock is \(abs(offset)) ms \(offset > 0 ? "behind" : "ahead of") the store's, which counts")
+        }
+        return texts
     }
 
     /// The parts of its configuration file that the gateway doesn't follow.

@@ -108,7 +108,7 @@ package struct AssertionAudience: Equatable, Sendable {
     }
 }
 
-/// A secret of a client or an account's owner, presented to a provider, and its origin.
+/// A secret of a client, of an account's owner or of the store, and its origin.
 package struct ClientSecret: Equatable, Sendable {
     package enum Origin: Equatable, Sendable {
         /// The absolute path of a file.
@@ -120,6 +120,15 @@ package struct ClientSecret: Equatable, Sendable {
     /// Never empty.
     package let value: Secret
     package let origin: Origin
+}
+
+extension ClientSecret.Origin: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .file(let path): "file \(path)"
+        case .variable(let name): "environment variable \(name)"
+        }
+    }
 }
 
 /// The receiver of events, which are sent as JSON in POST requests.

@@ -86,7 +86,7 @@ package struct SealingContext: Hashable, Sendable {
 
 extension FixedWidthInteger {
     /// Most significant byte first.
-    var bigEndianBytes: [UInt8] {
+    package var bigEndianBytes: [UInt8] {
         (0..<Self.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: self >> ($0 * 8)) }
     }
 }

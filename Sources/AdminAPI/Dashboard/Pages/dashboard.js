@@ -586,12 +586,19 @@ function showProviders() {
   });
 }
 
+/// What a failover of the store's server may lose; nothing for a store without a server.
+function storeText(store) {
+  if (store.replicated === undefined) return "";
+  const clock = Math.abs(store.clock_offset_ms) > 1000 ? `; this host’s clock is off by ${store.clock_offset_ms} ms` : "";
+  return (store.replicated ? "a synchronous standby has each write" : "no synchronous standby") + clock;
+}
+
 function showGateway() {
   const { store, listeners, replica, version } = known.status.data;
   put($("replica-name"), replica.name);
   put($("version"), version);
   const rows = [
-    { name: store.driver, tag: "store", isGood: store.open, word: store.open ? "open" : "out of reach", detail: "" },
+    { name: store.driver, tag: "store", isGood: store.open, word: store.open ? "open" : "out of reach", detail: storeText(store) },
     ...listeners.map(one => ({ name: one.address, tag: "", isGood: one.bound, word: one.bound ? "bound" : "not bound", detail: "" })),
     { name: replica.name, tag: "this process", detail: `started ${agoText(replica.started_at)}, boot ${replica.boot.slice(0, 8)}` },
   ];

@@ -5,9 +5,9 @@ internal import Synchronization
 ///
 /// One timer serves all of them. A timer per operation would wake a thread each time, for an operation that has usually
 /// ended long before.
-final class Deadlines: Sendable {
+package final class Deadlines: Sendable {
     /// Called with whether the operation's time is over. Returns whether a caller still waits for the operation.
-    typealias Check = @Sendable (_ isLate: Bool) -> Bool
+    package typealias Check = @Sendable (_ isLate: Bool) -> Bool
 
     private struct Watched {
         let deadline: ContinuousClock.Instant
@@ -28,12 +28,12 @@ final class Deadlines: Sendable {
     private let state = Mutex(State())
 
     /// - Parameter limit: how long each operation may take.
-    init(_ limit: Duration) {
+    package init(_ limit: Duration) {
         self.limit = limit
     }
 
     /// Watches an operation that begins now.
-    func watch(_ check: @escaping Check) {
+    package func watch(_ check: @escaping Check) {
         let deadline = ContinuousClock.now + self.limit
         let isFirst = self.state.withLock { state in
             state.watched.append(Watched(deadline: deadline, check: check))
@@ -62,5 +62,46 @@ final class Deadlines: Sendable {
             return state.watched.first?.deadline
         }
         if let next { self.look(at: next) }
+    }
+}
+
+extension Deadlines {
+    /// The reply to an operation that `begin` starts, for instance on a thread that blocks.
+    ///
+    /// - Parameter late: the error if the operation takes longer than the limit. It goes on, and its result is dropped.
+    package func reply<Value: Sendable>(
+        late: @escaping @Sendable () -> StoreError,
+        _ begin: (Reply<Value>) -> Void
+    ) async throws(StoreError) -> Value {
+        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            let reply = Reply(to: continuation)
+            self.watch { isLate in
+                guard reply.isAwaited else { return false }
+                if isLate { reply.give(.failure(late())) }
+                return !isLate
+            }
+            begin(reply)
+        }
+        return try result.get()
+    }
+}
+
+/// The reply to one operation. Only the first result counts; later ones are dropped.
+package final class Reply<Value: Sendable>: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Result<Value, StoreError>, Never>?>
+
+    fileprivate init(to continuation: CheckedContinuation<Result<Value, StoreError>, Never>) {
+        self.continuation = Mutex(continuation)
+    }
+
+    /// Whether no result has been given yet.
+    package var isAwaited: Bool { self.continuation.withLock { $0 != nil } }
+
+    package func give(_ result: Result<Value, StoreError>) {
+        let waiting = self.continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume(returning: result)
     }
 }

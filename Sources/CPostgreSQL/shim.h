@@ -1,0 +1,2 @@
+// PostgreSQL's client library, from Debian's libpq-dev.
+#include <libpq-fe.h>

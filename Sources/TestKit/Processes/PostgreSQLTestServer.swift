@@ -1,0 +1,160 @@
+internal import FoundationEssentials
+internal import Glibc
+internal import Testing
+
+/// A PostgreSQL server from Debian's package, for tests: in a temporary directory, on a free port of loopback, with TLS.
+///
+/// It does not outlive this process. As PostgreSQL refuses to run as root, its programs run as the user `postgres` then.
+package final class PostgreSQLTestServer: Sendable {
+    /// The owner of the databases, who is no superuser.
+    package static let user = "martlet"
+    package static let password = "a-password-of-the-tests"
+
+    /// The server that tests share, each with a database of its own. Don't stop it.
+    package static func shared() async throws -> PostgreSQLTestServer { try await Self.starting.value }
+
+    private static let starting = Task { try await PostgreSQLTestServer() }
+
+    package let port: Int
+    private let directory: String
+
+    /// Makes a server and starts it.
+    ///
+    /// - Parameter settings: lines of `postgresql.conf`.
+    package init(settings: [String] = []) async throws {
+        self.directory = "/tmp/martlet-postgresql-\(UInt64.random(in: .min ... .max))"
+        self.port = try Self.freePort()
+        let certificates = [
+            ("server.pem", TestCertificates.valid), ("server.key", TestCertificates.serverKey),
+        ].map { name, text in "cat >\(name) <<'PEM'\n\(text)\nPEM" }
+        let lines =
+            [
+                "port = \(self.port)", "listen_addresses = '127.0.0.1, 127.0.0.2'",
+                "unix_socket_directories = '\(self.directory)'", "max_connections = 300", "shared_buffers = 32MB",
+                "ssl = on", "ssl_cert_file = '\(self.directory)/server.pem'",
+                "ssl_key_file = '\(self.directory)/server.key'",
+            ] + settings
+        try await self.run(
+            """
+            mkdir -m 0700 \(self.directory) && cd \(self.directory)
+            [ "$(id -u)" != 0 ] || chown postgres: .
+            umask 077
+            \(certificates.joined(separator: "\n"))
+            [ "$(id -u)" != 0 ] || chown postgres: server.pem server.key
+            as initdb --pgdata=\(self.directory)/data --username=postgres --auth=trust --no-sync --locale=C.UTF-8 \
+                --encoding=UTF8
+            cat >>data/postgresql.conf <<'CONF'
+            \(lines.joined(separator: "\n"))
+            CONF
+            cat >data/pg_hba.conf <<'HBA'
+            local all postgres trust
+            hostssl all all 127.0.0.0/8 scram-sha-256
+            local replication all trust
+            HBA
+            as pg_ctl --pgdata=data --log=\(self.directory)/log --wait start
+            # Ends the server after this process, however that ends.
+            setsid sh -c 'while kill -0 \(getpid()) 2>/dev/null; do sleep 1; done
+                kill -QUIT "$(head -1 data/postmaster.pid)"; rm -rf \(self.directory)' </dev/null >/dev/null 2>&1 &
+            """
+        )
+        _ = try await self.sql("CREATE ROLE \(Self.user) LOGIN PASSWORD '\(Self.password)'")
+    }
+
+    /// The file with the certificate of the authority that signed the server's.
+    package func roots(in directory: TemporaryDirectory) throws -> String {
+        let path = directory.path(of: "roots.pem")
+        try TestCertificates.authority.write(toFile: path, atomically: true, encoding: .utf8)
+        return path
+    }
+
+    /// Makes a database.
+    ///
+    /// - Returns: its name.
+    package func makeDatabase(owner: String = PostgreSQLTestServer.user) async throws -> String {
+        let name = "test_\(UInt64.random(in: .min ... .max))"
+        _ = try await self.sql("CREATE DATABASE \(name) OWNER \(owner)")
+        return name
+    }
+
+    /// Runs statements as a superuser.
+    ///
+    /// - Returns: the rows, with `|` between columns.
+    @discardableResult
+    package func sql(_ text: String, in database: String = "postgres") async throws -> String {
+        try await self.run(
+            """
+            psql --no-psqlrc --quiet --tuples-only --no-align --set ON_ERROR_STOP=1 --host \(self.directory) \
+                --port \(self.port) --username postgres --dbname \(database) <<'SQL'
+            \(text)
+            SQL
+            """
+        ).trimmed
+    }
+
+    /// Stops the server at once, as a crash does.
+    package func stop() async throws {
+        try await self.run("cd \(self.directory) && as pg_ctl --pgdata=data --mode=immediate --wait stop")
+    }
+
+    /// Starts the server after ``stop()``.
+    package func start() async throws {
+        try await self.run("cd \(self.directory) && as pg_ctl --pgdata=data --log=\(self.directory)/log --wait start")
+    }
+
+    /// Holds all processes of the server, or lets them go on.
+    package func hold(_ isHeld: Bool) async throws {
+        try await self.run(
+            """
+            server=$(head -1 \(self.directory)/data/postmaster.pid)
+            kill -\(isHeld ? "STOP" : "CONT") "$server" $(ps -o pid= --ppid "$server")
+            """
+        )
+    }
+
+    /// Runs a shell script with the programs of PostgreSQL.
+    @discardableResult
+    private func run(_ script: String) async throws -> String {
+        let files = try TemporaryDirectory()
+        let (output, errors) = (files.path(of: "output"), files.path(of: "errors"))
+        let whole = """
+            set -eu
+            PATH=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1):$PATH
+            as() {
+                if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=postgres --init-groups "$@"; else "$@"; fi
+            }
+            \(script)
+            """
+        let child = try ChildProcess("/bin/sh", ["-c", whole], in: "/tmp", output: output, errors: errors)
+        try await within("a script of the PostgreSQL server") {
+            while child.endedWith == nil { try await Task.sleep(for: .milliseconds(5)) }
+        }
+        let told = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
+        try #require(child.endedWith == 0, "\(told)")
+        return try String(contentsOfFile: output, encoding: .utf8)
+    }
+
+    private static func freePort() throws -> Int {
+        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(socket) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+        var count = socklen_t(MemoryLayout<sockaddr_in>.size)
+        try unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
+                try #require(unsafe bind(socket, raw, count) == 0)
+                try #require(unsafe getsockname(socket, raw, &count) == 0)
+            }
+        }
+        return Int(in_port_t(bigEndian: address.sin_port))
+    }
+}
+
+extension String {
+    fileprivate var trimmed: String { String(self.trimmingPrefix(while: \.isWhitespace)).droppingLast }
+    private var droppingLast: String {
+        var text = self
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return text
+    }
+}

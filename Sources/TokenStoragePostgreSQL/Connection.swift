@@ -1,0 +1,367 @@
+internal import Dispatch
+internal import Glibc
+internal import Synchronization
+internal import TokenModel
+internal import TokenStorage
+
+/// A connection to the primary that comes back by itself, on a thread of its own.
+///
+///     waiting ──▶ a group of calls ──▶ one transaction ──▶ a reply to each
+///                      │                    └── the connection fails: its calls are unreachable, others wait
+///                      └── not connected: connect to one host after another, with pauses, until the calls' time is over
+///
+/// Calls that arrive while others are in progress form the next group, so that one commit serves all of them. A call
+/// that was sent is never cancelled and never sent again: a cancelled commit stands on the server without its standby.
+final class Connection: Sendable {
+    enum Role: Sendable {
+        /// Reads, and listens to notifications.
+        case reading
+        case writing
+    }
+
+    /// How long a call may wait until it is sent, and then for its result.
+    static let callLimit = Duration.milliseconds(1_600)
+    /// How long a caller waits at most, even if the thread is busy with something that can't be interrupted, such as
+    /// resolving a name.
+    static let timeLimit = Duration.milliseconds(1_900)
+    /// How long connecting to one host may take.
+    static let connectLimit = Duration.milliseconds(1_000)
+    /// The most calls in one transaction.
+    private static let largestGroup = 64
+
+    private static let deadlines = Deadlines(Connection.timeLimit)
+
+    private struct Call {
+        let statement: Statement
+        let parameters: [[UInt8]]
+        let deadline: ContinuousClock.Instant
+        let reply: Reply<CallResult.Table>?
+
+        var sessionCall: SessionCall {
+            SessionCall(text: .prepared(self.statement.rawValue), parameters: self.parameters)
+        }
+
+        /// Reads the record at the key of a change.
+        var readsKey: SessionCall {
+            SessionCall(text: .prepared(Statement.read.rawValue), parameters: [self.parameters[0]])
+        }
+
+        /// The version that a change replaces; `nil`: it expects no record.
+        var expectedVersion: [UInt8]? { self.statement == .insert ? nil : self.parameters.last }
+    }
+
+    private struct State {
+        var waiting: [Call] = []
+        var isClosed = false
+    }
+
+    private let server: PostgreSQLServer
+    private let role: Role
+    private let primary: PrimaryRecord
+    private let bell: PipeBell
+    private let state = Mutex(State())
+    private let queue: DispatchQueue
+    private let notified: @Sendable (RecordChange) -> Void
+
+    /// - Parameters:
+    ///   - primary: the server that all connections of the store use.
+    ///   - notified: called with each hint of another process.
+    init(
+        to server: PostgreSQLServer,
+        _ role: Role,
+        _ primary: PrimaryRecord,
+        notified: @escaping @Sendable (RecordChange) -> Void = { _ in }
+    ) throws(StoreError) {
+        self.server = server
+        self.role = role
+        self.primary = primary
+        self.notified = notified
+        self.bell = try PipeBell()
+        self.queue = DispatchQueue(label: "martlet.store.postgresql")
+    }
+
+    /// Begins to serve calls, with a session that is connected already.
+    func start(with session: consuming sending ConnectedSession) {
+        let first = Mutex<ConnectedSession?>(session)
+        self.queue.async { self.serve(first.withLock { $0.take() }) }
+    }
+
+    /// Ends the thread. Calls that wait, and later ones, are unreachable.
+    func close() {
+        let waiting = self.state.withLock { state in
+            state.isClosed = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for call in waiting { call.reply?.give(.failure(Self.closed)) }
+        self.bell.ring()
+    }
+
+    /// Waits until the thread has ended.
+    func ended() async {
+        await withCheckedContinuation { continuation in self.queue.async { continuation.resume() } }
+    }
+
+    private static let closed = StoreError(.unreachable, "the store was closed")
+
+    // MARK: - Calls
+
+    /// Runs a statement.
+    ///
+    /// - Returns: its rows. For a change that does not fit, the record that is there (version and value), and
+    ///   ``CallResult/Table/changed`` is 0.
+    /// - Throws: ``StoreError/Code/unreachable`` and ``StoreError/Code/unwritable``.
+    func run(
+        _ statement: Statement,
+        _ parameters: [[UInt8]] = [],
+        by deadline: ContinuousClock.Instant
+    ) async throws(StoreError) -> CallResult.Table {
+        try await Self.deadlines.reply(late: { self.late() }) { reply in
+            self.add(Call(statement: statement, parameters: parameters, deadline: deadline, reply: reply))
+        }
+    }
+
+    /// Runs a statement whose result nobody waits for.
+    func post(_ statement: Statement, _ parameters: [[UInt8]]) {
+        self.add(
+            Call(statement: statement, parameters: parameters, deadline: .now + Self.callLimit, reply: nil)
+        )
+    }
+
+    private func add(_ call: Call) {
+        let isOpen = self.state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.waiting.append(call)
+            return true
+        }
+        guard isOpen else { return call.reply?.give(.failure(Self.closed)) ?? () }
+        self.bell.ring()
+    }
+
+    private func late() -> StoreError {
+        StoreError(.unreachable, "the database \(self.server.name) did not respond in time")
+    }
+
+    // MARK: - The thread
+
+    private func serve(_ connected: consuming ConnectedSession?) {
+        var connected = connected
+        var backoff = Backoff()
+        while !self.state.withLock({ $0.isClosed }) {
+            do throws(SessionError) {
+                if connected == nil {
+                    connected = try self.connect(&backoff)
+                    guard connected != nil else { return }
+                }
+                try self.work(&connected)
+            } catch {
+                connected = nil
+                self.expire(because: error)
+            }
+        }
+    }
+
+    /// Serves calls until the session fails or the connection is closed.
+    private func work(_ connected: inout ConnectedSession?) throws(SessionError) {
+        while let timeline = connected?.timeline, let sender = connected?.processID {
+            let (group, isClosed) = self.takeGroup()
+            guard !isClosed else { return }
+            guard self.primary.isCurrent(timeline) else {
+                self.putBack(group)
+                throw SessionError("another server has become the primary")
+            }
+            if group.isEmpty {
+                let idling = try connected?.session.idle(beside: self.bell.descriptor)
+                if idling?.wasWoken == true { self.bell.silence() }
+                self.pass(on: idling?.notifications ?? [], notFrom: sender)
+            } else {
+                try self.run(group, &connected)
+                self.pass(on: connected?.session.takeNotifications() ?? [], notFrom: sender)
+            }
+        }
+    }
+
+    /// Passes hints on. What this process has written itself was announced already.
+    private func pass(on notifications: [Session.Notification], notFrom sender: Int32) {
+        for one in notifications where one.sender != sender {
+            if let change = HintText.change(from: one.payload) { self.notified(change) }
+        }
+    }
+
+    /// Calls whose time is not over, sorted so that two processes lock records in the same order.
+    private func takeGroup() -> (group: [Call], isClosed: Bool) {
+        let (taken, isClosed) = self.state.withLock { state in
+            let taken = Array(state.waiting.prefix(Self.largestGroup))
+            state.waiting.removeFirst(taken.count)
+            return (taken, state.isClosed)
+        }
+        let now = ContinuousClock.now
+        for call in taken where call.deadline <= now { call.reply?.give(.failure(self.late())) }
+        let group = taken.filter { $0.deadline > now }
+        guard self.role == .writing else { return (group, isClosed) }
+        let order = group.indices.sorted { left, right in
+            let (first, second) = (group[left].parameters[0], group[right].parameters[0])
+            return first == second ? left < right : first.lexicographicallyPrecedes(second)
+        }
+        return (order.map { group[$0] }, isClosed)
+    }
+
+    private func putBack(_ group: [Call]) {
+        self.state.withLock { $0.waiting.insert(contentsOf: group, at: 0) }
+    }
+
+    private func run(_ group: [Call], _ connected: inout ConnectedSession?) throws(SessionError) {
+        let results: [CallResult]
+        var current: [CallResult.Table] = []
+        do throws(SessionError) {
+            results = try self.send(group.map(\.sessionCall), &connected)
+            // A statement sees what was committed before it began, so what stands where a change did not fit is read
+            // by another one.
+            let reads = zip(group, results).compactMap { call, result in result.isMisfit ? call.readsKey : nil }
+            if self.role == .writing, !reads.isEmpty {
+                for case .done(let table) in try self.send(reads, &connected) { current.append(table) }
+                guard current.count == reads.count else { throw SessionError("a record can't be read") }
+            }
+        } catch {
+            let failure = self.storeError(error)
+            for call in group { call.reply?.give(.failure(failure)) }
+            throw error
+        }
+        let failed = results.compactMap { result in if case .failed(let error) = result { error } else { nil } }
+        if let first = failed.first {
+            // One failure undoes the whole transaction.
+            let failure = self.storeError(first)
+            for call in group { call.reply?.give(.failure(failure)) }
+            if let fatal = failed.first(where: \.endsSession) { throw fatal }
+            return
+        }
+        var stands = current.makeIterator()
+        for case (let call, .done(let table)) in zip(group, results) {
+            guard self.role == .writing, table.changed == 0, let there = stands.next() else {
+                call.reply?.give(.success(table))
+                continue
+            }
+            // Another writer may have put back what was expected, such as no record, in between.
+            let fitsNow = (there.rows.first?[0]).map { $0 == call.expectedVersion } ?? (call.expectedVersion == nil)
+            if fitsNow {
+                self.putBack([call])
+            } else {
+                call.reply?.give(.success(CallResult.Table(rows: there.rows, changed: 0)))
+            }
+        }
+    }
+
+    /// Runs one transaction, on the current primary.
+    private func send(
+        _ calls: [SessionCall],
+        _ connected: inout ConnectedSession?
+    ) throws(SessionError) -> [CallResult] {
+        guard let identity = connected?.identity else { throw SessionError("there is no connection") }
+        do throws(SessionError) {
+            let results = try connected?.session.run(calls, by: .now + Self.callLimit) ?? []
+            // What an isolated former primary says must not be taken for news.
+            guard self.primary.isCurrent(identity.timeline) else {
+                throw SessionError("another server has become the primary").sent
+            }
+            return results
+        } catch {
+            if error.isLate, self.role == .writing { self.primary.abandon(identity) }
+            throw error
+        }
+    }
+
+    /// Fails the calls whose time is over, which wait for a connection.
+    private func expire(because error: SessionError) {
+        let now = ContinuousClock.now
+        let late = self.state.withLock { state in
+            let late = state.waiting.filter { $0.deadline <= now }
+            state.waiting.removeAll { $0.deadline <= now }
+            return late
+        }
+        let failure = self.storeError(error)
+        for call in late { call.reply?.give(.failure(failure)) }
+    }
+
+    private func storeError(_ error: SessionError) -> StoreError {
+        StoreError(error, isWrite: self.role == .writing, database: self.server.name)
+    }
+
+    // MARK: - Connecting
+
+    /// Connects, with pauses between attempts.
+    ///
+    /// - Returns: `nil` if the connection was closed meanwhile.
+    private func connect(_ backoff: inout Backoff) throws(SessionError) -> ConnectedSession? {
+        let pause = backoff.next(at: .now)
+        self.bell.wait(for: pause) { self.state.withLock { $0.isClosed } }
+        guard !self.state.withLock({ $0.isClosed }) else { return nil }
+        let session = try ConnectedSession.open(self.server, self.role, self.primary)
+        backoff.succeeded(at: .now)
+        return session
+    }
+}
+
+/// The pauses between attempts to connect: none after a long time without one, then 50 ms, doubling to 1 s, each spread
+/// at random over its upper half.
+struct Backoff {
+    private static let first = Duration.milliseconds(50)
+    private static let longest = Duration.seconds(1)
+    private var pause = Duration.zero
+    private var connectedAt: ContinuousClock.Instant?
+
+    mutating func next(at now: ContinuousClock.Instant) -> Duration {
+        // A connection that held for a while was good.
+        if let connectedAt, connectedAt.duration(to: now) > .seconds(5) { self.pause = .zero }
+        self.connectedAt = nil
+        defer { self.pause = min(max(self.pause * 2, Self.first), Self.longest) }
+        return self.pause * Double.random(in: 0.5...1)
+    }
+
+    mutating func succeeded(at now: ContinuousClock.Instant) { self.connectedAt = now }
+}
+
+/// Wakes a thread that waits in `poll(2)`.
+final class PipeBell: Sendable {
+    /// Readable while it rings.
+    let descriptor: CInt
+    private let writeEnd: CInt
+
+    init() throws(StoreError) {
+        var ends: [CInt] = [-1, -1]
+        guard unsafe pipe(&ends) == 0 else {
+            throw StoreError(.unreachable, "no file descriptor is left for a connection to the database")
+        }
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        (self.descriptor, self.writeEnd) = (ends[0], ends[1])
+    }
+
+    deinit {
+        Glibc.close(self.descriptor)
+        Glibc.close(self.writeEnd)
+    }
+
+    func ring() {
+        // A full pipe rings already.
+        _ = unsafe write(self.writeEnd, [UInt8(1)], 1)
+    }
+
+    func silence() {
+        var bytes = [UInt8](repeating: 0, count: 512)
+        while unsafe read(self.descriptor, &bytes, bytes.count) == bytes.count {}
+    }
+
+    /// Waits for a time, or until it rings and `isOver` says yes.
+    func wait(for time: Duration, unless isOver: () -> Bool) {
+        let end = ContinuousClock.now + time
+        while !isOver() {
+            let left = ContinuousClock.now.duration(to: end) / .milliseconds(1)
+            guard left > 0 else { return }
+            var watched = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
+            // Calls ring too, and don't end a pause.
+            if unsafe poll(&watched, 1, CInt(left) + 1) > 0 { self.silence() }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+"""Waits for what replicas do, each time with a deadline."""
+
+import asyncio
+import time
+
+from faulting.load import Load
+
+
+class StrictLoad(Load):
+    """A load for which every request without a 200 has failed, even if the test stopped its process."""
+
+    def was_disturbed(self, gateway, began):
+        return False
+
+
+async def until(condition, limit):
+    """Waits until `condition()` holds, at most `limit` seconds. Returns how long it took, and whether it holds."""
+    begun = time.monotonic()
+    while not (holds := condition()) and time.monotonic() < begun + limit:
+        await asyncio.sleep(0.05)
+    return time.monotonic() - begun, holds
+
+
+def loads_of(cluster, rate, accounts=None, of=Load):
+    """Begins a load of `rate` requests a second for each replica, and returns them by the replica's name."""
+    return {gateway.name: of(cluster, rate, accounts, [gateway]).begin() for gateway in cluster.gateways}
+
+
+async def end(*loads):
+    for load in loads:
+        load.ending.set()
+    await asyncio.gather(*(load.end() for load in loads))
+
+
+def failures(load, since=0, until=float("inf")):
+    """Returns the failures of requests that were answered in this time."""
+    return [one for one in load.failures if since <= one[0] <= until]
+
+
+def codes(failed):
+    return sorted({what for *_, what in failed})
+
+
+async def serves_all(load, accounts, since, limit):
+    """Waits until the load got a 200 for each account after `since`. Returns the seconds from `since`, and the accounts without one."""
+    def left():
+        return [account for account in accounts if load.served.get(account, 0) < since]
+
+    await until(lambda: not left(), since + limit - time.monotonic())
+    return time.monotonic() - since, left()
