@@ -144,8 +144,8 @@ let package = Package(
         module(
             "AdminCLI",
             uses: [
-                "AdminAPI", "Audit", "GatewayServer", "HTTPWire", "OAuth", "Settings", "SystemSupport", "TextCoding",
-                "TokenModel", "TokenStorage", argumentParser, asyncHTTPClient, crypto, logging, nioCore, nioHTTP1,
+                "AdminAPI", "Audit", "GatewayServer", "HTTPWire", "KillSwitch", "OAuth", "Settings", "SystemSupport",
+                "TextCoding", "TokenModel", "TokenStorage", argumentParser, asyncHTTPClient, crypto, logging, nioCore, nioHTTP1,
                 nioPosix, nioSSL,
             ]
         ),

@@ -93,7 +93,7 @@ package struct GatewayAssembly {
         try StateDirectory.make(self.settings.stateDirectory)
         StateDirectory.warnIfExposed(self.settings.stateDirectory, logger: self.logger)
         let (store, storeWatch) = try await self.openStore()
-        let timepiece = Timepiece.system(corrected: storeWatch.correction)
+        let timepiece = Timepiece.corrected(by: storeWatch.correction)
         let host = DirectoryHostState(
             self.settings.stateDirectory,
             of: store,
@@ -169,10 +169,11 @@ extension GatewayAssembly {
         let driver = try await DriverStore.open(self.settings, createsMissing: true)
         self.closeStore = driver.close
         self.cleanup.push(driver.close)
-        let watch = StoreWatch(driver, logger: self.logger)
         do throws(StoreError) {
+            let opened = try await OpenedStore.open(self.metrics.timing(driver.store), keys: driver.keys)
+            let watch = StoreWatch(driver, opened, logger: self.logger)
             try await watch.look()
-            return (try await OpenedStore.open(self.metrics.timing(driver.store), keys: driver.keys), watch)
+            return (opened, watch)
         } catch {
             throw StartError(error, store: driver.name)
         }

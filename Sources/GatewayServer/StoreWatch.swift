@@ -9,7 +9,7 @@ internal import TokenStorage
 ///
 /// Replicas on several hosts compare times in records, so all of them go by the server's wall clock.
 final class StoreWatch: Sendable {
-    private static let interval = Duration.seconds(10)
+    private static let interval = Duration.seconds(5)
     /// A larger difference between the clocks is worth a warning.
     private static let largestOffset = Duration.seconds(1)
 
@@ -20,12 +20,14 @@ final class StoreWatch: Sendable {
 
     /// `nil` if the store has no server.
     private let ask: (@Sendable () async throws(StoreError) -> StoreCondition)?
+    private let opened: OpenedStore
     private let logger: Logger
     private let state = Mutex(State())
     let correction = ClockCorrection()
 
-    init(_ driver: DriverStore, logger: Logger) {
+    init(_ driver: DriverStore, _ opened: OpenedStore, logger: Logger) {
         self.ask = driver.condition
+        self.opened = opened
         self.logger = logger
     }
 
@@ -40,9 +42,10 @@ final class StoreWatch: Sendable {
         }
     }
 
-    /// Asks once.
+    /// Asks once. Also looks which key seals.
     func look() async throws(StoreError) {
         guard let ask = self.ask else { return }
+        try await self.opened.followCanary()
         let begin = Timepiece.system.now.wall
         let condition = try await ask()
         self.correction.learn(condition.time, between: begin, and: Timepiece.system.now.wall)
@@ -65,8 +68,7 @@ final class StoreWatch: Sendable {
             self.logger.notice("the store acknowledges what is on a synchronous standby too: a failover to it loses nothing")
         } else {
             self.logger.warning(
-                "the store has no synchronous standby: a failover may lose the last writes, and as long as a former primary "
-                    + "that is cut off runs on, a replica there does not learn of kills"
+                "the store has no synchronous standby: a failover may lose the last writes, and a replica that is cut off together with the former primary does not learn of kills"
             )
         }
     }

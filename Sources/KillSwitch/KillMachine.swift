@@ -60,6 +60,8 @@ package struct KillMachine: ~Copyable, Sendable {
     package private(set) var leaseUntil = BootInstant.distantPast
     /// This replica's record, as it is listed.
     package private(set) var replica: ReplicaVault.Entry?
+    /// The ids of the sealing keys that this process has, for its record. Used where replicas have key files of their own.
+    package var keys: [String] = []
     private var notices: [Notice] = []
 
     private var poll = Poll.idle
@@ -312,6 +314,7 @@ package struct KillMachine: ~Copyable, Sendable {
             lease: self.lease,
             acknowledged: self.log.epochs.last,
             lastEntry: self.hasHeartbeat ? self.log.contents.lastEntry?.id : nil,
+            keys: self.hasHeartbeat ? self.keys : [],
             joinedAt: self.replica?.record.joinedAt ?? self.wall
         )
     }

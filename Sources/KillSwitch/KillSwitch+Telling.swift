@@ -48,7 +48,7 @@ extension KillSwitch {
             isNew
                 ? "the kill log could not be read for as long as the lease, so no token is used"
                 : "the kill log could not be read",
-            metadata: ["error.code": "\(error.code.rawValue)"]
+            metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]
         )
     }
 

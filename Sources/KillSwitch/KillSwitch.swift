@@ -260,7 +260,7 @@ extension KillSwitch {
     private func followHints() async {
         for await change in self.records.store.changes() {
             guard !Task.isCancelled else { return }
-            if RecordKey.Prefix.kills.contains(change.key) { self.ringForRenewal() }
+            if RecordKey.Prefix.kills.contains(change.key) || change == .everything { self.ringForRenewal() }
         }
     }
 
@@ -295,6 +295,8 @@ extension KillSwitch {
         startingWith known: KillLogContents? = nil
     ) async throws(StoreError) {
         let now = self.timepiece.now
+        let keys = self.records.keys.ring.ids.map(\.description)
+        self.state.withLock { $0.machine.keys = keys }
         var action = self.step { renews ? $0.beginPoll(now, known: known) : $0.beginRead() }
         while true {
             switch action {

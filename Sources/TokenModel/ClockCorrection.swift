@@ -30,7 +30,7 @@ package final class ClockCorrection: Sendable {
 
 extension Timepiece {
     /// The machine's own clocks, with its wall clock corrected.
-    package static func system(corrected correction: ClockCorrection) -> Timepiece {
+    package static func corrected(by correction: ClockCorrection) -> Timepiece {
         Timepiece(ages: BootClock()) { Timepiece.system.now.wall.advanced(by: correction.offset) }
     }
 }

@@ -54,6 +54,10 @@ package struct RecordChange: Equatable, Sendable {
         self.key = key
         self.version = version
     }
+
+    /// Any record may have changed or fallen back, unnoticed by this process: the connection to the store was lost and is
+    /// back, perhaps to another server.
+    package static let everything = RecordChange(key: RecordKey(rawValue: ""), version: nil)
 }
 
 /// Ciphertext, with what a key ring needs to decrypt it. Only a ``KeyRing`` makes and opens it.

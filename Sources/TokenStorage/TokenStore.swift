@@ -13,7 +13,7 @@ package import TokenModel
 /// - A value is ciphertext of 0 to 65,536 bytes (``SealedBytes/maximumCount``). A store never interprets or changes it.
 /// - A key is any Unicode text, including the empty text and text with U+0000. Keys are equal if their UTF-8 bytes are
 ///   equal, and ordered by these bytes. So a driver does no normalization, case folding, trimming or collation; a
-///   binary column is safest. Keys have no length limit; those in use are shorter than 512 bytes.
+///   binary column is safest. A store takes keys of at least 1,024 bytes; those in use are shorter than 512 bytes.
 ///
 /// **Versions**
 ///
@@ -136,7 +136,8 @@ package protocol TokenStore: Sendable {
     /// Hints may be lost, duplicated or late, so callers work without them. In undisturbed operation, though, a stream
     /// gets a hint for each key that is written after this method has returned, through any store object in any
     /// process, including this one. Any number of streams may be open at once. A removal need not be hinted at.
-    /// ``RecordChange/version`` is the version that was written, or `nil`.
+    /// ``RecordChange/version`` is the version that was written, or `nil`. A driver whose reads may go to another server
+    /// than before announces ``RecordChange/everything``.
     ///
     /// The stream ends when the task that reads it is cancelled. A later call returns a new, working stream.
     /// ``ChangeBroadcaster`` does all this for one store object: announce its own writes, and what the driver learns of

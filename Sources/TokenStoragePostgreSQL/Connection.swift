@@ -11,7 +11,8 @@ internal import TokenStorage
 ///                      └── not connected: connect to one host after another, with pauses, until the calls' time is over
 ///
 /// Calls that arrive while others are in progress form the next group, so that one commit serves all of them. A call
-/// that was sent is never cancelled and never sent again: a cancelled commit stands on the server without its standby.
+/// that was sent is never cancelled: a cancelled commit stands on the server without its standby. One whose outcome is unknown
+/// is never sent again.
 final class Connection: Sendable {
     enum Role: Sendable {
         /// Reads, and listens to notifications.
@@ -53,6 +54,8 @@ final class Connection: Sendable {
     private struct State {
         var waiting: [Call] = []
         var isClosed = false
+        /// Why there is no connection; `nil` while there is one.
+        var failure: SessionError?
     }
 
     private let server: PostgreSQLServer
@@ -65,7 +68,8 @@ final class Connection: Sendable {
 
     /// - Parameters:
     ///   - primary: the server that all connections of the store use.
-    ///   - notified: called with each hint of another process.
+    ///   - notified: called with each hint of another process, and with ``RecordChange/everything`` after the connection
+    ///     was lost.
     init(
         to server: PostgreSQLServer,
         _ role: Role,
@@ -139,7 +143,8 @@ final class Connection: Sendable {
     }
 
     private func late() -> StoreError {
-        StoreError(.unreachable, "the database \(self.server.name) did not respond in time")
+        let failure = self.state.withLock(\.failure)
+        return self.storeError(failure ?? SessionError("no response in time"))
     }
 
     // MARK: - The thread
@@ -152,10 +157,12 @@ final class Connection: Sendable {
                 if connected == nil {
                     connected = try self.connect(&backoff)
                     guard connected != nil else { return }
+                    self.state.withLock { $0.failure = nil }
                 }
                 try self.work(&connected)
             } catch {
                 connected = nil
+                self.state.withLock { $0.failure = error }
                 self.expire(because: error)
             }
         }
@@ -297,6 +304,7 @@ final class Connection: Sendable {
         guard !self.state.withLock({ $0.isClosed }) else { return nil }
         let session = try ConnectedSession.open(self.server, self.role, self.primary)
         backoff.succeeded(at: .now)
+        if self.role == .reading { self.notified(.everything) }
         return session
     }
 }

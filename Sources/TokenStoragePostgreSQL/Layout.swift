@@ -53,10 +53,9 @@ enum Layout {
     ) throws(SessionError) -> Finding {
         let row = try session.row(
             """
-            SELECT CASE WHEN to_regclass('martlet.layout') IS NOT NULL AND to_regclass('martlet.record') IS NOT NULL
-                THEN 'layout'
-                WHEN EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE nspname = 'martlet')
-                THEN 'other' WHEN to_regnamespace('martlet') IS NOT NULL THEN 'empty' ELSE 'nothing' END
+            SELECT CASE WHEN count(n.oid) = 0 THEN 'nothing' WHEN count(c.oid) = 0 THEN 'empty'
+                WHEN count(*) FILTER (WHERE relname IN ('layout', 'record')) = 2 THEN 'layout' ELSE 'other' END
+            FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid WHERE nspname = 'martlet'
             """,
             by: deadline
         )
@@ -126,7 +125,6 @@ extension StoreError {
         case "53100", "58030": (isWrite ? .unwritable : .unreachable, "; free space on the server's disk, or look at it")
         case "42501":
             (isWrite ? .unwritable : .unreachable, "; the user needs its rights on the schema martlet again")
-        case "54000", "54001": (isWrite ? .unwritable : .unreachable, "; the key is too long")
         default: (.unreachable, "")
         }
     }
@@ -141,7 +139,8 @@ extension StoreError {
             case "42501":
                 (
                     .unwritable,
-                    "; an owner of the database can permit it: GRANT CREATE ON DATABASE \(server.database) TO \(server.user)"
+                    "; the database's owner can permit it: GRANT CREATE ON DATABASE \(server.database) TO \(server.user), or, if "
+                        + "there is a schema martlet already: ALTER SCHEMA martlet OWNER TO \(server.user)"
                 )
             case "53100", "58030": (.unwritable, "; free space on the server's disk, or look at it")
             case "MR001", "MR002", "MR003", "42P01", "42703": (.unreadable, "")

@@ -44,7 +44,7 @@ package struct PostgreSQLServer: Sendable {
 
     /// The parameters of a connection to `host`, as libpq names them. Without the password.
     ///
-    /// Each parameter that the environment or a file of the user could set is named here, so that neither decides.
+    /// A parameter that is not named here may come from the environment (PostgreSQL, "Environment Variables").
     func parameters(for host: Host) -> [(name: String, value: String)] {
         var parameters = [
             ("host", host.name), ("port", String(host.port)), ("dbname", self.database), ("user", self.user),

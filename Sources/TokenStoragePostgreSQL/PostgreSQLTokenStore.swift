@@ -9,6 +9,8 @@ package import TokenStorage
 /// to that standby loses nothing. Otherwise it may lose the last writes, so this store always says that it may: the server's
 /// setup can change while the store is open.
 package final class PostgreSQLTokenStore: TokenStore {
+    /// Far below what fits into an entry of the index, a third of a page of 8 KiB.
+    private static let longestKey = 2_000
     /// The most rows on a page, so that a listing without a limit stays bounded.
     private static let largestPage = 2_000
 
@@ -94,6 +96,9 @@ package final class PostgreSQLTokenStore: TokenStore {
         expecting: Version?
     ) async throws(StoreError) {
         try StoreError.checkWrite(value, at: key, as: version, expecting: expecting)
+        guard key.rawValue.utf8.count <= Self.longestKey else {
+            throw StoreError(.invalid, "the key has more than \(Self.longestKey) bytes")
+        }
         var parameters = [Array(key.rawValue.utf8), BinaryValue.version(version), value.bytes]
         if let expecting { parameters.append(BinaryValue.version(expecting)) }
         try await self.change(
@@ -119,7 +124,7 @@ package final class PostgreSQLTokenStore: TokenStore {
         let done = try await self.writer.run(statement, parameters, by: .now + Connection.callLimit)
         guard done.changed > 0 else { throw .conflict(try Self.record(in: done, at: change.key)) }
         self.broadcaster.announce(change)
-        if let hint = HintText.of(change) { self.reader.post(.notify, [Array(hint.utf8)]) }
+        self.reader.post(.notify, [Array(HintText.of(change).utf8)])
     }
 
     package func records(

@@ -153,8 +153,8 @@ final class PrimaryRecord: Sendable {
 
     /// Checks that a session is with the current primary.
     ///
-    /// Where commits wait for a standby that is gone, every attempt to write would leave one more process behind on the
-    /// server. So as long as the last one waits, no other write is sent to that server.
+    /// Where commits wait for a standby that is gone, or for a disk, every attempt to write would leave one more process
+    /// behind on the server. So as long as the last one is there, no other write is sent to that server.
     func admit(
         _ identity: SessionIdentity,
         through session: borrowing Session,
@@ -163,12 +163,12 @@ final class PrimaryRecord: Sendable {
         if role == .writing, let left = self.state.withLock({ $0.abandoned }), left.host == identity.host {
             let isWaiting = try session.row(
                 """
-                SELECT count(*) FROM pg_stat_activity WHERE pid = \(left.processID) AND wait_event = 'SyncRep'
+                SELECT count(*) FROM pg_stat_activity WHERE pid = \(left.processID) AND state = 'active'
                     AND backend_start = '\(left.processStart)'
                 """,
                 by: .now + Connection.connectLimit
             )
-            guard isWaiting == ["0"] else { throw SessionError("a commit waits for the synchronous standby") }
+            guard isWaiting == ["0"] else { throw SessionError("a commit still waits there, for a synchronous standby or for the disk") }
             self.state.withLock { $0.abandoned = nil }
         }
         let refusal: String? = self.state.withLock { state in

@@ -339,7 +339,7 @@ struct SessionError: Error {
     var isLate = false
 
     init(_ message: String, state: String? = nil, isLate: Bool = false) {
-        self.message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+        self.message = message.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         self.state = state
         self.isLate = isLate
     }
@@ -347,7 +347,7 @@ struct SessionError: Error {
     /// A message of libpq about a connection: `… FATAL:  28P01: password authentication failed … LOCATION:  …`.
     init(connectionMessage text: String) {
         let lines = text.split(whereSeparator: \.isNewline).filter { !$0.hasPrefix("LOCATION:") }
-        let message = lines.joined(separator: " ").split(separator: " ").joined(separator: " ")
+        let message = lines.joined(separator: " ")
         let coded = message.split(separator: ": ").first { part in
             part.utf8.count == 5 && part.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
                 && part.utf8.contains { (0x30...0x39).contains($0) }

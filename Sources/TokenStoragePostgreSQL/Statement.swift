@@ -85,9 +85,7 @@ extension StoredRecord {
 
 /// A hint about a written record, as the text of a `NOTIFY`: the version in hexadecimal digits, and the key in Base64.
 enum HintText {
-    /// `nil` if the key is too long for a notification. Such a change is not hinted at.
-    static func of(_ change: RecordChange) -> String? {
-        guard change.key.rawValue.utf8.count <= 5_000 else { return nil }
+    static func of(_ change: RecordChange) -> String {
         let version = change.version.map { String($0.rawValue, radix: 16) } ?? ""
         return "\(version) \(Base64.urlSafeText(change.key.rawValue.utf8))"
     }

@@ -57,7 +57,7 @@ import TokenModel
         #expect(settings.stateDirectory == "/var/lib/martlet")
         #expect(
             settings.store
-                == .sqlite(path: "/var/lib/martlet/db/tokens.db", sealingKeyFile: "/etc/martlet/sealing.key")
+                == .sqlite(path: "/var/lib/martlet/db/tokens.db", sealingKey: .file("/etc/martlet/sealing.key"))
         )
         #expect(settings.shutdownGrace == .seconds(20))
 
@@ -121,7 +121,7 @@ import TokenModel
             settings.store
                 == .sqlite(
                     path: "/home/me/.local/state/martlet/tokens.db",
-                    sealingKeyFile: "/home/me/.local/state/martlet/sealing.key"
+                    sealingKey: .file("/home/me/.local/state/martlet/sealing.key")
                 )
         )
         #expect(settings.shutdownGrace == .seconds(30))
@@ -273,7 +273,7 @@ import TokenModel
         )
         #expect(settings.stateDirectory == "/etc/martlet/state")
         #expect(settings.admin.tokenFile == "/etc/martlet/state/a/b")
-        #expect(settings.store == .sqlite(path: "/abs/t.db", sealingKeyFile: "/etc/martlet/state/s.key"))
+        #expect(settings.store == .sqlite(path: "/abs/t.db", sealingKey: .file("/etc/martlet/state/s.key")))
     }
 
     @Test func `a dollar sign with braces has no special meaning`() throws {

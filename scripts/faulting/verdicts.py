@@ -69,6 +69,10 @@ class Commits:
         # Log times are rounded to milliseconds, hence the tolerance.
         return any(use.at - 0.002 <= at <= until for at in self.lines[use.process, use.account])
 
+    def of(self, process):
+        """Returns when a process committed, in no order."""
+        return [at for (name, _), times in self.lines.items() if name == process for at in times]
+
 
 def explained_by_kill(cluster, use, second, commits):
     """Returns when the process that spent the token was killed, if the kill explains the `second` use: it came after the POST was

@@ -9,7 +9,7 @@ from replicating.postgres import ASYNCHRONOUS, PASSWORD, SYNCHRONOUS, Postgres
 
 # How many seconds a statement may take on a network that works, and how long one is waited for that must not succeed.
 SOON, LONG = 5, 4
-HUNG = "no answer"
+HUNG, DONE, REFUSED = "no answer", "done", "refused"
 
 
 async def run(run):
@@ -34,22 +34,22 @@ async def fail_over(postgres, name):
     async def insert(host, number, limit=SOON):
         return await ask(postgres, host, f"insert into numbers values ({number})", limit)
 
-    checks = [equals(name + "a table is created from b", await ask(postgres, "b", "create table numbers (number int)"), "")]
-    checks += [equals(name + f"{host} writes", await insert(host, number), "") for number, host in enumerate("abc")]
+    checks = [equals(name + "a table is created from b", await ask(postgres, "b", "create table numbers (number int)"), DONE)]
+    checks += [equals(name + f"{host} writes", await insert(host, number), DONE) for number, host in enumerate("abc")]
     if not is_synchronous:
         # What follows is not on db2.
         network.cut("db2")
-        checks.append(equals(name + "b writes while db2 is cut off", await insert("b", 10), ""))
+        checks.append(equals(name + "b writes while db2 is cut off", await insert("b", 10), DONE))
     network.cut_trunk()
     network.mend("db2")
-    checks += [equals(name + "a writes to the isolated primary", await insert("a", 11, LONG), HUNG if is_synchronous else ""),
-               equals(name + "b finds no primary", await insert("b", 12, LONG) != "", True)]
+    checks += [equals(name + "a writes to the isolated primary", await insert("a", 11, LONG), HUNG if is_synchronous else DONE),
+               equals(name + "b finds no primary", await insert("b", 12, LONG) in (HUNG, REFUSED), True)]
     began = time.monotonic()
     await postgres.db2.promote()
-    checks += [at_most(name + "promotion takes", time.monotonic() - began, 10, "s"), equals(name + "b writes again", await insert("b", 13), "")]
+    checks += [at_most(name + "promotion takes", time.monotonic() - began, 10, "s"), equals(name + "b writes again", await insert("b", 13), DONE)]
     await postgres.db1.stop()
     network.mend()
-    checks.append(equals(name + "a writes again", await insert("a", 14), ""))
+    checks.append(equals(name + "a writes again", await insert("a", 14), DONE))
     # 11 was committed by db1 alone, and 10 was acknowledged too.
     checks.append(equals(name + "what is left", await ask(postgres, "a", "select string_agg(number::text, ' ' order by number) from numbers"), "0 1 2 13 14"))
     for mode in ("fast", "immediate"):
@@ -58,13 +58,13 @@ async def fail_over(postgres, name):
         await postgres.db2.start()
         checks.append(at_most(name + f"a restart ({mode}) takes", time.monotonic() - began, 20, "s"))
     network.cut("c")
-    checks += [equals(name + "c is cut off", await ask(postgres, "c", "select 1", LONG) in (HUNG, "refused"), True),
+    checks += [equals(name + "c is cut off", await ask(postgres, "c", "select 1", LONG) in (HUNG, REFUSED), True),
                equals(name + "b is not", await ask(postgres, "b", "select 1"), "1")]
     return checks
 
 
 async def ask(postgres, host, statement, limit=SOON):
-    """Runs SQL as the replicas' role, from a replica's host. Returns its output, HUNG or "refused"."""
+    """Runs SQL as the replicas' role, from a replica's host. Returns its output or DONE, HUNG or REFUSED."""
     environment = {**os.environ, "PGPASSWORD": PASSWORD}
     url = f"{postgres.url}&sslrootcert={postgres.certificates.roots}&target_session_attrs=read-write&connect_timeout=2"
     process = await asyncio.create_subprocess_exec(*postgres.network.on(host, ["psql", "-XAtqc", statement, url]), env=environment,
@@ -79,5 +79,5 @@ async def ask(postgres, host, statement, limit=SOON):
             await process.wait()
     if process.returncode:
         postgres.history.note(f"{host}: {error.decode().strip()[-300:]}")
-        return "refused"
-    return output.decode().strip()
+        return REFUSED
+    return output.decode().strip() or DONE

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import os
 
 from faulting.cluster import Cluster
@@ -71,8 +72,10 @@ class Replicas(Cluster):
     def is_cut_off(self, gateway):
         return f"{gateway.name}-store" in self.network.cuts or gateway.name in ISLAND and "trunk" in self.network.cuts
 
-    def gateway(self, name):
-        return next(one for one in self.gateways if one.name == name)
+    async def safe_stores(self):
+        """Returns the names of the replicas that say that a failover of the store loses nothing."""
+        answers = await asyncio.gather(*(gateway.ask("GET", "/v1/status") for gateway in self.gateways))
+        return "".join(gateway.name for gateway, (_, body) in zip(self.gateways, answers) if json.loads(body)["store"].get("replicated"))
 
     def own_part(self, gateway):
         listener, admin = (":".join(map(str, place)) for place in (gateway.port, gateway.admin))

@@ -64,6 +64,10 @@ async def late_heads(cluster, kill):
     return late
 
 
+async def report_of(gateway, death):
+    return await done(gateway, "GET", f"/v1/kills/{death.report['id']}", None)
+
+
 async def sign_in_again(gateway, account):
     await done(gateway, "POST", "/v1/revive", {"scope": {"account": account}, "reason": "over"})
     await gateway.cluster.sign_in([account], by=gateway)

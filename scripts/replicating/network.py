@@ -52,6 +52,7 @@ def isolate():
         os._exit(code if code >= 0 else 128 - code)
     # A group of its own, so that a Ctrl-C arrives once, from the parent.
     os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     call("prctl", DIE_WITH_PARENT, signal.SIGKILL)
     # No mount of this process may appear outside.
     call("mount", b"none", b"/", None, RECURSIVE | PRIVATE, None)

@@ -1,7 +1,6 @@
 """A primary and, if asked for, a standby of PostgreSQL with TLS, each on a host of its own."""
 
 import asyncio
-import os
 import pathlib
 import pwd
 import shutil
@@ -41,6 +40,29 @@ def tell(command, what, input=None):
     return done.stdout
 
 
+# The sections of openssl.cnf: the authority's own, and one for each certificate.
+AUTHORITY = """
+[ca]
+default_ca = authority
+[authority]
+database = {place}/index
+new_certs_dir = {place}
+rand_serial = yes
+unique_subject = no
+default_md = sha256
+policy = names
+[names]
+commonName = supplied
+[roots]
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign
+"""
+SERVER = """
+[{host}]
+subjectAltName = IP:{address}
+"""
+
+
 class Certificates:
     """A certificate authority, and a certificate of it for the address of each database."""
 
@@ -48,16 +70,17 @@ class Certificates:
         self.place, self.roots = place, place / "roots.pem"
         place.mkdir()
         place.chmod(0o755)
-        key = place / "roots.key"
-        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=roots",
-                     "-keyout", key, "-out", self.roots, "-addext", "keyUsage=critical,keyCertSign")
+        (place / "index").touch()
+        (place / "openssl.cnf").write_text(AUTHORITY.format(place=place) + "".join(SERVER.format(host=host, address=store_address(host)) for host in DATABASES))
+        for name in ("roots", *DATABASES):
+            request = place / f"{name}.csr"
+            self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}", "-keyout", self.key(name), "-out", request)
+            # Valid for a day on either side, also for replicas whose clocks are wrong.
+            moments = (time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + sign * 86400)) for sign in (-1, 1))
+            self.openssl("ca", "-batch", "-notext", "-config", place / "openssl.cnf", "-extensions", name, "-keyfile", self.key("roots"),
+                         *(("-selfsign",) if name == "roots" else ("-cert", self.roots)), "-in", request, "-out", self.certificate(name),
+                         *(part for option, moment in zip(("-startdate", "-enddate"), moments) for part in (option, moment)))
         for host in DATABASES:
-            request, names = place / f"{host}.csr", place / f"{host}.names"
-            names.write_text(f"subjectAltName=IP:{store_address(host)}\n")
-            self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={host}",
-                         "-keyout", self.key(host), "-out", request)
-            self.openssl("x509", "-req", "-in", request, "-CA", self.roots, "-CAkey", key, "-CAcreateserial", "-days", "2", "-extfile", names,
-                         "-out", self.certificate(host))
             shutil.chown(self.key(host), USER, USER)
 
     def key(self, host):

@@ -13,11 +13,12 @@ class StrictLoad(Load):
         return False
 
 
-async def until(condition, limit):
-    """Waits until `condition()` holds, at most `limit` seconds. Returns how long it took, and whether it holds."""
+async def until(condition, limit, pause=0.05):
+    """Waits until `condition()` holds, at most `limit` seconds. Looks again after each `pause`. Returns how long it took, and whether
+    the condition holds."""
     begun = time.monotonic()
     while not (holds := condition()) and time.monotonic() < begun + limit:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(pause)
     return time.monotonic() - begun, holds
 
 
@@ -39,6 +40,16 @@ def failures(load, since=0, until=float("inf")):
 
 def codes(failed):
     return sorted({what for *_, what in failed})
+
+
+async def serves_living(cluster, load, accounts, since, limit):
+    """Like `serves_all`, without the accounts that are dead by then. Returns the seconds."""
+    while True:
+        dead = await cluster.dead()
+        left = [account for account in accounts if account not in dead and load.served.get(account, 0) < since]
+        if not left or time.monotonic() > since + limit:
+            return time.monotonic() - since
+        await asyncio.sleep(0.25)
 
 
 async def serves_all(load, accounts, since, limit):

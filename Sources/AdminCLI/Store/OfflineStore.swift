@@ -1,11 +1,12 @@
 internal import GatewayServer
+internal import KillSwitch
 internal import Settings
 internal import TokenStorage
 
 /// The store that a configuration names, opened by a command without a gateway.
 struct OfflineStore {
     let opened: OpenedStore
-    let keys: KeyRingFile
+    let keys: any KeyRingSource
     /// The name of the store in messages, such as the path of its database.
     var path: String { self.driver.name }
     /// The directory whose journals may hold tokens that the store has not accepted.
@@ -30,22 +31,41 @@ struct OfflineStore {
         } catch {
             throw CommandFailure(error)
         }
-        guard let keys = driver.keyFile else {
-            throw CommandFailure(.badConfiguration, "store \(driver.name): its keys are in no file")
-        }
         do throws(StoreError) {
-            self.opened = try await OpenedStore.openExisting(driver.store, keys: keys)
+            self.opened = try await Self.opened(driver)
         } catch {
             await driver.close()
             throw CommandFailure(error, store: driver.name)
         }
         self.driver = driver
-        self.keys = keys
+        self.keys = driver.keys
         self.stateDirectory = settings.stateDirectory
         self.lease = settings.replica.lease
     }
 
+    private static func opened(_ driver: DriverStore) async throws(StoreError) -> OpenedStore {
+        try await OpenedStore.openExisting(driver.store, keys: driver.keys)
+    }
+
     func close() async { await self.driver.close() }
+
+    /// The file of the sealing keys, for a command that changes it.
+    func keyFile() throws(CommandFailure) -> KeyRingFile {
+        guard let file = self.driver.keyFile else {
+            throw CommandFailure(
+                .badConfiguration,
+                "store \(self.path): its keys come from \(self.keys.name), which no command can change; put them in a file"
+            )
+        }
+        return file
+    }
+
+    /// The names of the running replicas that do not have a key.
+    func replicasWithout(_ key: SealingKey.ID) async throws(StoreError) -> [String] {
+        let listing = try await ReplicaVault(self.opened.records).list()
+        let others = listing.entries.filter { !$0.record.isExpelled && !$0.record.keys.contains(key.description) }
+        return (others.map(\.record.name) + listing.unreadable.map(\.unreadableName)).sorted()
+    }
 }
 
 /// Runs `body` with the store that a configuration names, and closes the store afterwards in every case.

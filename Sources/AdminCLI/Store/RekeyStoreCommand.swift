@@ -23,6 +23,10 @@ struct RekeyStoreCommand: AsyncParsableCommand {
             a key stays for such a gateway or a journal, the exit code is 1. Keep a copy of the file before and after: without
             its key nothing in a backup of the store opens.
 
+            Where replicas on several hosts share the store, each host has a file of its own. The new key is added to this
+            host's, and used as soon as every replica has it: while one lacks it, nothing is sealed anew, the replicas that
+            lack it are named, and the exit code is 1. Copy the file to their hosts, and run it again.
+
             Example:
               martlet store rekey --config martlet.yaml
               martlet store verify --config martlet.yaml
@@ -40,9 +44,10 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         try await withOfflineStore(configuration: path) { store in
             let rekeying = try Rekeying(
                 store.opened,
-                keys: store.keys,
+                keys: try store.keyFile(),
                 journalsIn: store.stateDirectory,
-                settling: max(.seconds(10), store.lease)
+                settling: max(.seconds(10), store.lease),
+                replicasWithout: { key throws(StoreError) in try await store.replicasWithout(key) }
             )
             let outcome = try await self.audited(store) {
                 var progress = ProgressLines("looked at")
@@ -71,11 +76,13 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         }
         do {
             let outcome = try await body()
+            // The record of the end is sealed under the key that seals now.
+            try? await store.opened.followCanary()
             let retired = outcome.retired.map { ", key \($0) taken out" }.joined()
             let added = outcome.keyAdded ? "key \(outcome.key) added, " : ""
             let isRecorded = await audit.end(
                 ticket,
-                outcome.resealing.isComplete ? "done" : "incomplete",
+                outcome.resealing.isComplete && outcome.missingAt.isEmpty ? "done" : "incomplete",
                 detail: "\(added)\(Self.counts(outcome))\(retired)"
             )
             if !isRecorded { Console.complain("warning: what came of it could not be put into the audit log") }
@@ -101,11 +108,13 @@ struct RekeyStoreCommand: AsyncParsableCommand {
                     unused: outcome.unused.map(\.description),
                     journalled: outcome.journalled.map(\.description),
                     lingering: outcome.lingering.map(\.description),
+                    missingAt: outcome.missingAt,
                     retired: outcome.retired.map(\.description)
                 )
             )
         }
         if outcome.keyAdded { Console.say("key \(outcome.key) is new in \(store.keys.name): keep a copy of that file") }
+        guard outcome.missingAt.isEmpty else { return }
         Console.say(Self.counts(outcome))
         for finding in resealing.left + resealing.unreadable {
             Console.say(PlainText.line("\(finding.record): \(finding.reason)"))
@@ -138,6 +147,13 @@ struct RekeyStoreCommand: AsyncParsableCommand {
 
     private func complain(_ outcome: Rekeying.Outcome, of store: OfflineStore) throws(CommandFailure) {
         let resealing = outcome.resealing
+        guard outcome.missingAt.isEmpty else {
+            throw CommandFailure(
+                .no,
+                "these replicas do not have key \(outcome.key) yet, so nothing was sealed anew: "
+                    + "\(outcome.missingAt.joined(separator: ", ")); copy \(store.keys.name) to their hosts and run this again"
+            )
+        }
         guard resealing.unreadable.isEmpty else {
             throw CommandFailure(
                 .no,

@@ -29,11 +29,14 @@ struct RekeyReport: Encodable {
     let journalled: [String]
     /// Keys that a running gateway still seals with.
     let lingering: [String]
+    /// The replicas that do not have the new key yet, so that nothing was sealed again.
+    let missingAt: [String]
     /// Keys that were removed from the file.
     let retired: [String]
 
     private enum CodingKeys: String, CodingKey {
         case store, key, records, resealed, left, unreadable, unused, journalled, lingering, retired
+        case missingAt = "missing_at"
         case keyAdded = "key_added"
     }
 }

@@ -35,9 +35,11 @@ package struct StatusText: Sendable {
         if let isReplicated = store.replicated {
             let connected = store.standbys.map { " (\($0) connected)" } ?? ""
             texts.append(
-                isReplicated
-                    ? "a synchronous standby has each write\(connected): a failover to it loses nothing"
-                    : "no synchronous standby: a failover may lose the last writes"
+                !isReplicated
+                    ? "no synchronous standby: a failover may lose the last writes"
+                    : store.standbys == 0
+                        ? "writes wait for a synchronous standby, and none is connected"
+                        : "each write waits for a synchronous standby\(connected): a failover to it loses nothing"
             )
         }
         if let offset = store.clockOffset, abs(offset) > 1_000 {

@@ -14,6 +14,8 @@ package struct ReplicaRecord: Equatable, Sendable {
     /// The ID of the entry numbered ``acknowledged``, on a store that may lose entries: another entry may have had that
     /// number.
     package var lastEntry: KillID?
+    /// The ids of the sealing keys that it has, on a store whose replicas have files of keys of their own.
+    package var keys: [String]
     /// The record is about to be removed: the replica puts no token into a request until it has joined again.
     package var isExpelled: Bool
     package let joinedAt: WallTime
@@ -24,6 +26,7 @@ package struct ReplicaRecord: Equatable, Sendable {
         lease: Duration,
         acknowledged: Epoch = .start,
         lastEntry: KillID? = nil,
+        keys: [String] = [],
         isExpelled: Bool = false,
         joinedAt: WallTime
     ) {
@@ -32,6 +35,7 @@ package struct ReplicaRecord: Equatable, Sendable {
         self.lease = lease
         self.acknowledged = acknowledged
         self.lastEntry = lastEntry
+        self.keys = keys
         self.isExpelled = isExpelled
         self.joinedAt = joinedAt
     }
@@ -44,19 +48,24 @@ package struct ReplicaRecord: Equatable, Sendable {
 }
 
 extension ReplicaRecord: SealableRecord {
-    /// Format 2 has a last entry.
-    private static let formats: ClosedRange<UInt8> = 1...2
+    /// Format 2 has a last entry, and format 3 also keys.
+    private static let formats: ClosedRange<UInt8> = 1...3
 
     /// The record as bytes to seal.
     package func encoded() -> Secret {
-        let writer = FieldWriter(format: self.lastEntry == nil ? 1 : 2)
+        let writer = FieldWriter(format: !self.keys.isEmpty ? 3 : self.lastEntry == nil ? 1 : 2)
         writer.write(self.incarnation.rawValue)
         writer.write(self.name)
         writer.write(self.lease)
         writer.write(self.acknowledged.rawValue)
         writer.write(self.isExpelled)
         writer.write(self.joinedAt.millisecondsSince1970)
-        if let lastEntry { writer.write(lastEntry.rawValue) }
+        guard !self.keys.isEmpty else {
+            if let lastEntry { writer.write(lastEntry.rawValue) }
+            return writer.finish()
+        }
+        writer.write(self.lastEntry) { writer.write($0.rawValue) }
+        writer.write(self.keys) { writer.write($0) }
         return writer.finish()
     }
 
@@ -71,7 +80,14 @@ extension ReplicaRecord: SealableRecord {
         self.acknowledged = Epoch(rawValue: try reader.read())
         self.isExpelled = try reader.read()
         self.joinedAt = WallTime(millisecondsSince1970: try reader.read())
-        if reader.format == 2 { self.lastEntry = KillID(rawValue: try reader.read()) }
+        self.keys = []
+        switch reader.format {
+        case 1: break
+        case 2: self.lastEntry = KillID(rawValue: try reader.read())
+        default:
+            self.lastEntry = try reader.readOptional { reader throws(StoreError) in KillID(rawValue: try reader.read()) }
+            self.keys = try reader.readArray { reader throws(StoreError) in try reader.read() }
+        }
         try reader.finish()
     }
 }

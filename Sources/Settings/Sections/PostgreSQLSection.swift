@@ -41,8 +41,8 @@ extension PostgreSQLSettings {
         let isEncrypted = url.isEncrypted && !url.hosts.allSatisfy { $0.name.hasPrefix("/") }
         guard isEncrypted || allowsCleartext || url.hosts.allSatisfy(\.isLocal) else {
             section[.url]?.fault(
-                "has sslmode=disable for a host that is not loopback: records are sealed, but who is in between could change "
-                    + "or drop what is written; use TLS, or set allow_cleartext: true"
+                "has sslmode=disable for a host that is not loopback: records are sealed, but who is in between could read the "
+                    + "password, and change or drop what is written; use TLS, or set allow_cleartext: true"
             )
             return nil
         }

@@ -50,12 +50,24 @@ extension StoreSettings {
                 )
             }
             let key = section.sealingKey(state: state)
+            if case .file(let path) = key { (section[.sealingKey] ?? section[.sealingKeyFile])?.checkShared(key: path) }
             guard let settings = PostgreSQLSettings(section), let key else {
                 // The faults that were reported keep these settings from being used.
                 self = .memory
                 return
             }
             self = .postgres(settings, sealingKey: key)
+        }
+    }
+}
+
+extension Place {
+    /// Reports a file of keys that is missing. No replica makes the keys of a store that several hosts share.
+    fileprivate func checkShared(key path: String) {
+        do throws(FileError) {
+            try self.reading.surroundings.checkReadable(path)
+        } catch {
+            self.fault("\(path) \(error.message); replicas need the same key, made once: openssl rand -base64 32")
         }
     }
 }

@@ -21,11 +21,34 @@ package final class PostgreSQLTestServer: Sendable {
     /// Makes a server and starts it.
     ///
     /// - Parameter settings: lines of `postgresql.conf`.
-    package init(settings: [String] = []) async throws {
+    package convenience init(settings: [String] = []) async throws {
+        try await self.init(settings) { directory in
+            """
+            as initdb --pgdata=\(directory)/data --username=postgres --auth=trust --no-sync --locale=C.UTF-8 \
+                --encoding=UTF8
+            """
+        }
+        try await self.sql("CREATE ROLE \(Self.user) LOGIN PASSWORD '\(Self.password)'")
+    }
+
+    /// Makes a standby of this server, and starts it.
+    package func makeStandby() async throws -> PostgreSQLTestServer {
+        let (source, port) = (self.directory, self.port)
+        return try await PostgreSQLTestServer([]) { directory in
+            """
+            as pg_basebackup --pgdata=\(directory)/data --write-recovery-conf --checkpoint=fast --no-sync \
+                --host=\(source) --port=\(port) --username=postgres
+            """
+        }
+    }
+
+    /// - Parameter making: the script that makes the files of the server, given its directory.
+    private init(_ settings: [String], making: (_ directory: String) -> String) async throws {
         self.directory = "/tmp/martlet-postgresql-\(UInt64.random(in: .min ... .max))"
         self.port = try Self.freePort()
         let certificates = [
             ("server.pem", TestCertificates.valid), ("server.key", TestCertificates.serverKey),
+            ("roots.pem", TestCertificates.authority),
         ].map { name, text in "cat >\(name) <<'PEM'\n\(text)\nPEM" }
         let lines =
             [
@@ -41,8 +64,7 @@ package final class PostgreSQLTestServer: Sendable {
             umask 077
             \(certificates.joined(separator: "\n"))
             [ "$(id -u)" != 0 ] || chown postgres: server.pem server.key
-            as initdb --pgdata=\(self.directory)/data --username=postgres --auth=trust --no-sync --locale=C.UTF-8 \
-                --encoding=UTF8
+            \(making(self.directory))
             cat >>data/postgresql.conf <<'CONF'
             \(lines.joined(separator: "\n"))
             CONF
@@ -57,22 +79,17 @@ package final class PostgreSQLTestServer: Sendable {
                 kill -QUIT "$(head -1 data/postmaster.pid)"; rm -rf \(self.directory)' </dev/null >/dev/null 2>&1 &
             """
         )
-        _ = try await self.sql("CREATE ROLE \(Self.user) LOGIN PASSWORD '\(Self.password)'")
     }
 
-    /// The file with the certificate of the authority that signed the server's.
-    package func roots(in directory: TemporaryDirectory) throws -> String {
-        let path = directory.path(of: "roots.pem")
-        try TestCertificates.authority.write(toFile: path, atomically: true, encoding: .utf8)
-        return path
-    }
+    /// The path of a file with the certificate of the authority that signed the server's.
+    package var roots: String { "\(self.directory)/roots.pem" }
 
     /// Makes a database.
     ///
     /// - Returns: its name.
     package func makeDatabase(owner: String = PostgreSQLTestServer.user) async throws -> String {
         let name = "test_\(UInt64.random(in: .min ... .max))"
-        _ = try await self.sql("CREATE DATABASE \(name) OWNER \(owner)")
+        try await self.sql("CREATE DATABASE \(name) OWNER \(owner)")
         return name
     }
 

@@ -8,7 +8,8 @@ package import TokenStorage
 ///
 /// The refresh token of an older generation has been rotated away, and spending it would end the grant at the provider.
 /// So a process that knows the newer record puts it back before anything uses the older one. The other processes get
-/// time for that: after a fallback was noticed, no claim is written for 3 s.
+/// time for that: after a fallback was noticed, and after the connection to the store was lost, no claim is written for
+/// 3 s.
 ///
 /// A process that knows none of the lost records can't notice the fallback.
 extension RefreshEngine {
@@ -84,8 +85,8 @@ extension RefreshEngine {
         )
     }
 
-    /// Delays claims for a while, and has all known accounts read again.
-    private func restAfterFall() {
+    /// Delays claims for a while, and has all known accounts read again: the store has fallen back, or may have.
+    func restAfterFall() {
         let now = self.timepiece.now.boot
         let isFirst = self.state.withLock { state in
             defer { state.claimsRestUntil = now.advanced(by: Self.restAfterFall) }

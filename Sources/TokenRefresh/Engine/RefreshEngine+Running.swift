@@ -44,8 +44,12 @@ extension RefreshEngine {
     private func followChanges() async {
         for await change in self.vault.changes() {
             guard !Task.isCancelled else { return }
-            if let version = change.version, self.knows(version, of: change.account) { continue }
-            await self.look(at: change.account)
+            guard let account = change.account else {
+                self.restAfterFall()
+                continue
+            }
+            if let version = change.version, self.knows(version, of: account) { continue }
+            await self.look(at: account)
         }
     }
 

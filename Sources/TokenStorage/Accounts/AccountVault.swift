@@ -95,7 +95,8 @@ package struct AccountVault: Sendable {
 
     /// A hint that an account's record was changed; see ``RecordChange``.
     package struct Change: Equatable, Sendable {
-        package let account: AccountID
+        /// `nil`: any account's (``RecordChange/everything``).
+        package let account: AccountID?
         package let version: Version?
     }
 
@@ -110,7 +111,8 @@ package struct AccountVault: Sendable {
         // the store's stream ends.
         let forwarding = Task {
             for await change in changes {
-                guard let account = AccountID(key: change.key) else { continue }
+                let account = AccountID(key: change.key)
+                guard account != nil || change == .everything else { continue }
                 continuation.yield(Change(account: account, version: change.version))
             }
             continuation.finish()

@@ -11,6 +11,13 @@ internal import TokenModel
 ///
 /// A gateway checks the key file before each write, and whenever it meets an unknown key (``LiveKeyRing``). So every
 /// write that begins after the file has changed is under the new key, and so is every journal entry.
+///
+/// On a store that several hosts share, each host has a file of its own. There the key of the canary seals, and a change
+/// has two phases:
+///
+///     add a key to this host's file ──▶ do all replicas have it? ──no──▶ stop; the operator copies the file
+///                                                 └──yes──▶ put the canary under it ──▶ wait until all seal under it
+///                                                                                          └──▶ reseal, as above
 package struct Rekeying: ~Copyable {
     /// The result of a run.
     package struct Outcome: Sendable {
@@ -25,6 +32,8 @@ package struct Rekeying: ~Copyable {
         package var journalled: [SealingKey.ID] = []
         /// Old keys under which a gateway has sealed records during the run: that gateway does not use this key file.
         package var lingering: [SealingKey.ID] = []
+        /// The replicas that do not have the new key yet, so that nothing was resealed.
+        package var missingAt: [String] = []
         /// Keys that were removed from the file.
         package var retired: [SealingKey.ID] = []
     }
@@ -34,23 +43,27 @@ package struct Rekeying: ~Copyable {
     private let lock: KeyFileLock
     private let stateDirectory: String?
     private let settling: Duration
+    private let replicasWithout: @Sendable (SealingKey.ID) async throws(StoreError) -> [String]
 
     /// - Parameters:
     ///   - stateDirectory: the `state_dir` whose journals may still need keys.
     ///   - settling: how long a write that has begun may take to end. In that time each gateway also renews its lease,
     ///     and reseals its own replica record if that is under another key than the one it seals with.
+    ///   - replicasWithout: the names of the replicas that do not have a key, on a store that several hosts share.
     /// - Throws: if another process is changing the keys.
     package init(
         _ opened: OpenedStore,
         keys: KeyRingFile,
         journalsIn stateDirectory: String? = nil,
-        settling: Duration = .seconds(10)
+        settling: Duration = .seconds(10),
+        replicasWithout: @escaping @Sendable (SealingKey.ID) async throws(StoreError) -> [String] = { _ in [] }
     ) throws(KeyRingError) {
         self.opened = opened
         self.keys = keys
         self.lock = try KeyFileLock(for: keys.name)
         self.stateDirectory = stateDirectory
         self.settling = settling
+        self.replicasWithout = replicasWithout
     }
 
     /// - Parameter retires: add no key, and drop those that are not needed.
@@ -59,17 +72,23 @@ package struct Rekeying: ~Copyable {
     package func run(retires: Bool, progress: (Resealing) -> Void = { _ in }) async throws -> Outcome {
         // Read again under the lock.
         var ring = try self.keys.existing() ?? self.opened.keyRing
+        let isShared = self.opened.store.guarantees.reach == .network
+        // A new key that not all replicas have yet seals nothing.
+        let waiting = isShared && retires ? ring.current.id : nil
+        if isShared, retires { ring = ring.sealing(under: self.opened.keyRing.current.id) }
         let before = try await self.opened.with(ring).survey()
         // A record that does not open needs no new key, and must not prevent a new key for the others.
         let isDone = before.openedByKey.keys.allSatisfy { $0 == ring.current.id }
         let adds = isDone && !retires
         if adds { ring = try self.keys.add(.random()) }
         let store = self.opened.with(ring)
-        var outcome = Outcome(
-            key: ring.current.id,
-            keyAdded: adds,
-            resealing: try await store.reseal(progress: progress)
-        )
+        var outcome = Outcome(key: ring.current.id, keyAdded: adds, resealing: Resealing())
+        if isShared, !retires {
+            outcome.missingAt = try await self.spread(ring.current.id)
+            guard outcome.missingAt.isEmpty else { return outcome }
+            if try await store.resealCanary() { try await Task.sleep(for: self.settling, clock: .continuous) }
+        }
+        outcome.resealing = try await store.reseal(progress: progress)
         var lingering: Set<SealingKey.ID> = []
         if retires, ring.ids.count > 1 {
             try await Task.sleep(for: self.settling, clock: .continuous)
@@ -88,7 +107,7 @@ package struct Rekeying: ~Copyable {
         // Everything was resealed, and yet a record uses an old key.
         if retires, outcome.resealing.isComplete { lingering.formUnion(used.keys) }
         outcome.lingering = ring.retired.map(\.id).filter(lingering.contains)
-        let unnamed = ring.retired.map(\.id).filter { used[$0] == nil && !lingering.contains($0) }
+        let unnamed = ring.retired.map(\.id).filter { used[$0] == nil && !lingering.contains($0) && $0 != waiting }
         outcome.journalled = unnamed.filter(journals.mayNeed)
         outcome.unused = unnamed.filter { !journals.mayNeed($0) }
         if retires, !outcome.unused.isEmpty {
@@ -100,7 +119,33 @@ package struct Rekeying: ~Copyable {
     }
 }
 
+extension Rekeying {
+    /// Waits until all replicas have a key. Those that share this host's file read it by themselves.
+    ///
+    /// - Returns: the names of those that do not have it after a while.
+    private borrowing func spread(_ key: SealingKey.ID) async throws -> [String] {
+        let deadline = ContinuousClock.now + self.settling
+        while true {
+            let missing = try await self.replicasWithout(key)
+            guard !missing.isEmpty, ContinuousClock.now < deadline else { return missing }
+            try await Task.sleep(for: .milliseconds(250), clock: .continuous)
+        }
+    }
+}
+
 extension OpenedStore {
+    /// Puts the canary under the key that seals here: from now on the replicas seal under it too.
+    ///
+    /// - Returns: whether it was under another key.
+    fileprivate func resealCanary() async throws(StoreError) -> Bool {
+        guard let stored = try await self.store.read(.canary), self.keyRing.sealsAnew(stored.value) else { return false }
+        let canary = try Canary(opening: stored, with: self.keyRing)
+        let version = self.store.guarantees.version(behind: stored.version)
+        let sealed = try canary.sealed(with: self.keyRing, as: version)
+        try await self.store.write(sealed, at: .canary, as: version, expecting: stored.version)
+        return true
+    }
+
     /// The same store with other keys.
     package func with(_ keyRing: KeyRing) -> OpenedStore {
         OpenedStore(store: self.store, keyRing: keyRing, storeID: self.storeID)

@@ -8,11 +8,29 @@ package struct OpenedStore: Sendable {
     package let storeID: StoreID
     let keys: LiveKeyRing
 
-    /// - Parameter source: where `keyRing` comes from, if its keys may change.
-    init(store: any TokenStore, keyRing: KeyRing, from source: (any KeyRingSource)? = nil, storeID: StoreID) {
+    /// - Parameters:
+    ///   - source: where `keyRing` comes from, if its keys may change.
+    ///   - sealing: the key of the canary, if that decides which key seals.
+    init(
+        store: any TokenStore,
+        keyRing: KeyRing,
+        from source: (any KeyRingSource)? = nil,
+        sealing: SealingKey.ID? = nil,
+        storeID: StoreID
+    ) {
         self.store = store
-        self.keys = LiveKeyRing(keyRing, from: source)
+        self.keys = LiveKeyRing(keyRing, from: source, sealing: sealing)
         self.storeID = storeID
+    }
+
+    /// Seals under the key that the canary is sealed under now, on a store that several hosts share. Call it more often
+    /// than ``Rekeying`` waits for it.
+    package func followCanary() async throws(StoreError) {
+        guard self.store.guarantees.reach == .network, let stored = try await self.store.read(.canary) else { return }
+        if let id = stored.value.keyID, !self.keyRing.holds(id) {
+            try await self.keys.reloadIfChanged { () async throws(StoreError) in stored }
+        }
+        self.keys.follow(canary: stored)
     }
 
     /// Access to records of any kind: sealed on write, opened on read.
@@ -49,8 +67,9 @@ package struct OpenedStore: Sendable {
         }
         let canary = Canary(storeID: .random())
         do {
-            try await store.write(canary.sealed(with: keyRing, as: .first), at: .canary, as: .first, expecting: nil)
-            return OpenedStore(store: store, keyRing: keyRing, from: keys, storeID: canary.storeID)
+            let sealed = try canary.sealed(with: keyRing, as: .first)
+            try await store.write(sealed, at: .canary, as: .first, expecting: nil)
+            return Self.opened(store, keyRing, from: keys, sealed, canary)
         } catch {
             guard error.code == .conflict, let winner = error.current else { throw error }
             return try Self.open(store, winner, keys: keys)
@@ -71,7 +90,7 @@ package struct OpenedStore: Sendable {
         }
         do {
             let canary = try Canary(opening: stored, with: keyRing)
-            return OpenedStore(store: store, keyRing: keyRing, from: keys, storeID: canary.storeID)
+            return Self.opened(store, keyRing, from: keys, stored.value, canary)
         } catch {
             throw StoreError(
                 .unreadable,
@@ -79,6 +98,23 @@ package struct OpenedStore: Sendable {
                     + "use the key this store was made with, or the store this key belongs to"
             )
         }
+    }
+
+    private static func opened(
+        _ store: any TokenStore,
+        _ keyRing: KeyRing,
+        from keys: some KeyRingSource,
+        _ sealed: SealedBytes,
+        _ canary: Canary
+    ) -> OpenedStore {
+        let isShared = store.guarantees.reach == .network
+        return OpenedStore(
+            store: store,
+            keyRing: keyRing,
+            from: keys,
+            sealing: isShared ? sealed.keyID : nil,
+            storeID: canary.storeID
+        )
     }
 
     private static func translating<Keys: KeyRingSource, Result>(

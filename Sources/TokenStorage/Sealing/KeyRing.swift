@@ -17,6 +17,12 @@ package struct KeyRing: Sendable {
         self.retired = retired
     }
 
+    /// The same keys, with the one of that id as the one that seals; unchanged if the ring has no such key.
+    func sealing(under id: SealingKey.ID?) -> KeyRing {
+        guard let key = self.retired.first(where: { $0.id == id }) else { return self }
+        return KeyRing(current: key, retired: [self.current] + self.retired.filter { $0.id != id })
+    }
+
     /// Encrypts `plaintext` with AES-256-GCM, for one key and version of one store.
     ///
     /// - Throws: ``StoreError/Code/invalid`` if the result is larger than ``SealedBytes/maximumCount``.

@@ -131,9 +131,13 @@ extension KeyRingFile {
 package struct KeyFileLock: ~Copyable {
     private let descriptor: CInt
 
-    /// - Parameter path: the path of the key file. The lock is an empty file beside it, `<path>.lock`, which stays.
+    /// - Parameter path: the path of the key file. The lock is an empty file beside it, `<path>.lock`, which stays. Where
+    ///   nothing can be written, nobody can replace the key file either, and it is its own lock.
     package init(for path: String) throws(KeyRingError) {
-        let descriptor = unsafe Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        var descriptor = unsafe Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        if descriptor < 0, errno == EROFS || errno == EACCES {
+            descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        }
         guard descriptor >= 0 else {
             throw KeyRingError(
                 .inaccessible,

@@ -4,10 +4,16 @@ package import TokenModel
 /// The current keys of a store. When the source of the keys changes, the process uses the new keys without a restart,
 /// once there is proof that they belong to this store.
 ///
+/// On a store that processes of several hosts share, each host has a file of its own, and the files change one after
+/// another. So there the first key of the file does not decide which key seals: it is the key of the canary. `martlet store
+/// rekey` puts the canary under a new key when every replica has that key (``Rekeying``).
+///
 /// The proof is a record under an unknown key that opens with the new keys or, before a write, the canary.
 package final class LiveKeyRing: Sendable {
     private struct State {
         var ring: KeyRing
+        /// The key of the canary, if that decides which key seals.
+        var sealing: SealingKey.ID?
         /// The revision of the source when it was last checked.
         var revision: KeyRingRevision?
     }
@@ -16,8 +22,11 @@ package final class LiveKeyRing: Sendable {
     /// `nil` if the keys never change.
     private let source: (any KeyRingSource)?
 
-    package init(_ ring: KeyRing, from source: (any KeyRingSource)? = nil) {
-        self.state = Mutex(State(ring: ring, revision: source?.revision))
+    /// - Parameter sealing: the key of the canary, if that decides which key seals.
+    package init(_ ring: KeyRing, from source: (any KeyRingSource)? = nil, sealing: SealingKey.ID? = nil) {
+        self.state = Mutex(
+            State(ring: ring.sealing(under: sealing), sealing: sealing, revision: source?.revision)
+        )
         self.source = source
     }
 
@@ -49,8 +58,21 @@ package final class LiveKeyRing: Sendable {
             let stored = try await canary()
         else { return }
         // If the new keys belong to another store, the process keeps the keys in use.
-        if (try? Canary(opening: stored, with: latest)) != nil { self.goOver(to: latest) }
+        if (try? Canary(opening: stored, with: latest)) != nil {
+            self.goOver(to: latest)
+            self.follow(canary: stored)
+        }
         self.state.withLock { $0.revision = revision }
+    }
+
+    /// Seals under the key of the canary from now on, if that is what decides.
+    func follow(canary stored: StoredRecord) {
+        guard (try? Canary(opening: stored, with: self.ring)) != nil else { return }
+        self.state.withLock { state in
+            guard state.sealing != nil else { return }
+            state.sealing = stored.value.keyID
+            state.ring = state.ring.sealing(under: state.sealing)
+        }
     }
 
     /// Checks whether the source has changed, without the store, which may be unreachable. New keys belong to the same
@@ -68,6 +90,6 @@ package final class LiveKeyRing: Sendable {
     private var latest: KeyRing? { try? self.source?.existing() }
 
     private func goOver(to ring: KeyRing) {
-        self.state.withLock { $0.ring = ring }
+        self.state.withLock { $0.ring = ring.sealing(under: $0.sealing) }
     }
 }

@@ -107,6 +107,30 @@ import TokenStorage
         }
     }
 
+    @Test func `after a reconnect to the store no account is claimed for 3 s, in which lost ones are put back`() async throws {
+        try await self.house.put(.expired())
+        let backup = self.house.store.history
+        self.provider.issue(lifetime: .seconds(10))
+        try await self.house.withReplica(self.provider) { replica in
+            try await self.refresh(replica)
+            let lost = try await self.house.record()
+            self.house.store.history = backup
+            self.house.clock.advance(by: .seconds(10))
+            let begin = self.house.clock.now
+
+            self.house.store.announceEverything()
+
+            try await eventually("the record to be put back") { try await self.house.record() == lost }
+            let asked = replica.ask()
+            try await self.house.clock.advance(bySleepersWithin: .seconds(3), until: "the refresh") {
+                self.provider.spent.count == 2
+            }
+            _ = await asked.value
+            #expect(begin.duration(to: self.house.clock.now) >= .seconds(3))
+            #expect(self.provider.spent == ["rt-0", "rt-1"])
+        }
+    }
+
     @Test func `a flight whose claim was lost commits over the stored record`() async throws {
         try await self.house.put(.expired())
         let backup = self.house.store.history

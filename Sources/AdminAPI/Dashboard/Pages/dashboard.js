@@ -244,7 +244,7 @@ const DEEDS = {
 const UNKEPT = {
   reachable: "Not complete: a replica that has not stopped may still send one of these tokens.",
   unreachable: "Not complete, and not known to stand in the store, which can’t be reached. This replica has stopped; another stops when it could not read the store for its lease.",
-  unwritable: "Not complete, and not in the store, which takes nothing just now. This replica has stopped; others go on until the store has taken it.",
+  unwritable: "Not complete, and not in the store, which takes nothing just now. This replica has stopped; others go on until the store has taken it, or, where hosts share the store, until their lease ends.",
 };
 
 const PARTS = ["waiting", "in_flight", "revoked", "refused", "client_refused", "unsupported", "unreachable", "given_up"];
@@ -590,7 +590,7 @@ function showProviders() {
 function storeText(store) {
   if (store.replicated === undefined) return "";
   const clock = Math.abs(store.clock_offset_ms) > 1000 ? `; this host’s clock is off by ${store.clock_offset_ms} ms` : "";
-  return (store.replicated ? "a synchronous standby has each write" : "no synchronous standby") + clock;
+  return (store.replicated ? "each write waits for a synchronous standby" : "no synchronous standby") + clock;
 }
 
 function showGateway() {

@@ -80,10 +80,11 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         return self.dead.contains(incarnation)
     }
 
-    /// Finds incarnations that have ended, and takes over their journals.
+    /// Finds incarnations that have ended, and takes over their journals. Also erases what this one's journal needs no more.
     package func inheritAll() async -> Inheritance {
         var sum = Inheritance()
         self.own?.touch(under: self.files.kernel)
+        self.journal?.dropSettled()
         for incarnation in self.files.all() where incarnation != self.incarnation {
             if let inherited = await self.inherit(from: incarnation) { sum = sum + inherited }
         }

@@ -76,7 +76,8 @@ final class JournalFile {
         self.settled.append((place, self.clock()))
     }
 
-    private func dropSettled() {
+    /// Erases settled entries that were kept long enough.
+    func dropSettled() {
         let now = self.clock()
         while let first = self.settled.first, first.at.duration(to: now) >= self.capacity.retention {
             self.erase(self.settled.removeFirst().place)
