@@ -348,7 +348,8 @@ struct SessionError: Error {
     init(connectionMessage text: String) {
         let lines = text.split(whereSeparator: \.isNewline).filter { !$0.hasPrefix("LOCATION:") }
         let message = lines.joined(separator: " ")
-        let coded = message.split(separator: ": ").first { part in
+        let parts = message.split(separator: ":").map { $0.trimmingPrefix(while: \.isWhitespace) }
+        let coded = parts.first { part in
             part.utf8.count == 5 && part.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
                 && part.utf8.contains { (0x30...0x39).contains($0) }
         }
