@@ -145,7 +145,8 @@ let package = Package(
             "AdminCLI",
             uses: [
                 "AdminAPI", "Audit", "GatewayServer", "HTTPWire", "KillSwitch", "OAuth", "Settings", "SystemSupport",
-                "TextCoding", "TokenModel", "TokenStorage", argumentParser, asyncHTTPClient, crypto, logging, nioCore, nioHTTP1,
+                "TextCoding", "TokenModel", "TokenStorage", argumentParser, asyncHTTPClient, crypto, logging, nioCore,
+                nioHTTP1,
                 nioPosix, nioSSL,
             ]
         ),

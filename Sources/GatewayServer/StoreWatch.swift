@@ -65,7 +65,9 @@ final class StoreWatch: Sendable {
 
     private func tell(_ condition: StoreCondition) {
         if condition.isReplicated {
-            self.logger.notice("the store acknowledges what is on a synchronous standby too: a failover to it loses nothing")
+            self.logger.notice(
+                "the store acknowledges what is on a synchronous standby too: a failover to it loses nothing"
+            )
         } else {
             self.logger.warning(
                 "the store has no synchronous standby: a failover may lose the last writes, and a replica that is cut off together with the former primary does not learn of kills"

@@ -60,8 +60,8 @@ package struct KillMachine: ~Copyable, Sendable {
     package private(set) var leaseUntil = BootInstant.distantPast
     /// This replica's record, as it is listed.
     package private(set) var replica: ReplicaVault.Entry?
-    /// The ids of the sealing keys that this process has, for its record. Used where replicas have key files of their own.
-    package var keys: [String] = []
+    /// The ids of the sealing keys that this process has, for its record.
+    private var keys: [String] = []
     private var notices: [Notice] = []
 
     private var poll = Poll.idle
@@ -99,7 +99,13 @@ package struct KillMachine: ~Copyable, Sendable {
     // MARK: - Poll
 
     /// Begins a poll. Only one poll runs at a time. At the start, `known` is the part of the log that was read already.
-    package mutating func beginPoll(_ now: Moment, known: KillLogContents? = nil) -> PollAction {
+    /// `keys` are the sealing keys that this process has.
+    package mutating func beginPoll(
+        _ now: Moment,
+        known: KillLogContents? = nil,
+        keys: [SealingKey.ID] = []
+    ) -> PollAction {
+        self.keys = keys.map(\.description)
         (self.isRenewal, self.startedAt, self.wall) = (true, now.boot, now.wall)
         self.nextMembership = .random()
         self.ahead = known

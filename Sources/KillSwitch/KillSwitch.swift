@@ -294,10 +294,8 @@ extension KillSwitch {
         renews: Bool = true,
         startingWith known: KillLogContents? = nil
     ) async throws(StoreError) {
-        let now = self.timepiece.now
-        let keys = self.records.keys.ring.ids.map(\.description)
-        self.state.withLock { $0.machine.keys = keys }
-        var action = self.step { renews ? $0.beginPoll(now, known: known) : $0.beginRead() }
+        let (now, keys) = (self.timepiece.now, self.records.keys.ring.ids)
+        var action = self.step { renews ? $0.beginPoll(now, known: known, keys: keys) : $0.beginRead() }
         while true {
             switch action {
             case .readReplica(let id):

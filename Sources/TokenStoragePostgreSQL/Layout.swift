@@ -122,7 +122,8 @@ extension StoreError {
 
     private static func meaning(of error: SessionError, isWrite: Bool) -> (Code, advice: String) {
         switch error.state {
-        case "53100", "58030": (isWrite ? .unwritable : .unreachable, "; free space on the server's disk, or look at it")
+        case "53100", "58030":
+            (isWrite ? .unwritable : .unreachable, "; free space on the server's disk, or look at it")
         case "42501":
             (isWrite ? .unwritable : .unreachable, "; the user needs its rights on the schema martlet again")
         default: (.unreachable, "")
@@ -139,8 +140,8 @@ extension StoreError {
             case "42501":
                 (
                     .unwritable,
-                    "; the database's owner can permit it: GRANT CREATE ON DATABASE \(server.database) TO \(server.user), or, if "
-                        + "there is a schema martlet already: ALTER SCHEMA martlet OWNER TO \(server.user)"
+                    "; the database's owner can permit it: GRANT CREATE ON DATABASE \(server.database) TO \(server.user), "
+                        + "or, if there is a schema martlet already: ALTER SCHEMA martlet OWNER TO \(server.user)"
                 )
             case "53100", "58030": (.unwritable, "; free space on the server's disk, or look at it")
             case "MR001", "MR002", "MR003", "42P01", "42703": (.unreadable, "")

@@ -168,7 +168,9 @@ final class PrimaryRecord: Sendable {
                 """,
                 by: .now + Connection.connectLimit
             )
-            guard isWaiting == ["0"] else { throw SessionError("a commit still waits there, for a synchronous standby or for the disk") }
+            guard isWaiting == ["0"] else {
+                throw SessionError("a commit still waits there, for a synchronous standby or for the disk")
+            }
             self.state.withLock { $0.abandoned = nil }
         }
         let refusal: String? = self.state.withLock { state in

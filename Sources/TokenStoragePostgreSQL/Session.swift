@@ -42,11 +42,12 @@ internal import TokenModel
         password: Secret?,
         by deadline: ContinuousClock.Instant
     ) throws(SessionError) -> Session {
-        let names = unsafe parameters.map { unsafe strdup($0.name) } + [password == nil ? nil : strdup("password"), nil]
+        let names =
+            unsafe parameters.map { unsafe strdup($0.name) } + [password == nil ? nil : strdup("password"), nil]
         let values = unsafe parameters.map { unsafe strdup($0.value) } + [password?.copiedForC(), nil]
         defer {
-            for unsafe name in unsafe names { unsafe free(name) }
-            for unsafe value in unsafe values { unsafe Self.wipe(value) }
+            unsafe names.forEach { unsafe free($0) }
+            unsafe values.forEach { unsafe Self.wipe($0) }
         }
         let connection = unsafe PQconnectStartParams(
             names.map { unsafe UnsafePointer($0) },
@@ -113,7 +114,7 @@ internal import TokenModel
         switch call.text {
         case .prepared(let name):
             let buffers = unsafe parameters.map { unsafe UnsafeMutableBufferPointer<UInt8>.copying($0) }
-            defer { for unsafe buffer in unsafe buffers { unsafe buffer.deallocate() } }
+            defer { unsafe buffers.forEach { unsafe $0.deallocate() } }
             sent = unsafe PQsendQueryPrepared(
                 self.connection,
                 name,
@@ -146,7 +147,8 @@ internal import TokenModel
             case PGRES_PIPELINE_ABORTED: return .skipped
             default:
                 let state = unsafe Self.field(PG_DIAG.sqlState, of: result)
-                let message = unsafe Self.field(PG_DIAG.primary, of: result) ?? String(cString: PQresultErrorMessage(result))
+                let message =
+                    unsafe Self.field(PG_DIAG.primary, of: result) ?? String(cString: PQresultErrorMessage(result))
                 // A fatal error ends the connection, and then no more results come.
                 return .failed(SessionError(message, state: state))
             }
@@ -212,7 +214,9 @@ internal import TokenModel
     func takeNotifications() -> [Notification] {
         var taken: [Notification] = []
         while let found = unsafe PQnotifies(self.connection) {
-            taken.append(unsafe Notification(sender: found.pointee.be_pid, payload: String(cString: found.pointee.extra)))
+            taken.append(
+                unsafe Notification(sender: found.pointee.be_pid, payload: String(cString: found.pointee.extra))
+            )
             unsafe PQfreemem(found)
         }
         return taken

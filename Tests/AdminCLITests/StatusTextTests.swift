@@ -52,6 +52,36 @@ internal import Testing
         #expect(try Self.lines(answer).contains("acme      3         \(states)"))
     }
 
+    @Test(arguments: [
+        (#""replicated":false,"clock_offset_ms":3"#, ["no synchronous standby: a failover may lose the last writes"]),
+        (
+            #""replicated":true,"standbys":2,"clock_offset_ms":0"#,
+            ["each write waits for a synchronous standby (2 connected): a failover to it loses nothing"]
+        ),
+        (
+            #""replicated":true,"clock_offset_ms":0"#,
+            ["each write waits for a synchronous standby: a failover to it loses nothing"]
+        ),
+        (
+            #""replicated":true,"standbys":0,"clock_offset_ms":-2000"#,
+            [
+                "writes wait for a synchronous standby, and none is connected",
+                "this host's clock is 2000 ms ahead of the store's, which counts",
+            ]
+        ),
+    ])
+    func `a status tells what a failover of the store may lose, and whether the clocks differ`(
+        server: String,
+        texts: [String]
+    ) throws {
+        let answer = """
+            {"version":"1.2.3","ready":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
+            "store":{"driver":"postgres","open":true,\(server)},"listeners":[],"providers":[],"accounts":[]}
+            """
+        let shown = try Self.lines(answer).filter { $0.hasPrefix("store ") }.map { String($0.dropFirst(11)) }
+        #expect(shown == ["postgres, open"] + texts)
+    }
+
     @Test(
         arguments: [
             (#""state":"answering","retry_at":null"#, nil),

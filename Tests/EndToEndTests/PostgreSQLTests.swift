@@ -71,7 +71,9 @@ import Testing
         #expect(stats.token_requests.ok == 1)
         #expect(stats.reuse_detections == 0)
         let deadBefore = stats.dead_uses.count
-        #expect(try await a.martlet("status").output.contains("no synchronous standby: a failover may lose the last writes"))
+        #expect(
+            try await a.martlet("status").output.contains("no synchronous standby: a failover may lose the last writes")
+        )
 
         // When one is asked for a kill
         let kill = try await a.martlet("kill", "--all", "--reason", "drill")
@@ -114,7 +116,10 @@ import Testing
 
     @Test(arguments: BadInput.allCases)
     func `a database that can't be used is named in one line, and nothing is made`(bad: BadInput) async throws {
-        let directory = try self.host(Self.key, password: bad == .wrongPassword ? "wrong" : PostgreSQLTestServer.password)
+        let directory = try self.host(
+            Self.key,
+            password: bad == .wrongPassword ? "wrong" : PostgreSQLTestServer.password
+        )
         var settings = self.settings(of: directory)
         var (code, text): (Int32, String) = (78, "")
         switch bad {

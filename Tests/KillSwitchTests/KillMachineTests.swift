@@ -220,5 +220,23 @@ import TokenStorage
         // A version without last entries can read a record that has none.
         let format = record.encoded().withUnredacted { $0[0] }
         #expect(format == (entry == nil ? 1 : 2))
+        var sharing = record
+        sharing.keys = ["0011223344556677", "8899aabbccddeeff"]
+        #expect(try ReplicaRecord(decoding: sharing.encoded()) == sharing)
+    }
+
+    @Test(arguments: [StoreGuarantees.Reach.host, .network])
+    func `a replica tells which sealing keys it has where each host has a file of its own`(
+        _ reach: StoreGuarantees.Reach
+    ) throws {
+        var machine = KillMachine(
+            incarnation: self.incarnation,
+            name: "a",
+            lease: .seconds(10),
+            StoreGuarantees(reach: reach)
+        )
+        let key = SealingKey.random().id
+        let joining = try self.written(machine.beginPoll(self.start, keys: [key]))
+        #expect(joining.record.keys == (reach == .network ? [key.description] : []))
     }
 }

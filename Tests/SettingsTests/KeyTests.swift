@@ -10,7 +10,10 @@ import Testing
         ("limits: { feild: 1KiB }", #"12:11: limits.feild: unknown key, did you mean "field"?"#),
         ("limits: { idle_timout: 1s }", #"12:11: limits.idle_timout: unknown key, did you mean "idle_timeout"?"#),
         ("store: { drvier: memory }", #"12:10: store.drvier: unknown key, did you mean "driver"?"#),
-        ("store: { xyz: memory }", "12:10: store.xyz: unknown key, there are driver, path, url, password, ca, allow_cleartext, sealing_key, sealing_key_file"),
+        (
+            "store: { xyz: memory }",
+            "12:10: store.xyz: unknown key, there are driver, path, url, password, ca, allow_cleartext, sealing_key, sealing_key_file"
+        ),
         ("log: { level: warn }", #"12:15: log.level: unknown value, did you mean "warning"?"#),
         ("log: { level: loud }", "12:15: log.level: unknown value, there are trace, debug, info, warning, error"),
         ("store: { driver: sqlit }", #"12:18: store.driver: unknown value, did you mean "sqlite"?"#),

@@ -62,9 +62,15 @@ import Testing
         ("postgres://m@db:0/t", "has port 0"),
         ("postgres://m@db,/t", "has no host"),
         ("postgres://m@d b/t", "has a host that is neither a name nor an address"),
-        ("postgres://m@db/t?sslmode=require", "has an sslmode that does not prove who the server is; there are verify-full (the default) and disable"),
+        (
+            "postgres://m@db/t?sslmode=require",
+            "has an sslmode that does not prove who the server is; there are verify-full (the default) and disable"
+        ),
         ("postgres://m@db/t?connect_timeout=1", "has a parameter that is not supported; there are sslmode and host"),
-        ("postgres://m@db/t?host=/run", "has a parameter host that is no directory of a Unix socket, or another host too"),
+        (
+            "postgres://m@db/t?host=/run",
+            "has a parameter host that is no directory of a Unix socket, or another host too"
+        ),
         ("postgres://m@db/t%zz", "has a part that is empty or not percent-encoded correctly"),
         ("postgres://m@a,b,c,d,e,f,g,h,i/t", "names more than 8 hosts"),
         (
@@ -111,7 +117,9 @@ import Testing
     }
 
     @Test func `keys of another driver have no effect, and that is a warning`() throws {
-        let text = SampleFile().adding("store: { driver: postgres, url: \"postgres://m@db/t\", path: t.db, \(Self.key) }").text
+        let text = SampleFile().adding(
+            "store: { driver: postgres, url: \"postgres://m@db/t\", path: t.db, \(Self.key) }"
+        ).text
         let warnings = try settings(of: text).warnings.map(\.description)
         #expect(warnings.contains { $0.contains("store.path: has no effect with the postgres driver") })
     }

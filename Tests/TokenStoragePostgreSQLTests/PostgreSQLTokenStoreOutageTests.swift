@@ -106,7 +106,8 @@ struct PostgreSQLTokenStoreOutageTests {
             }
         }()
         try await eventually("the end of the wait") {
-            try await host.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == "t"
+            try await host.sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+                == "t"
         }
 
         #expect(await failure == StoreError(.unreachable, ""))

@@ -43,7 +43,8 @@ package struct StatusText: Sendable {
             )
         }
         if let offset = store.clockOffset, abs(offset) > 1_000 {
-            texts.append("this host's clock is \(abs(offset)) ms \(offset > 0 ? "behind" : "ahead of") the store's, which counts")
+            let relation = offset > 0 ? "behind" : "ahead of"
+            texts.append("this host's clock is \(abs(offset)) ms \(relation) the store's, which counts")
         }
         return texts
     }

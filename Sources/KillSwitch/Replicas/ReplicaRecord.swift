@@ -85,7 +85,8 @@ extension ReplicaRecord: SealableRecord {
         case 1: break
         case 2: self.lastEntry = KillID(rawValue: try reader.read())
         default:
-            self.lastEntry = try reader.readOptional { reader throws(StoreError) in KillID(rawValue: try reader.read()) }
+            self.lastEntry = try reader.readOptional { reader throws(StoreError) in KillID(rawValue: try reader.read())
+            }
             self.keys = try reader.readArray { reader throws(StoreError) in try reader.read() }
         }
         try reader.finish()

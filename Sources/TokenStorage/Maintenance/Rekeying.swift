@@ -107,7 +107,9 @@ package struct Rekeying: ~Copyable {
         // Everything was resealed, and yet a record uses an old key.
         if retires, outcome.resealing.isComplete { lingering.formUnion(used.keys) }
         outcome.lingering = ring.retired.map(\.id).filter(lingering.contains)
-        let unnamed = ring.retired.map(\.id).filter { used[$0] == nil && !lingering.contains($0) && $0 != waiting }
+        let unnamed = ring.retired.map(\.id).filter { id in
+            used[id] == nil && !lingering.contains(id) && id != waiting
+        }
         outcome.journalled = unnamed.filter(journals.mayNeed)
         outcome.unused = unnamed.filter { !journals.mayNeed($0) }
         if retires, !outcome.unused.isEmpty {
@@ -138,7 +140,9 @@ extension OpenedStore {
     ///
     /// - Returns: whether it was under another key.
     fileprivate func resealCanary() async throws(StoreError) -> Bool {
-        guard let stored = try await self.store.read(.canary), self.keyRing.sealsAnew(stored.value) else { return false }
+        guard let stored = try await self.store.read(.canary), self.keyRing.sealsAnew(stored.value) else {
+            return false
+        }
         let canary = try Canary(opening: stored, with: self.keyRing)
         let version = self.store.guarantees.version(behind: stored.version)
         let sealed = try canary.sealed(with: self.keyRing, as: version)

@@ -107,7 +107,9 @@ import TokenStorage
         }
     }
 
-    @Test func `after a reconnect to the store no account is claimed for 3 s, in which lost ones are put back`() async throws {
+    @Test func `after a reconnect to the store no account is claimed for 3 s, in which lost ones are put back`()
+        async throws
+    {
         try await self.house.put(.expired())
         let backup = self.house.store.history
         self.provider.issue(lifetime: .seconds(10))

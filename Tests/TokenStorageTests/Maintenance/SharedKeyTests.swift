@@ -73,7 +73,8 @@ struct SharedKeyTests {
         }
     }
 
-    @Test func `a gateway that has not looked yet goes on under the old key, and all read what it writes`() async throws {
+    @Test func `a gateway that has not looked yet goes on under the old key, and all read what it writes`() async throws
+    {
         _ = try await self.rekey(missingAt: ["b"])
         try self.directory.copy("a.key", to: "b.key")
         #expect(try await self.keyOfWrite(by: self.gateways[1]) == self.first)
