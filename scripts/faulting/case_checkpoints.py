@@ -1,15 +1,14 @@
 """Two processes commit and empty SQLite's log as fast as they can. No acknowledged commit may be lost."""
 
 import asyncio
-import collections
 import json
 import os
 import time
 
-from faulting.cluster import PUT_BACK, REFRESHED
+from faulting.cluster import PUT_BACK
 from faulting.history import say
 from faulting.load import Load
-from faulting.verdicts import counted, once_each
+from faulting.verdicts import acknowledged, counted, forgotten, once_each
 from harness.checks import Check, equals
 from harness.processes import ask
 
@@ -36,12 +35,7 @@ async def run(run):
         while len(last.served) < ACCOUNTS and not last.failures and time.monotonic() < begun + lasted + 30:
             await asyncio.sleep(0.1)
         await last.end()
-        told, states = acknowledged(cluster), await cluster.states()
-        # Each commit increments the generation. After a lost commit, a generation would be used twice or be missing at the end.
-        lost = [name for name in cluster.accounts
-                if len(set(told[name])) < len(told[name]) or states[name]["generation"] < max(told[name], default=0)]
-        for name in lost[:20]:
-            cluster.history.find(f"{name} is at generation {states[name]['generation']}, and {told[name]} were acknowledged")
+        told, lost = acknowledged(cluster), await forgotten(cluster, cluster.accounts)
         broken = [word for words in closed for word in words if word]
         for word in broken[:10]:
             cluster.history.note(f"store verify: {word}")
@@ -57,14 +51,6 @@ async def run(run):
                        equals("records that the store had lost and a process put back", len(cluster.log_lines(PUT_BACK)), 0),
                        equals("store verify that failed meanwhile", len(broken), 0),
                        equals("store verify at last", verified, ""), *await once_each(cluster)]
-
-
-def acknowledged(cluster):
-    """Returns, for each account, the token generations that a process has logged as committed."""
-    told = collections.defaultdict(list)
-    for line in cluster.log_lines(REFRESHED):
-        told[line["account.name"]].append(line["token.generation"])
-    return told
 
 
 async def closing(cluster, ending):

@@ -57,6 +57,24 @@ async def nothing_lost(cluster, name="", within=SERVED_SECONDS):
             *await once_each(cluster, name)]
 
 
+def acknowledged(cluster):
+    """Returns, for each account, the token generations that a process has logged as committed."""
+    told = collections.defaultdict(list)
+    for line in cluster.log_lines(REFRESHED):
+        told[line["account.name"]].append(line["token.generation"])
+    return told
+
+
+async def forgotten(cluster, accounts):
+    """Returns the accounts with a commit that was acknowledged and is lost. Each commit increments the generation, so after a lost
+    commit a generation would be used twice or be missing at the end."""
+    told, states = acknowledged(cluster), await cluster.states()
+    lost = [name for name in accounts if len(set(told[name])) < len(told[name]) or states[name]["generation"] < max(told[name], default=0)]
+    for name in lost[:20]:
+        cluster.history.find(f"{name} is at generation {states[name]['generation']}, and {told[name]} were acknowledged")
+    return lost
+
+
 class Commits:
     """When each process logged that it refreshed an account."""
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from faulting.load import Load, unserved
-from faulting.verdicts import Commits, counted, note_uses, once_each, spent_twice
+from faulting.verdicts import Commits, counted, forgotten, note_uses, once_each, spent_twice
 from harness.checks import at_most, equals
 from replicating.cluster import LAPSE, LEASE, POLL
 from replicating.kills import kill, late_heads, sign_in_again
@@ -80,17 +80,18 @@ async def part(run, name, listening):
             equals(name + "requests that failed before the cut", len(calm), 0),
             equals(name + "replicas that say that a failover loses nothing, before it and in the end", [safe, safe_then], ["abc", ""]),
             counted(name + "requests to the isolated replica", island.summary), counted(name + "requests to the others", mainland.summary),
-            at_most(name + "the isolated replica's last 200 after the cut", last, LEASE + LATE, "s"),
-            equals(name + "what it answers once its lease has ended", refused, ["503 store_lost"]),
-            equals(name + "token requests that it sent later than 2 s after the cut", len(sent), 0),
-            at_most(name + "both others commit refreshes after the promotion within", found, FOUND, "s"),
-            equals(name + f"their failures later than {FOUND} s after it, of accounts without an open token request", len(stuck), 0),
+            at_most(name + "the isolated replica: its last 200 after the cut", last, LEASE + LATE, "s"),
+            equals(name + "the isolated replica: its error codes once its lease has ended", refused, ["503 store_lost"]),
+            equals(name + "the isolated replica: its token requests later than 2 s after the cut", len(sent), 0),
+            at_most(name + "the others: both commit refreshes after the promotion within", found, FOUND, "s"),
+            equals(name + f"the others: failures later than {FOUND} s after it, of accounts without an open token request", len(stuck), 0),
             at_most(name + "a kill meanwhile is complete after", death.seconds, LAPSE + POLL, "s"),
             equals(name + "heads with a dead token read more than 100 ms after that", len(late), 0),
-            at_most(name + "the isolated replica serves again after", joined, AGAIN, "s"),
-            counted(name + "accounts with token requests open on the isolated replica at the cut", len(opened)),
-            counted(name + f"grants lost with them, as their claims of {claim} s had lapsed", len(lost)),
+            at_most(name + "the isolated replica: after the cut, it serves all living accounts within", joined, AGAIN, "s"),
+            counted(name + "accounts whose token requests were open there at the cut", len(opened)),
+            counted(name + f"grants lost with these, because their claims of {claim} s had lapsed", len(lost)),
             equals(name + "grants lost otherwise", sorted(dead - lost), []),
+            equals(name + "commits of other accounts that are lost", await forgotten(cluster, sorted(set(others) - dead)), []),
             equals(name + "living accounts that a replica does not serve in the end", sorted({account for _, account in left}), [])]
         if not listening:
             run.checks += [equals(name + "grants lost", len(dead), 0), *await once_each(cluster, name)]

@@ -7,7 +7,7 @@ import time
 
 from faulting.cluster import PUT_BACK, REFRESHED
 from faulting.load import Load, unserved
-from faulting.verdicts import counted, note_uses, spent_twice
+from faulting.verdicts import counted, forgotten, note_uses, spent_twice
 from harness.checks import Check, at_most, equals
 from replicating.cluster import LAPSE, LEASE, POLL
 from replicating.kills import kill, late_heads, sign_in_again
@@ -68,20 +68,19 @@ async def run(run):
             counted("requests to the isolated replica", island.summary), counted("requests to the others", "; ".join(load.summary for load in others)),
             Check("refreshes whose commits the standby never got, by replica", tally(lost), "some by b and c", bool(known)),
             Check("records put back, by replica", tally(put_back), "some", bool(put_back)),
-            equals("accounts that only b and c use: lost commits that nobody put back, by what became of the grant",
-                   sorted(known & set(apart) & (dead | twice)), []),
+            equals("accounts that only b and c use: commits that are lost in the end", await forgotten(cluster, apart), []),
             equals("accounts that only b and c use: grants lost", sorted(dead & set(apart)), []),
             equals("accounts that only b and c use: refresh tokens sent twice", sorted(twice & set(apart)), []),
-            Check(f"accounts that the isolated replica still serves {LEASE + 1} s after the cut: a failover loses acknowledged writes here",
+            Check(f"the isolated replica: accounts that it still serves {LEASE + 1} s after the cut, because it renews its lease at the old primary",
                   str(len(goes_on)), "-", True),
             at_most("a kill at another replica meanwhile is complete after", death.seconds, LAPSE + POLL, "s"),
-            counted("heads with a dead token that the isolated replica sent later, because it does not learn of the kill", len(late)),
-            counted("accounts whose refresh tokens it sent while nobody else knew of it", len(spent_alone)),
-            Check("grants lost, of accounts that it uses too", f"{len(dead & set(shared))} of {len(shared)}", "-", True),
-            equals("grants lost though it did not send their tokens", unexplained, []),
+            counted("the isolated replica: heads with a dead token later, because it does not learn of the kill", len(late)),
+            counted("the isolated replica: accounts whose refresh tokens it sent while nobody else knew of it", len(spent_alone)),
+            Check("grants lost, of accounts that the isolated replica uses too", f"{len(dead & set(shared))} of {len(shared)}", "-", True),
+            equals("grants lost although it did not send their refresh tokens", unexplained, []),
             equals(f"failures of the others later than {FOUND} s after the promotion, of accounts that only they use",
                    len(failures(others[1], promoted + FOUND)), 0),
-            at_most("the isolated replica serves its living accounts again after", joined, AGAIN, "s"),
+            at_most("the isolated replica: after the cut, it serves all living accounts within", joined, AGAIN, "s"),
             equals("living accounts that a replica does not serve in the end", sorted({account for _, account in left}), [])]
 
 

@@ -13,7 +13,7 @@ COUNTS = (1, 3)
 
 
 async def run(run):
-    accounts, rates = int(run.scaled(ACCOUNTS, 300)), {}
+    accounts, rates = int(run.scaled(ACCOUNTS, 600)), {}
     for count in COUNTS:
         for store in ("PostgreSQL", "SQLite"):
             settings = dict(count=count, access_ttl="3600s", direct=True)

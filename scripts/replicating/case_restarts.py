@@ -5,7 +5,7 @@ import collections
 import time
 
 from faulting.load import Load
-from faulting.verdicts import counted, nothing_lost
+from faulting.verdicts import counted, forgotten, nothing_lost
 from harness.checks import Check, equals
 from replicating.waiting import codes
 
@@ -43,4 +43,4 @@ async def run(run):
                        equals(f"requests that failed later than {GRACE} s after the store was back",
                               dict(collections.Counter(what for *_, what in outside)), {}),
                        Check("the last failure after the store was back, s", f"{max(lags, default=0):.1f}", "-", True),
-                       *await nothing_lost(cluster)]
+                       equals("accounts with a lost commit", await forgotten(cluster, cluster.accounts), []), *await nothing_lost(cluster)]

@@ -13,9 +13,27 @@ import TokenStorage
     }
 
     private func begin(_ capacity: JournalCapacity) async throws -> IncarnationRegistry {
+        try IncarnationRegistry(.random(), in: self.directory.path, try await self.store(), journal: capacity) { _, _ in }
+    }
+
+    private func store() async throws -> OpenedStore {
         let keys = GivenKeyRing(KeyRing(current: .random()), name: "test")
-        let store = try await OpenedStore.open(MemoryTokenStore(), keys: keys)
-        return try IncarnationRegistry(.random(), in: self.directory.path, store, journal: capacity) { _, _ in }
+        return try await OpenedStore.open(MemoryTokenStore(), keys: keys)
+    }
+
+    @Test func `what was kept long enough is erased without another refresh, so that its key can be retired`()
+        async throws
+    {
+        let store = try await self.store()
+        let capacity = JournalCapacity(fileSize: 1 << 20, retention: .nanoseconds(1))
+        let register = try IncarnationRegistry(.random(), in: self.directory.path, store, journal: capacity) { _, _ in }
+        let place = try #require(await register.keep(self.success, for: self.alice))
+        await register.release(place)
+        #expect(store.surveyJournals(in: self.directory.path).byKey.count == 1)
+
+        _ = await register.inheritAll()
+
+        #expect(store.surveyJournals(in: self.directory.path).byKey == [:])
     }
 
     @Test func `a full journal overwrites an acknowledged success, but never one that is not acknowledged`()
