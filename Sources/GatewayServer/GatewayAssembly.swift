@@ -122,6 +122,8 @@ package struct GatewayAssembly {
         let metricsServer = try await self.listenForMetrics(core, monitor)
         // Once nothing else can fail, so that no record of a replica is left behind, and before anybody is served: a kill
         // holds from the first request on.
+        // If that fails, a record of this replica may land all the same. Then its end must stay provable.
+        self.cleanup.push { await host.close(leavesNothing: false) }
         try await self.startKillSwitch(core.kills, audit)
         // Last, since commands come here from now on.
         let socket = await self.openSocket(of: admin)

@@ -272,7 +272,8 @@ final class Connection: Sendable {
             }
             return results
         } catch {
-            if error.isLate, self.role == .writing { self.primary.abandon(identity) }
+            // Perhaps another host is the primary by now.
+            if error.isLate { self.primary.failed(identity.host) }
             throw error
         }
     }

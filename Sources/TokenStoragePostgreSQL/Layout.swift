@@ -145,6 +145,8 @@ extension StoreError {
                 )
             case "53100", "58030": (.unwritable, "; free space on the server's disk, or look at it")
             case "MR001", "MR002", "MR003", "42P01", "42703": (.unreadable, "")
+            case nil where error.message.contains("no password supplied"):
+                (.unwritable, "; the server asks for one: set store.password")
             default:
                 error.message.contains("certificate") || error.message.contains("does not support SSL")
                     ? (.unwritable, "; see store.ca and sslmode in store.url") : (.unreachable, "")

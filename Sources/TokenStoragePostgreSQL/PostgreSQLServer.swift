@@ -48,7 +48,7 @@ package struct PostgreSQLServer: Sendable {
     func parameters(for host: Host) -> [(name: String, value: String)] {
         var parameters = [
             ("host", host.name), ("port", String(host.port)), ("dbname", self.database), ("user", self.user),
-            ("passfile", "/dev/null"), ("application_name", "martlet"), ("client_encoding", "UTF8"),
+            ("passfile", "/dev/null/none"), ("application_name", "martlet"), ("client_encoding", "UTF8"),
             ("target_session_attrs", "read-write"), ("gssencmode", "disable"),
             // An idle connection whose server is gone is noticed after about 20 s. Calls have time limits of their own.
             ("keepalives_idle", "10"), ("keepalives_interval", "3"), ("keepalives_count", "3"),

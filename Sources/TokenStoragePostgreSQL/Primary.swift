@@ -82,8 +82,6 @@ struct SessionIdentity: Equatable, Sendable {
     /// Grows with each promotion of a standby (PostgreSQL, "Timelines"). An isolated former primary has a lower one.
     let timeline: UInt32
     let processID: Int32
-    /// Tells two processes apart that had the same id.
-    let processStart: String
 
     init(
         of session: borrowing Session,
@@ -92,19 +90,17 @@ struct SessionIdentity: Equatable, Sendable {
     ) throws(SessionError) {
         let row = try session.row(
             """
-            SELECT (SELECT id FROM martlet.layout), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_backend_pid(),
-                (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
+            SELECT (SELECT id FROM martlet.layout), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_backend_pid()
             """,
             by: deadline
         )
-        guard row.count == 4, let databaseID = row[0], let timeline = row[1].flatMap({ UInt32($0, radix: 16) }),
-            let processID = row[2].flatMap({ Int32($0) }), let start = row[3]
+        guard row.count == 3, let databaseID = row[0], let timeline = row[1].flatMap({ UInt32($0, radix: 16) }),
+            let processID = row[2].flatMap({ Int32($0) })
         else { throw SessionError("the server does not say which it is") }
         self.host = host
         self.databaseID = databaseID
         self.timeline = timeline
         self.processID = processID
-        self.processStart = start
     }
 }
 
@@ -119,8 +115,6 @@ final class PrimaryRecord: Sendable {
         /// Hosts that failed last are tried last.
         var failures: [String: UInt64] = [:]
         var clock: UInt64 = 0
-        /// A session whose commit did not end in time and was left behind.
-        var abandoned: SessionIdentity?
     }
 
     private let state = Mutex(State())
@@ -145,33 +139,30 @@ final class PrimaryRecord: Sendable {
         }
     }
 
-    /// Remembers a session that has sent a commit and got no response in time.
-    func abandon(_ session: SessionIdentity) {
-        self.state.withLock { $0.abandoned = session }
-        self.failed(session.host)
-    }
-
     /// Checks that a session is with the current primary.
     ///
     /// Where commits wait for a standby that is gone, or for a disk, every attempt to write would leave one more process
-    /// behind on the server. So as long as the last one is there, no other write is sent to that server.
+    /// behind on the server, of this process or of one that starts. So as long as a commit hangs there, no other write is
+    /// sent.
     func admit(
         _ identity: SessionIdentity,
         through session: borrowing Session,
         as role: Connection.Role
     ) throws(SessionError) {
-        if role == .writing, let left = self.state.withLock({ $0.abandoned }), left.host == identity.host {
-            let isWaiting = try session.row(
+        if role == .writing {
+            let hanging = try session.row(
                 """
-                SELECT count(*) FROM pg_stat_activity WHERE pid = \(left.processID) AND state = 'active'
-                    AND backend_start = '\(left.processStart)'
+                SELECT count(*) FROM pg_stat_activity WHERE application_name = 'martlet' AND usename = current_user
+                    AND datname = current_database() AND state = 'active' AND backend_xid IS NOT NULL
+                    AND state_change < clock_timestamp() - interval '1.5 s'
                 """,
                 by: .now + Connection.connectLimit
             )
-            guard isWaiting == ["0"] else {
-                throw SessionError("a commit still waits there, for a synchronous standby or for the disk")
+            guard hanging == ["0"] else {
+                throw SessionError(
+                    "a commit has waited there for more than 1.5 s, for a synchronous standby or for the disk"
+                )
             }
-            self.state.withLock { $0.abandoned = nil }
         }
         let refusal: String? = self.state.withLock { state in
             if let known = state.databaseID, known != identity.databaseID {

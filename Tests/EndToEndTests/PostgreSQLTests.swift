@@ -111,7 +111,7 @@ import Testing
     }
 
     enum BadInput: String, CaseIterable {
-        case unreachable, wrongPassword, missingDatabase, otherHost, otherProgram, laterVersion, noRights
+        case unreachable, wrongPassword, noPassword, missingDatabase, otherHost, otherProgram, laterVersion, noRights
     }
 
     @Test(arguments: BadInput.allCases)
@@ -127,6 +127,9 @@ import Testing
             settings = self.settings(of: directory, port: 1)
             (code, text) = (69, "port 1 failed: Connection refused")
         case .wrongPassword: text = "password authentication failed"
+        case .noPassword:
+            settings = settings.replacing("  password: { file: pg.pass }\n", with: "")
+            text = "the server asks for one: set store.password"
         case .missingDatabase:
             settings = self.settings(of: directory, database: "nowhere")
             text = "CREATE DATABASE nowhere OWNER martlet"
@@ -189,6 +192,7 @@ import Testing
         #expect(waiting.errors.contains("do not have key"), "\(waiting.errors)")
         #expect(waiting.errors.contains(": b; copy"), "\(waiting.errors)")
         #expect(try await b.martlet("accounts", "refresh", "alice").exitCode == 0)
+        #expect(try await store("verify").output.contains("(next) seals 0 of"))
 
         // When the file is copied there, and the change is made again
         try second.write(try #require(first.bytes(of: "sealing.key")), to: "sealing.key")

@@ -79,6 +79,9 @@ struct PostgreSQLTokenStoreOutageTests {
         // Then one commit waits, nobody sees what it wrote, and reads go on
         #expect(try await host.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == "1")
         #expect(try await store.read(Self.key) == nil)
+        await #expect(throws: StoreError(.unreachable, "")) {
+            _ = try await PostgreSQLTokenStore.open(database.server)
+        }
 
         // and once the standby is not needed any more, the write stands and the store works
         try await host.sql("ALTER SYSTEM RESET synchronous_standby_names")

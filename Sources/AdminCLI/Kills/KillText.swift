@@ -75,7 +75,7 @@ package struct KillText: Sendable {
         }
         return kill.store == "unwritable"
             ? "unwritable: other replicas go on while they can read it; kill at each of them, or stop them"
-            : "unreachable: another replica stops when its lease ends, if it can't read the store either"
+            : "unreachable: another replica stops when its lease ends, if it can't reach the store either"
     }
 
     /// Why the command that ordered the kill fails.

@@ -63,7 +63,8 @@ struct VerifyStoreCommand: AsyncParsableCommand {
     }
 
     private func report(_ survey: StoreSurvey, _ journals: JournalSurvey, of store: OfflineStore) throws {
-        let uses = KeyUse.all(store.opened.keyRing, survey, journals)
+        let first = try store.keys.existing()?.current.id
+        let uses = KeyUse.all(store.opened.keyRing, first: first, survey, journals)
         guard !self.isJSON else {
             return try Console.sayJSON(
                 VerifyReport(

@@ -60,13 +60,14 @@ struct KeyUse: Encodable {
     let records: Int
     /// The number of journal entries sealed with it.
     let entries: Int
-    /// The key's role in the key file: `current` (the first one, which seals), `older` (a later one, which only opens)
-    /// or `missing`.
+    /// The key's role: `current` (which seals), `next` (the first of the key file, where a replica lacks it yet), `older`
+    /// (which only opens) or `missing` (not in the file).
     let role: String
 
     /// What can be done about the key; `nil` if nothing is needed. The counts alone don't tell whether an older key can
     /// be removed: a gateway may still seal with it.
     var advice: String? {
+        if self.role == "next" { return "martlet store rekey goes on with it when every replica has it" }
         guard self.role == "older" else { return nil }
         if self.records > 0 { return "martlet store rekey seals them anew" }
         guard self.entries == 0 else { return nil }
@@ -99,7 +100,14 @@ extension Console {
 
 extension KeyUse {
     /// All keys of the key ring, the sealing key first, then keys that only records name.
-    static func all(_ keyRing: KeyRing, _ survey: StoreSurvey, _ journals: JournalSurvey) -> [KeyUse] {
+    ///
+    /// - Parameter first: the first key of the key file, which seals next if it does not seal yet.
+    static func all(
+        _ keyRing: KeyRing,
+        first: SealingKey.ID?,
+        _ survey: StoreSurvey,
+        _ journals: JournalSurvey
+    ) -> [KeyUse] {
         let known = keyRing.ids
         let missing = Set(survey.byKey.keys).union(journals.byKey.keys).filter { !known.contains($0) }.sorted {
             $0.description < $1.description
@@ -109,7 +117,8 @@ extension KeyUse {
                 id: id.description,
                 records: survey.byKey[id] ?? 0,
                 entries: journals.byKey[id] ?? 0,
-                role: id == keyRing.current.id ? "current" : known.contains(id) ? "older" : "missing"
+                role: id == keyRing.current.id
+                    ? "current" : id == first ? "next" : known.contains(id) ? "older" : "missing"
             )
         }
     }

@@ -67,7 +67,10 @@ extension Place {
         do throws(FileError) {
             try self.reading.surroundings.checkReadable(path)
         } catch {
-            self.fault("\(path) \(error.message); replicas need the same key, made once: openssl rand -base64 32")
+            self.fault(
+                "\(path) \(error.message); copy the key from another replica, or make one for a new store: "
+                    + "openssl rand -base64 32"
+            )
         }
     }
 }

@@ -13,7 +13,8 @@ import TokenStorage
     }
 
     private func begin(_ capacity: JournalCapacity) async throws -> IncarnationRegistry {
-        try IncarnationRegistry(.random(), in: self.directory.path, try await self.store(), journal: capacity) { _, _ in }
+        try IncarnationRegistry(.random(), in: self.directory.path, try await self.store(), journal: capacity) { _, _ in
+        }
     }
 
     private func store() async throws -> OpenedStore {
