@@ -173,7 +173,7 @@ extension GatewayAssembly {
         self.cleanup.push(driver.close)
         do throws(StoreError) {
             let opened = try await OpenedStore.open(self.metrics.timing(driver.store), keys: driver.keys)
-            let watch = StoreWatch(driver, opened, logger: self.logger)
+            let watch = StoreWatch(driver, logger: self.logger)
             try await watch.look()
             return (opened, watch)
         } catch {

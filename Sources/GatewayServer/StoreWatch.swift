@@ -9,7 +9,7 @@ internal import TokenStorage
 ///
 /// Replicas on several hosts compare times in records, so all of them go by the server's wall clock.
 final class StoreWatch: Sendable {
-    private static let interval = Duration.seconds(5)
+    private static let interval = Duration.seconds(10)
     /// A larger difference between the clocks is worth a warning.
     private static let largestOffset = Duration.seconds(1)
 
@@ -20,14 +20,12 @@ final class StoreWatch: Sendable {
 
     /// `nil` if the store has no server.
     private let ask: (@Sendable () async throws(StoreError) -> StoreCondition)?
-    private let opened: OpenedStore
     private let logger: Logger
     private let state = Mutex(State())
     let correction = ClockCorrection()
 
-    init(_ driver: DriverStore, _ opened: OpenedStore, logger: Logger) {
+    init(_ driver: DriverStore, logger: Logger) {
         self.ask = driver.condition
-        self.opened = opened
         self.logger = logger
     }
 
@@ -42,10 +40,9 @@ final class StoreWatch: Sendable {
         }
     }
 
-    /// Asks once. Also looks which key seals.
+    /// Asks once.
     func look() async throws(StoreError) {
         guard let ask = self.ask else { return }
-        try await self.opened.followCanary()
         let begin = Timepiece.system.now.wall
         let condition = try await ask()
         self.correction.learn(condition.time, between: begin, and: Timepiece.system.now.wall)

@@ -260,7 +260,7 @@ extension KillSwitch {
     private func followHints() async {
         for await change in self.records.store.changes() {
             guard !Task.isCancelled else { return }
-            if RecordKey.Prefix.kills.contains(change.key) || change == .everything { self.ringForRenewal() }
+            if RecordKey.Prefix.kills.contains(change.key) || change.key.rawValue.isEmpty { self.ringForRenewal() }
         }
     }
 
@@ -294,7 +294,7 @@ extension KillSwitch {
         renews: Bool = true,
         startingWith known: KillLogContents? = nil
     ) async throws(StoreError) {
-        let (now, keys) = (self.timepiece.now, self.records.keys.ring.ids)
+        let (now, keys) = try await self.beginning(renews: renews)
         var action = self.step { renews ? $0.beginPoll(now, known: known, keys: keys) : $0.beginRead() }
         while true {
             switch action {

@@ -55,9 +55,11 @@ package struct RecordChange: Equatable, Sendable {
         self.version = version
     }
 
-    /// Any record may have changed or fallen back, unnoticed by this process: the connection to the store was lost and is
-    /// back, perhaps to another server.
+    /// Any record may have changed unnoticed: the connection to the store was lost, and is back to the same server.
     package static let everything = RecordChange(key: RecordKey(rawValue: ""), version: nil)
+    /// Any record may have changed or fallen back: reads come from another server than before, or from one that was
+    /// started anew.
+    package static let anotherServer = RecordChange(key: RecordKey(rawValue: ""), version: Version(0))
 }
 
 /// Ciphertext, with what a key ring needs to decrypt it. Only a ``KeyRing`` makes and opens it.

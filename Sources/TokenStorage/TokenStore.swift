@@ -136,8 +136,8 @@ package protocol TokenStore: Sendable {
     /// Hints may be lost, duplicated or late, so callers work without them. In undisturbed operation, though, a stream
     /// gets a hint for each key that is written after this method has returned, through any store object in any
     /// process, including this one. Any number of streams may be open at once. A removal need not be hinted at.
-    /// ``RecordChange/version`` is the version that was written, or `nil`. A driver whose reads may go to another server
-    /// than before announces ``RecordChange/everything``.
+    /// ``RecordChange/version`` is the version that was written, or `nil`. A driver that has lost its connection announces
+    /// ``RecordChange/everything`` or ``RecordChange/anotherServer`` when it is back.
     ///
     /// The stream ends when the task that reads it is cancelled. A later call returns a new, working stream.
     /// ``ChangeBroadcaster`` does all this for one store object: announce its own writes, and what the driver learns of

@@ -68,8 +68,8 @@ final class Connection: Sendable {
 
     /// - Parameters:
     ///   - primary: the server that all connections of the store use.
-    ///   - notified: called with each hint of another process, and with ``RecordChange/everything`` after the connection
-    ///     was lost.
+    ///   - notified: called with each hint of another process, and with ``RecordChange/everything`` or
+    ///     ``RecordChange/anotherServer`` after the connection was lost.
     init(
         to server: PostgreSQLServer,
         _ role: Role,
@@ -151,14 +151,16 @@ final class Connection: Sendable {
 
     private func serve(_ connected: consuming ConnectedSession?) {
         var connected = connected
+        var last: SessionIdentity?
         var backoff = Backoff()
         while !self.state.withLock({ $0.isClosed }) {
             do throws(SessionError) {
                 if connected == nil {
-                    connected = try self.connect(&backoff)
+                    connected = try self.connect(&backoff, after: last)
                     guard connected != nil else { return }
                     self.state.withLock { $0.failure = nil }
                 }
+                last = connected?.identity
                 try self.work(&connected)
             } catch {
                 connected = nil
@@ -170,20 +172,23 @@ final class Connection: Sendable {
 
     /// Serves calls until the session fails or the connection is closed.
     private func work(_ connected: inout ConnectedSession?) throws(SessionError) {
-        while let timeline = connected?.timeline, let sender = connected?.processID {
-            let (group, isClosed) = self.takeGroup()
-            guard !isClosed else { return }
-            guard self.primary.isCurrent(timeline) else {
-                self.putBack(group)
-                throw SessionError("another server has become the primary")
-            }
-            if group.isEmpty {
+        while let identity = connected?.identity {
+            switch self.next() {
+            case .end: return
+            case .group(let group):
+                guard self.primary.isCurrent(identity) else {
+                    self.putBack(group)
+                    throw SessionError("another server has become the primary")
+                }
+                try self.run(group, &connected)
+                self.pass(on: connected?.session.takeNotifications() ?? [], notFrom: identity.processID)
+            case .wait:
+                guard self.primary.isCurrent(identity) else {
+                    throw SessionError("another server has become the primary")
+                }
                 let idling = try connected?.session.idle(beside: self.bell.descriptor)
                 if idling?.wasWoken == true { self.bell.silence() }
-                self.pass(on: idling?.notifications ?? [], notFrom: sender)
-            } else {
-                try self.run(group, &connected)
-                self.pass(on: connected?.session.takeNotifications() ?? [], notFrom: sender)
+                self.pass(on: idling?.notifications ?? [], notFrom: identity.processID)
             }
         }
     }
@@ -195,22 +200,35 @@ final class Connection: Sendable {
         }
     }
 
-    /// Calls whose time is not over, sorted so that two processes lock records in the same order.
-    private func takeGroup() -> (group: [Call], isClosed: Bool) {
-        let (taken, isClosed) = self.state.withLock { state in
-            let taken = Array(state.waiting.prefix(Self.largestGroup))
-            state.waiting.removeFirst(taken.count)
-            return (taken, state.isClosed)
-        }
+    private enum Next {
+        case group([Call])
+        /// No call waits.
+        case wait
+        case end
+    }
+
+    /// The calls of the next transaction: those whose time is not over.
+    private func next() -> Next {
         let now = ContinuousClock.now
-        for call in taken where call.deadline <= now { call.reply?.give(.failure(self.late())) }
-        let group = taken.filter { $0.deadline > now }
-        guard self.role == .writing else { return (group, isClosed) }
+        let (late, next) = self.state.withLock { state in
+            guard !state.isClosed else { return ([Call](), Next.end) }
+            let late = state.waiting.filter { $0.deadline <= now }
+            state.waiting.removeAll { $0.deadline <= now }
+            guard let first = state.waiting.first else { return (late, .wait) }
+            // A hint that fails must not fail a read.
+            let isHint = first.statement == .notify
+            let group = state.waiting.prefix(Self.largestGroup).prefix { ($0.statement == .notify) == isHint }
+            state.waiting.removeFirst(group.count)
+            return (late, .group(Array(group)))
+        }
+        for call in late { call.reply?.give(.failure(self.late())) }
+        guard self.role == .writing, case .group(let group) = next else { return next }
+        // Two processes lock records in the same order. Changes of one record stay in theirs.
         let order = group.indices.sorted { left, right in
             let (first, second) = (group[left].parameters[0], group[right].parameters[0])
             return first == second ? left < right : first.lexicographicallyPrecedes(second)
         }
-        return (order.map { group[$0] }, isClosed)
+        return .group(order.map { group[$0] })
     }
 
     private func putBack(_ group: [Call]) {
@@ -218,44 +236,41 @@ final class Connection: Sendable {
     }
 
     private func run(_ group: [Call], _ connected: inout ConnectedSession?) throws(SessionError) {
-        let results: [CallResult]
-        var current: [CallResult.Table] = []
         do throws(SessionError) {
-            results = try self.send(group.map(\.sessionCall), &connected)
+            let results = try self.send(group.map(\.sessionCall), &connected)
+            if let index = results.firstIndex(where: \.isFailed), case .failed(let error) = results[index] {
+                return try self.undo(group, because: error, of: index)
+            }
             // A statement sees what was committed before it began, so what stands where a change did not fit is read
             // by another one.
-            let reads = zip(group, results).compactMap { call, result in result.isMisfit ? call.readsKey : nil }
-            if self.role == .writing, !reads.isEmpty {
-                for case .done(let table) in try self.send(reads, &connected) { current.append(table) }
-                guard current.count == reads.count else { throw SessionError("a record can't be read") }
+            let isMisfit = results.map { self.role == .writing && $0.isMisfit }
+            let misfits = zip(group, isMisfit).filter(\.1).map(\.0)
+            let current = misfits.isEmpty ? [] : try self.send(misfits.map(\.readsKey), &connected)
+            guard current.allSatisfy({ !$0.isFailed }) else { throw SessionError("a record can't be read") }
+            for case (let call, .done(let table)) in zip(misfits, current) { self.reply(to: call, with: table) }
+            for (index, call) in group.enumerated() where !isMisfit[index] {
+                if case .done(let table) = results[index] { call.reply?.give(.success(table)) }
             }
         } catch {
             let failure = self.storeError(error)
             for call in group { call.reply?.give(.failure(failure)) }
             throw error
         }
-        let failed = results.compactMap { result in if case .failed(let error) = result { error } else { nil } }
-        if let first = failed.first {
-            // One failure undoes the whole transaction.
-            let failure = self.storeError(first)
-            for call in group { call.reply?.give(.failure(failure)) }
-            if let fatal = failed.first(where: \.endsSession) { throw fatal }
-            return
-        }
-        var stands = current.makeIterator()
-        for case (let call, .done(let table)) in zip(group, results) {
-            guard self.role == .writing, table.changed == 0, let there = stands.next() else {
-                call.reply?.give(.success(table))
-                continue
-            }
-            // Another writer may have put back what was expected, such as no record, in between.
-            let fitsNow = (there.rows.first?[0]).map { $0 == call.expectedVersion } ?? (call.expectedVersion == nil)
-            if fitsNow {
-                self.putBack([call])
-            } else {
-                call.reply?.give(.success(CallResult.Table(rows: there.rows, changed: 0)))
-            }
-        }
+    }
+
+    /// One failure has undone the whole transaction. The calls beside the one that failed are run again without it.
+    private func undo(_ group: [Call], because error: SessionError, of index: Int) throws(SessionError) {
+        guard !error.endsSession else { throw error }
+        group[index].reply?.give(.failure(self.storeError(error)))
+        self.putBack(Array(group[..<index] + group[(index + 1)...]))
+    }
+
+    /// Replies to a change that did not fit with what is there.
+    private func reply(to call: Call, with there: CallResult.Table) {
+        // Another writer may have put back what was expected, such as no record, in between.
+        let fitsNow = (there.rows.first?[0]).map { $0 == call.expectedVersion } ?? (call.expectedVersion == nil)
+        guard !fitsNow else { return self.putBack([call]) }
+        call.reply?.give(.success(CallResult.Table(rows: there.rows, changed: 0)))
     }
 
     /// Runs one transaction, on the current primary.
@@ -267,7 +282,7 @@ final class Connection: Sendable {
         do throws(SessionError) {
             let results = try connected?.session.run(calls, by: .now + Self.callLimit) ?? []
             // What an isolated former primary says must not be taken for news.
-            guard self.primary.isCurrent(identity.timeline) else {
+            guard self.primary.isCurrent(identity) else {
                 throw SessionError("another server has become the primary").sent
             }
             return results
@@ -299,13 +314,19 @@ final class Connection: Sendable {
     /// Connects, with pauses between attempts.
     ///
     /// - Returns: `nil` if the connection was closed meanwhile.
-    private func connect(_ backoff: inout Backoff) throws(SessionError) -> ConnectedSession? {
+    private func connect(
+        _ backoff: inout Backoff,
+        after last: SessionIdentity?
+    ) throws(SessionError) -> ConnectedSession? {
         let pause = backoff.next(at: .now)
         self.bell.wait(for: pause) { self.state.withLock { $0.isClosed } }
         guard !self.state.withLock({ $0.isClosed }) else { return nil }
         let session = try ConnectedSession.open(self.server, self.role, self.primary)
         backoff.succeeded(at: .now)
-        if self.role == .reading { self.notified(.everything) }
+        if self.role == .reading {
+            let isAnother = last.map { !$0.isSameServer(as: session.identity) } ?? false
+            self.notified(isAnother ? .anotherServer : .everything)
+        }
         return session
     }
 }

@@ -9,7 +9,7 @@ internal import TokenStorage
 enum Layout {
     private static let version = 1
     /// Serializes the processes that make the tables; the number is `MRTL` in ASCII.
-    private static let locking = "SELECT pg_advisory_xact_lock(\(0x4D52_544C))"
+    private static let locking = "SELECT pg_catalog.pg_advisory_xact_lock(\(0x4D52_544C)::bigint)"
 
     /// What is in the schema of that name.
     private enum Finding: String {
@@ -108,7 +108,7 @@ extension SessionError {
     var endsSession: Bool {
         guard let state else { return false }
         // Connection exceptions, an operator's or a crash's end of the session, and a server that became a standby.
-        return state.hasPrefix("08") || state.hasPrefix("57P") || state == "25006" || state == "XX000"
+        return state.hasPrefix("08") || state.hasPrefix("57P") || state == "25006"
     }
 }
 

@@ -85,7 +85,7 @@ package final class PostgreSQLTokenStore: TokenStore {
         at key: RecordKey
     ) throws(StoreError) -> StoredRecord? {
         guard let row = found.rows.first else { return nil }
-        guard let record = StoredRecord(row[0], row[1]) else { throw Self.unreadable(key.rawValue) }
+        guard row.count == 2, let record = StoredRecord(row[0], row[1]) else { throw Self.unreadable(key.rawValue) }
         return record
     }
 
@@ -141,7 +141,7 @@ package final class PostgreSQLTokenStore: TokenStore {
         )
         var page: [KeyedRecord] = []
         for row in found.rows {
-            guard let key = row[0].flatMap({ String(validating: $0, as: UTF8.self) }),
+            guard row.count == 3, let key = row[0].flatMap({ String(validating: $0, as: UTF8.self) }),
                 let stored = StoredRecord(row[1], row[2])
             else { throw Self.unreadable("a key under \(prefix.rawValue)") }
             page.append(KeyedRecord(key: RecordKey(rawValue: key), stored: stored))
@@ -154,7 +154,7 @@ package final class PostgreSQLTokenStore: TokenStore {
     /// Asks the server about itself.
     package func condition() async throws(StoreError) -> StoreCondition {
         let found = try await self.reader.run(.condition, by: .now + Connection.callLimit)
-        guard let row = found.rows.first, let time = BinaryValue.integer(from: row[0]) else {
+        guard let row = found.rows.first, row.count == 3, let time = BinaryValue.integer(from: row[0]) else {
             throw StoreError(.unreachable, "the server does not tell its time")
         }
         return StoreCondition(

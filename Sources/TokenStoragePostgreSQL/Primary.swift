@@ -7,9 +7,6 @@ struct ConnectedSession: ~Copyable {
     let session: Session
     let identity: SessionIdentity
 
-    var timeline: UInt32 { self.identity.timeline }
-    var processID: Int32 { self.identity.processID }
-
     /// Connects to the first host that is a primary and no former one.
     ///
     /// - Parameter prepare: runs before the identity is read, at the first connection.
@@ -29,6 +26,7 @@ struct ConnectedSession: ~Copyable {
                     password: server.password,
                     by: deadline
                 )
+                try session.perform(Statement.settings(of: role), by: deadline)
                 try prepare(session)
                 try session.perform(Statement.preparations(of: role), by: deadline)
                 let identity = try SessionIdentity(of: session, at: host, by: deadline)
@@ -81,7 +79,14 @@ struct SessionIdentity: Equatable, Sendable {
     let databaseID: String
     /// Grows with each promotion of a standby (PostgreSQL, "Timelines"). An isolated former primary has a lower one.
     let timeline: UInt32
+    /// Tells two servers of one timeline apart, and two runs of one server.
+    let serverStart: String
     let processID: Int32
+
+    /// Whether nothing can have fallen back between two sessions.
+    func isSameServer(as other: SessionIdentity) -> Bool {
+        self.timeline == other.timeline && self.serverStart == other.serverStart
+    }
 
     init(
         of session: borrowing Session,
@@ -90,28 +95,32 @@ struct SessionIdentity: Equatable, Sendable {
     ) throws(SessionError) {
         let row = try session.row(
             """
-            SELECT (SELECT id FROM martlet.layout), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_backend_pid()
+            SELECT (SELECT id FROM martlet.layout), substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_backend_pid(),
+                pg_postmaster_start_time()
             """,
             by: deadline
         )
-        guard row.count == 3, let databaseID = row[0], let timeline = row[1].flatMap({ UInt32($0, radix: 16) }),
-            let processID = row[2].flatMap({ Int32($0) })
+        guard row.count == 4, let databaseID = row[0], let timeline = row[1].flatMap({ UInt32($0, radix: 16) }),
+            let processID = row[2].flatMap({ Int32($0) }), let serverStart = row[3]
         else { throw SessionError("the server does not say which it is") }
         self.host = host
         self.databaseID = databaseID
         self.timeline = timeline
         self.processID = processID
+        self.serverStart = serverStart
     }
 }
 
 /// The primary that the connections of one store object use.
 ///
 /// After a failover the former primary may still be there, cut off from the others and open for reads. So once any
-/// connection of the store has seen a later timeline, no connection uses an earlier one.
+/// connection of the store has seen a later timeline, no connection uses an earlier one. And all connections use the server
+/// to which the last of them has connected: two servers may have been promoted to one timeline.
 final class PrimaryRecord: Sendable {
     private struct State {
         var databaseID: String?
         var timeline: UInt32 = 0
+        var serverStart = ""
         /// Hosts that failed last are tried last.
         var failures: [String: UInt64] = [:]
         var clock: UInt64 = 0
@@ -119,8 +128,10 @@ final class PrimaryRecord: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether no later timeline has been seen.
-    func isCurrent(_ timeline: UInt32) -> Bool { self.state.withLock { $0.timeline == timeline } }
+    /// Whether no other server has been seen since.
+    func isCurrent(_ identity: SessionIdentity) -> Bool {
+        self.state.withLock { $0.timeline == identity.timeline && $0.serverStart == identity.serverStart }
+    }
 
     /// The hosts in the order in which they are tried.
     func order(of hosts: [PostgreSQLServer.Host]) -> [PostgreSQLServer.Host] {
@@ -154,7 +165,7 @@ final class PrimaryRecord: Sendable {
                 """
                 SELECT count(*) FROM pg_stat_activity WHERE application_name = 'martlet' AND usename = current_user
                     AND datname = current_database() AND state = 'active' AND backend_xid IS NOT NULL
-                    AND state_change < clock_timestamp() - interval '1.5 s'
+                    AND wait_event IS DISTINCT FROM 'ClientRead' AND state_change < clock_timestamp() - interval '1.5 s'
                 """,
                 by: .now + Connection.connectLimit
             )
@@ -172,6 +183,7 @@ final class PrimaryRecord: Sendable {
                 return "this is a former primary; to use it all the same, restart this gateway"
             }
             (state.databaseID, state.timeline) = (identity.databaseID, identity.timeline)
+            state.serverStart = identity.serverStart
             return nil
         }
         if let refusal { throw SessionError(refusal) }

@@ -327,6 +327,8 @@ enum CallResult: Sendable {
     /// An earlier statement of the transaction has failed.
     case skipped
 
+    var isFailed: Bool { if case .failed = self { true } else { false } }
+
     /// Whether a change has changed nothing.
     var isMisfit: Bool { if case .done(let table) = self { table.changed == 0 } else { false } }
 }

@@ -46,18 +46,26 @@ enum Statement: String, CaseIterable, Sendable {
         }
     }
 
-    /// What a connection needs before it can be used: its settings, its statements, and the channel it listens to.
-    static func preparations(of role: Connection.Role) -> [SessionCall] {
+    /// The settings of a session, which come before everything else.
+    static func settings(of role: Connection.Role) -> [SessionCall] {
         let settings = [
+            ("search_path", "pg_catalog"),
             // A write is acknowledged when it is durable, on the synchronous standby too if there is one. A hint
             // (``notify``) need not be durable, and must not wait for the standby.
             ("synchronous_commit", role == .writing ? "on" : "off"),
-            ("lock_timeout", "1000"), ("statement_timeout", "1500"), ("idle_in_transaction_session_timeout", "5000"),
-            ("default_transaction_isolation", "'read committed'"), ("search_path", "pg_catalog"),
+            // Others hold the lock of a record as long as their commit takes.
+            ("lock_timeout", "300"), ("statement_timeout", "1500"), ("idle_in_transaction_session_timeout", "5000"),
+            ("default_transaction_isolation", "'read committed'"),
+            // What a host that is gone has sent in part holds its locks until the server notices.
+            ("tcp_keepalives_idle", "5"), ("tcp_keepalives_interval", "2"), ("tcp_keepalives_count", "3"),
         ]
-        let listening = role == .reading ? [SessionCall(text: .plain("LISTEN \(Self.channel)"))] : []
         return settings.map { SessionCall(text: .plain("SET \($0.0) = \($0.1)")) }
-            + Self.allCases.map { SessionCall(text: .preparing($0.rawValue, sql: $0.sql)) } + listening
+    }
+
+    /// What a session needs for calls, once the tables are there: its statements, and the channel it listens to.
+    static func preparations(of role: Connection.Role) -> [SessionCall] {
+        let listening = role == .reading ? [SessionCall(text: .plain("LISTEN \(Self.channel)"))] : []
+        return Self.allCases.map { SessionCall(text: .preparing($0.rawValue, sql: $0.sql)) } + listening
     }
 }
 
@@ -90,10 +98,11 @@ enum HintText {
         return "\(version) \(Base64.urlSafeText(change.key.rawValue.utf8))"
     }
 
+    /// `nil` for any other text: whoever may connect to the database may notify.
     static func change(from text: String) -> RecordChange? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 2, let bytes = Base64.decodeURLSafe(Array(parts[1].utf8).span),
-            let key = String(validating: bytes, as: UTF8.self)
+            let key = String(validating: bytes, as: UTF8.self), !key.isEmpty
         else { return nil }
         return RecordChange(key: RecordKey(rawValue: key), version: UInt64(parts[0], radix: 16).map { Version($0) })
     }

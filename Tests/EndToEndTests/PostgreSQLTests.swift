@@ -190,7 +190,7 @@ import Testing
         // Then the other is named, and nothing has changed for it
         #expect(waiting.exitCode == 1)
         #expect(waiting.errors.contains("do not have key"), "\(waiting.errors)")
-        #expect(waiting.errors.contains(": b; copy"), "\(waiting.errors)")
+        #expect(waiting.errors.contains(": b ("), "\(waiting.errors)")
         #expect(try await b.martlet("accounts", "refresh", "alice").exitCode == 0)
         #expect(try await store("verify").output.contains("(next) seals 0 of"))
 

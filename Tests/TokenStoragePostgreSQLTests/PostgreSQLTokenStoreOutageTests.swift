@@ -132,13 +132,18 @@ struct PostgreSQLTokenStoreOutageTests {
         }
 
         // When the primary is gone and the standby is promoted
+        let hints = store.changes()
         try await former.stop()
         try await next.sql("SELECT pg_promote()")
         try await eventually("the store to be back") {
             (try? await TokenStoreContract.countUp(Self.key, in: store)) != nil
         }
 
-        // Then the former primary, which is back and open for writes, is not used even if it is the only one
+        // Then that may have lost something, and
+        try await within("the hint of another server") {
+            for await change in hints where change == .anotherServer { return }
+        }
+        // the former primary, which is back and open for writes, is not used even if it is the only one
         let known = try #require(try await store.read(Self.key)?.version)
         try await former.start()
         try await next.stop()
@@ -193,6 +198,53 @@ struct PostgreSQLTokenStoreOutageTests {
         try await within("a hint") {
             for await change in stream where change.key == .account("bob") { return }
         }
+    }
+
+    @Test func `a write that waits for another program's lock fails alone`() async throws {
+        // Given a record that another session has locked
+        let database = try await TestDatabase()
+        let store = try await PostgreSQLTokenStore.open(database.server)
+        try await TokenStoreContract.countUp(Self.key, in: store)
+        async let holding = database.sql(
+            """
+            BEGIN; SELECT FROM martlet.record WHERE key = 'accounts/alice'::bytea FOR UPDATE;
+            SELECT pg_sleep(4); COMMIT
+            """
+        )
+        try await eventually("the lock") {
+            try await database.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") != "0"
+        }
+
+        // When it is written together with others
+        let locked = Task {
+            try await store.write(Self.value, at: Self.key, as: Version(2), expecting: .first)
+        }
+        let others = (0..<20).map { number in
+            Task { try await TokenStoreContract.countUp(.account("other-\(number)"), in: store) }
+        }
+
+        // Then the others stand, and it alone fails
+        for other in others { try await other.value }
+        await #expect(throws: StoreError(.unreachable, "")) { try await locked.value }
+        #expect(try await store.read(Self.key)?.version == .first)
+        _ = try await holding
+    }
+
+    @Test func `what another program notifies is no hint`() async throws {
+        let database = try await TestDatabase()
+        let store = try await PostgreSQLTokenStore.open(database.server)
+        let stream = store.changes()
+        for text in ["", " ", "nonsense", "1 %", "x y z"] {
+            try await database.sql("NOTIFY martlet, '\(text)'")
+        }
+        let other = try await PostgreSQLTokenStore.open(database.server)
+        try await TokenStoreContract.countUp(Self.key, in: other)
+
+        let first = try await within("a hint") {
+            for await change in stream { return change }
+            return nil as RecordChange?
+        }
+        #expect(first == RecordChange(key: Self.key, version: .first))
     }
 
     @Test func `a closed store ends its streams and its calls`() async throws {

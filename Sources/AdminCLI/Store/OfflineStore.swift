@@ -1,6 +1,7 @@
 internal import GatewayServer
 internal import KillSwitch
 internal import Settings
+internal import TokenModel
 internal import TokenStorage
 
 /// The store that a configuration names, opened by a command without a gateway.
@@ -60,11 +61,19 @@ struct OfflineStore {
         return file
     }
 
-    /// The names of the running replicas that do not have a key.
-    func replicasWithout(_ key: SealingKey.ID) async throws(StoreError) -> [String] {
-        let listing = try await ReplicaVault(self.opened.records).list()
-        let others = listing.entries.filter { !$0.record.isExpelled && !$0.record.keys.contains(key.description) }
-        return (others.map(\.record.name) + listing.unreadable.map(\.unreadableName)).sorted()
+    /// The running replicas, as far as they lack a key or do not seal under it.
+    var replicas: Rekeying.Replicas {
+        let vault = ReplicaVault(self.opened.records)
+        @Sendable func names(_ lacks: (ReplicaRecord) -> Bool) async throws(StoreError) -> [String] {
+            let listing = try await vault.list()
+            let lacking = listing.entries.filter { !$0.record.isExpelled && lacks($0.record) }
+            let named = lacking.map { "\($0.record.name) (\($0.record.incarnation.rawValue.prefix(8)))" }
+            return (named + listing.unreadable.map(\.unreadableName)).sorted()
+        }
+        return Rekeying.Replicas(
+            without: { key throws(StoreError) in try await names { !$0.keys.contains(key.description) } },
+            notSealing: { key throws(StoreError) in try await names { $0.keys.first != key.description } }
+        )
     }
 }
 

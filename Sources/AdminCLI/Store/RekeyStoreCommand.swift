@@ -47,7 +47,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
                 keys: try store.keyFile(),
                 journalsIn: store.stateDirectory,
                 settling: max(.seconds(10), store.lease),
-                replicasWithout: { key throws(StoreError) in try await store.replicasWithout(key) }
+                replicas: store.replicas
             )
             let outcome = try await self.audited(store) {
                 var progress = ProgressLines("looked at")
@@ -77,7 +77,7 @@ struct RekeyStoreCommand: AsyncParsableCommand {
         do {
             let outcome = try await body()
             // The record of the end is sealed under the key that seals now.
-            try? await store.opened.followCanary()
+            try? await store.opened.records.followCanary()
             let retired = outcome.retired.map { ", key \($0) taken out" }.joined()
             let added = outcome.keyAdded ? "key \(outcome.key) added, " : ""
             let isRecorded = await audit.end(
@@ -147,6 +147,14 @@ struct RekeyStoreCommand: AsyncParsableCommand {
 
     private func complain(_ outcome: Rekeying.Outcome, of store: OfflineStore) throws(CommandFailure) {
         let resealing = outcome.resealing
+        guard outcome.missingAt.isEmpty || !self.retire else {
+            throw CommandFailure(
+                .no,
+                "these replicas do not seal under key \(outcome.key) yet, so no key was taken out: "
+                    + "\(outcome.missingAt.joined(separator: ", ")); run this again when they are back, or have them forgotten: "
+                    + "martlet replicas forget NAME"
+            )
+        }
         guard outcome.missingAt.isEmpty else {
             throw CommandFailure(
                 .no,

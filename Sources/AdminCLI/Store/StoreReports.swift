@@ -29,7 +29,8 @@ struct RekeyReport: Encodable {
     let journalled: [String]
     /// Keys that a running gateway still seals with.
     let lingering: [String]
-    /// The replicas that do not have the new key yet, so that nothing was sealed again.
+    /// The replicas that do not have the new key yet, so that nothing was sealed again; or that do not seal under it yet, so
+    /// that no key was removed.
     let missingAt: [String]
     /// Keys that were removed from the file.
     let retired: [String]

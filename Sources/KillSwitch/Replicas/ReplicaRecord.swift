@@ -110,6 +110,14 @@ extension KillSwitch {
         )
     }
 
+    /// The moment at which a poll begins, and the sealing keys that this process has, the one that seals first.
+    func beginning(renews: Bool) async throws(StoreError) -> (now: Moment, keys: [SealingKey.ID]) {
+        let now = self.timepiece.now
+        // A record under a key that was replaced meanwhile might be one that others can't open any more.
+        if renews { try await self.records.followCanary() }
+        return (now, self.records.keys.ring.ids)
+    }
+
     /// Reads the log to its end, fences this process against what is new there, and renews its lease.
     package func renew() async throws(StoreError) { try await self.poll() }
 

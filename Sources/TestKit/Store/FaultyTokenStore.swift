@@ -205,8 +205,10 @@ package final class FaultyTokenStore: TokenStore {
         (try? history.commit(write.record, at: write.key, expecting: write.expecting)) != nil
     }
 
-    /// Announces that any record may have changed, as a driver does whose connection was lost.
-    package func announceEverything() { self.shared.broadcaster.announce(.everything) }
+    /// Announces that a connection is back that was lost, as a driver does.
+    package func announceReconnect(toAnotherServer isAnother: Bool) {
+        self.shared.broadcaster.announce(isAnother ? .anotherServer : .everything)
+    }
 
     private func announce(_ key: RecordKey, _ version: Version?) {
         if self.hints { self.shared.broadcaster.announce(RecordChange(key: key, version: version)) }

@@ -8,8 +8,7 @@ package import TokenStorage
 ///
 /// The refresh token of an older generation has been rotated away, and spending it would end the grant at the provider.
 /// So a process that knows the newer record puts it back before anything uses the older one. The other processes get
-/// time for that: after a fallback was noticed, and after the connection to the store was lost, no claim is written for
-/// 3 s.
+/// time for that: after a fallback was noticed, and when the store's server is another one, no claim is written for 3 s.
 ///
 /// A process that knows none of the lost records can't notice the fallback.
 extension RefreshEngine {
@@ -85,18 +84,39 @@ extension RefreshEngine {
         )
     }
 
-    /// Delays claims for a while, and has all known accounts read again: the store has fallen back, or may have.
-    func restAfterFall() {
+    /// Delays claims for a while, and has all known accounts read again.
+    private func restAfterFall() {
         let now = self.timepiece.now.boot
         let isFirst = self.state.withLock { state in
             defer { state.claimsRestUntil = now.advanced(by: Self.restAfterFall) }
             return state.claimsRestUntil <= now
         }
-        if isFirst { self.newJobs.yield(.lookAtAll) }
+        if isFirst { self.beginLook() }
+    }
+
+    /// The connection to the store was lost and is back, so hints may have been lost, and all known accounts are read
+    /// again. Another server may have fallen back, so claims are delayed then.
+    func storeIsBack(isAnother: Bool) {
+        if isAnother { self.restAfterFall() }
+        self.beginLook()
+        self.logger.notice(
+            "the connection to the store was lost and is back; all accounts are read again",
+            metadata: ["store.another_server": .stringConvertible(isAnother)]
+        )
+    }
+
+    /// Has all known accounts read again, unless that is about to begin.
+    private func beginLook() {
+        let begins = self.state.withLock { state in
+            defer { state.isLookDue = true }
+            return !state.isLookDue
+        }
+        if begins { self.newJobs.yield(.lookAtAll) }
     }
 
     /// Reads the record of each account that this process knows.
     func lookAtAll() async {
+        self.state.withLock { $0.isLookDue = false }
         let known = self.state.withLock { $0.accountStates.values.filter { $0.snapshot != nil }.map(\.account) }
         await withTaskGroup { readers in
             var rest = known.makeIterator()

@@ -42,14 +42,11 @@ extension RefreshEngine {
     }
 
     private func followChanges() async {
-        for await change in self.vault.changes() {
+        let changes = self.vault.changes { [weak self] in self?.storeIsBack(isAnother: $0) }
+        for await change in changes {
             guard !Task.isCancelled else { return }
-            guard let account = change.account else {
-                self.restAfterFall()
-                continue
-            }
-            if let version = change.version, self.knows(version, of: account) { continue }
-            await self.look(at: account)
+            if let version = change.version, self.knows(version, of: change.account) { continue }
+            await self.look(at: change.account)
         }
     }
 

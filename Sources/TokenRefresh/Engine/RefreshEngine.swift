@@ -46,6 +46,8 @@ package final class RefreshEngine: Sendable {
         var endsSoon = false
         /// The earliest moment of the next claim, after the store has fallen back.
         var claimsRestUntil = BootInstant.distantPast
+        /// All known accounts are about to be read again.
+        var isLookDue = false
         /// The number of records that were put back.
         var repairs: UInt64 = 0
         var agenda = Agenda()

@@ -95,13 +95,17 @@ package struct AccountVault: Sendable {
 
     /// A hint that an account's record was changed; see ``RecordChange``.
     package struct Change: Equatable, Sendable {
-        /// `nil`: any account's (``RecordChange/everything``).
-        package let account: AccountID?
+        package let account: AccountID
         package let version: Version?
     }
 
     /// A stream of hints about accounts whose record may have changed, as ``TokenStore/changes()`` gives them.
-    package func changes() -> AsyncStream<Change> {
+    ///
+    /// - Parameter reconnected: called for ``RecordChange/everything`` and ``RecordChange/anotherServer``, and with whether
+    ///   it is the latter: at once, however many hints wait to be read.
+    package func changes(
+        reconnected: @escaping @Sendable (_ isAnotherServer: Bool) -> Void = { _ in }
+    ) -> AsyncStream<Change> {
         let changes = self.store.changes()
         let (ours, continuation) = AsyncStream.makeStream(
             of: Change.self,
@@ -111,8 +115,8 @@ package struct AccountVault: Sendable {
         // the store's stream ends.
         let forwarding = Task {
             for await change in changes {
-                let account = AccountID(key: change.key)
-                guard account != nil || change == .everything else { continue }
+                if change == .everything || change == .anotherServer { reconnected(change == .anotherServer) }
+                guard let account = AccountID(key: change.key) else { continue }
                 continuation.yield(Change(account: account, version: change.version))
             }
             continuation.finish()

@@ -32,7 +32,8 @@ package struct Rekeying: ~Copyable {
         package var journalled: [SealingKey.ID] = []
         /// Old keys under which a gateway has sealed records during the run: that gateway does not use this key file.
         package var lingering: [SealingKey.ID] = []
-        /// The replicas that do not have the new key yet, so that nothing was resealed.
+        /// The replicas that do not have the new key yet, so that nothing was resealed, or that do not seal under it yet, so
+        /// that no key was retired.
         package var missingAt: [String] = []
         /// Keys that were removed from the file.
         package var retired: [SealingKey.ID] = []
@@ -43,27 +44,43 @@ package struct Rekeying: ~Copyable {
     private let lock: KeyFileLock
     private let stateDirectory: String?
     private let settling: Duration
-    private let replicasWithout: @Sendable (SealingKey.ID) async throws(StoreError) -> [String]
+    private let replicas: Replicas
+
+    /// The replicas of a store that several hosts share, by name.
+    package struct Replicas: Sendable {
+        let without: @Sendable (SealingKey.ID) async throws(StoreError) -> [String]
+        let notSealing: @Sendable (SealingKey.ID) async throws(StoreError) -> [String]
+
+        /// - Parameters:
+        ///   - without: those that do not have a key.
+        ///   - notSealing: those that seal under another key.
+        package init(
+            without: @escaping @Sendable (SealingKey.ID) async throws(StoreError) -> [String] = { _ in [] },
+            notSealing: @escaping @Sendable (SealingKey.ID) async throws(StoreError) -> [String] = { _ in [] }
+        ) {
+            self.without = without
+            self.notSealing = notSealing
+        }
+    }
 
     /// - Parameters:
     ///   - stateDirectory: the `state_dir` whose journals may still need keys.
     ///   - settling: how long a write that has begun may take to end. In that time each gateway also renews its lease,
     ///     and reseals its own replica record if that is under another key than the one it seals with.
-    ///   - replicasWithout: the names of the replicas that do not have a key, on a store that several hosts share.
     /// - Throws: if another process is changing the keys.
     package init(
         _ opened: OpenedStore,
         keys: KeyRingFile,
         journalsIn stateDirectory: String? = nil,
         settling: Duration = .seconds(10),
-        replicasWithout: @escaping @Sendable (SealingKey.ID) async throws(StoreError) -> [String] = { _ in [] }
+        replicas: Replicas = Replicas()
     ) throws(KeyRingError) {
         self.opened = opened
         self.keys = keys
         self.lock = try KeyFileLock(for: keys.name)
         self.stateDirectory = stateDirectory
         self.settling = settling
-        self.replicasWithout = replicasWithout
+        self.replicas = replicas
     }
 
     /// - Parameter retires: add no key, and drop those that are not needed.
@@ -73,6 +90,7 @@ package struct Rekeying: ~Copyable {
         // Read again under the lock.
         var ring = try self.keys.existing() ?? self.opened.keyRing
         let isShared = self.opened.store.guarantees.reach == .network
+        if isShared { try await self.opened.checkOrder(of: ring, in: self.keys.name) }
         // A new key that not all replicas have yet seals nothing.
         let waiting = isShared && retires ? ring.current.id : nil
         if isShared, retires { ring = ring.sealing(under: self.opened.keyRing.current.id) }
@@ -84,7 +102,7 @@ package struct Rekeying: ~Copyable {
         let store = self.opened.with(ring)
         var outcome = Outcome(key: ring.current.id, keyAdded: adds, resealing: Resealing())
         if isShared, !retires {
-            outcome.missingAt = try await self.spread(ring.current.id)
+            outcome.missingAt = try await self.wait(ring.current.id, self.replicas.without)
             guard outcome.missingAt.isEmpty else { return outcome }
             if try await store.resealCanary() { try await Task.sleep(for: self.settling, clock: .continuous) }
         }
@@ -112,7 +130,9 @@ package struct Rekeying: ~Copyable {
         }
         outcome.journalled = unnamed.filter(journals.mayNeed)
         outcome.unused = unnamed.filter { !journals.mayNeed($0) }
-        if retires, !outcome.unused.isEmpty {
+        // A replica that is cut off may still write under an old key when it is back.
+        if isShared, retires { outcome.missingAt = try await self.wait(ring.current.id, self.replicas.notSealing) }
+        if retires, !outcome.unused.isEmpty, outcome.missingAt.isEmpty {
             _ = try self.keys.drop(Set(outcome.unused))
             outcome.retired = outcome.unused
             outcome.unused = []
@@ -122,13 +142,16 @@ package struct Rekeying: ~Copyable {
 }
 
 extension Rekeying {
-    /// Waits until all replicas have a key. Those that share this host's file read it by themselves.
+    /// Waits until no replica lacks something. Those that share this host's file read it by themselves.
     ///
-    /// - Returns: the names of those that do not have it after a while.
-    private borrowing func spread(_ key: SealingKey.ID) async throws -> [String] {
+    /// - Returns: the names of those that lack it after a while.
+    private borrowing func wait(
+        _ key: SealingKey.ID,
+        _ lacking: @Sendable (SealingKey.ID) async throws(StoreError) -> [String]
+    ) async throws -> [String] {
         let deadline = ContinuousClock.now + self.settling
         while true {
-            let missing = try await self.replicasWithout(key)
+            let missing = try await lacking(key)
             guard !missing.isEmpty, ContinuousClock.now < deadline else { return missing }
             try await Task.sleep(for: .milliseconds(250), clock: .continuous)
         }
@@ -136,6 +159,18 @@ extension Rekeying {
 }
 
 extension OpenedStore {
+    /// - Throws: if the first key of the file was replaced before, so that it is not the next one.
+    fileprivate func checkOrder(of ring: KeyRing, in file: String) async throws {
+        guard let stored = try await self.store.read(.canary) else { return }
+        let canary = try Canary(opening: stored, with: ring)
+        guard canary.formerKeys.contains(ring.current.id.description) else { return }
+        throw KeyRingError(
+            .malformed,
+            "the first key in \(file), \(ring.current.id), was replaced before: put the line of key "
+                + "\(self.keyRing.current.id), which seals now, before it"
+        )
+    }
+
     /// Puts the canary under the key that seals here: from now on the replicas seal under it too.
     ///
     /// - Returns: whether it was under another key.
@@ -143,7 +178,8 @@ extension OpenedStore {
         guard let stored = try await self.store.read(.canary), self.keyRing.sealsAnew(stored.value) else {
             return false
         }
-        let canary = try Canary(opening: stored, with: self.keyRing)
+        var canary = try Canary(opening: stored, with: self.keyRing)
+        if let former = stored.value.keyID { canary.formerKeys = canary.formerKeys.suffix(31) + [former.description] }
         let version = self.store.guarantees.version(behind: stored.version)
         let sealed = try canary.sealed(with: self.keyRing, as: version)
         try await self.store.write(sealed, at: .canary, as: version, expecting: stored.version)

@@ -23,16 +23,6 @@ package struct OpenedStore: Sendable {
         self.storeID = storeID
     }
 
-    /// Seals under the key that the canary is sealed under now, on a store that several hosts share. Call it more often
-    /// than ``Rekeying`` waits for it.
-    package func followCanary() async throws(StoreError) {
-        guard self.store.guarantees.reach == .network, let stored = try await self.store.read(.canary) else { return }
-        if let id = stored.value.keyID, !self.keyRing.holds(id) {
-            try await self.keys.reloadIfChanged { () async throws(StoreError) in stored }
-        }
-        self.keys.follow(canary: stored)
-    }
-
     /// Access to records of any kind: sealed on write, opened on read.
     package var records: SealedRecords {
         SealedRecords(store: self.store, keys: self.keys, storeID: self.storeID)
@@ -133,13 +123,16 @@ package struct OpenedStore: Sendable {
 package struct Canary: Equatable, Sendable {
     /// The id of the store.
     package let storeID: StoreID
+    /// The ids of the keys that it was sealed under before, on a store that several hosts share.
+    package internal(set) var formerKeys: [String] = []
 
     /// Makes the canary of a new store.
     package init(storeID: StoreID) {
         self.storeID = storeID
     }
 
-    private static let format: UInt8 = 1
+    /// Format 2 has former keys.
+    private static let formats: ClosedRange<UInt8> = 1...2
 
     /// The canary names the store, so it can't be sealed for a particular store.
     static func context(_ version: Version) -> SealingContext {
@@ -148,8 +141,9 @@ package struct Canary: Equatable, Sendable {
 
     /// The canary sealed as `version`.
     package func sealed(with keyRing: KeyRing, as version: Version) throws(StoreError) -> SealedBytes {
-        let writer = FieldWriter(format: Self.format)
+        let writer = FieldWriter(format: self.formerKeys.isEmpty ? 1 : 2)
         writer.write(self.storeID.rawValue)
+        if !self.formerKeys.isEmpty { writer.write(self.formerKeys) { writer.write($0) } }
         return try keyRing.seal(writer.finish(), for: Self.context(version))
     }
 
@@ -158,8 +152,11 @@ package struct Canary: Equatable, Sendable {
     /// - Throws: ``StoreError/Code/unreadable`` under any key other than its own.
     package init(opening stored: StoredRecord, with keyRing: KeyRing) throws(StoreError) {
         let plaintext = try keyRing.open(stored.value, for: Self.context(stored.version))
-        var reader = try FieldReader(plaintext, formats: Self.format...Self.format)
+        var reader = try FieldReader(plaintext, formats: Self.formats)
         self.storeID = StoreID(rawValue: try reader.read())
+        if reader.format == 2 {
+            self.formerKeys = try reader.readArray { reader throws(StoreError) in try reader.read() }
+        }
         try reader.finish()
     }
 }

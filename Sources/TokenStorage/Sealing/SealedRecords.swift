@@ -42,6 +42,16 @@ package struct SealedRecords: Sendable {
     /// The version for a write that replaces version `expecting`.
     package func version(behind expecting: Version?) -> Version { self.store.guarantees.version(behind: expecting) }
 
+    /// Seals under the key that the canary is sealed under now, on a store that several hosts share. A replica does this
+    /// with each heartbeat.
+    package func followCanary() async throws(StoreError) {
+        guard self.store.guarantees.reach == .network, let stored = try await self.store.read(.canary) else { return }
+        if let id = stored.value.keyID, !self.keys.ring.holds(id) {
+            try await self.keys.reloadIfChanged { () async throws(StoreError) in stored }
+        }
+        self.keys.follow(canary: stored)
+    }
+
     /// Whether a write now uses another key than `sealed` does. Loads changed keys from their source first.
     package func sealsAnew(_ sealed: SealedBytes) async throws(StoreError) -> Bool {
         let store = self.store

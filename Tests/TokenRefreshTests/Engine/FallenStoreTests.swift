@@ -107,7 +107,7 @@ import TokenStorage
         }
     }
 
-    @Test func `after a reconnect to the store no account is claimed for 3 s, in which lost ones are put back`()
+    @Test func `after a reconnect to another server no account is claimed for 3 s, in which lost ones are put back`()
         async throws
     {
         try await self.house.put(.expired())
@@ -120,7 +120,7 @@ import TokenStorage
             self.house.clock.advance(by: .seconds(10))
             let begin = self.house.clock.now
 
-            self.house.store.announceEverything()
+            self.house.store.announceReconnect(toAnotherServer: true)
 
             try await eventually("the record to be put back") { try await self.house.record() == lost }
             let asked = replica.ask()
@@ -130,6 +130,19 @@ import TokenStorage
             _ = await asked.value
             #expect(begin.duration(to: self.house.clock.now) >= .seconds(3))
             #expect(self.provider.spent == ["rt-0", "rt-1"])
+        }
+    }
+
+    @Test func `a reconnect to the same server delays no claim, however often it happens`() async throws {
+        try await self.house.put(.expired())
+        try await self.house.withReplica(self.provider) { replica in
+            let asked = replica.ask()
+            for _ in 0..<3 { self.house.store.announceReconnect(toAnotherServer: false) }
+            #expect(await asked.value.generation == Generation(2))
+            let next = replica.ask(self.bob)
+            self.house.store.announceReconnect(toAnotherServer: false)
+            _ = await next.value
+            #expect(self.provider.spent == ["rt-0"])
         }
     }
 

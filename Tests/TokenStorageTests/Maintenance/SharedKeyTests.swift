@@ -25,9 +25,14 @@ struct SharedKeyTests {
         self.first = self.gateways[0].keyRing.current.id
     }
 
-    private func rekey(retires: Bool = false, missingAt: [String] = []) async throws -> Rekeying.Outcome {
+    private func rekey(
+        retires: Bool = false,
+        missingAt: [String] = [],
+        lagging: [String] = []
+    ) async throws -> Rekeying.Outcome {
         let opened = try await OpenedStore.openExisting(self.store, keys: self.files[0])
-        let rekeying = try Rekeying(opened, keys: self.files[0], settling: .zero) { _ in missingAt }
+        let replicas = Rekeying.Replicas(without: { _ in missingAt }, notSealing: { _ in lagging })
+        let rekeying = try Rekeying(opened, keys: self.files[0], settling: .zero, replicas: replicas)
         return try await rekeying.run(retires: retires)
     }
 
@@ -45,7 +50,7 @@ struct SharedKeyTests {
         #expect(outcome.missingAt == ["b"])
         #expect(outcome.resealing.resealed == 0)
         for gateway in self.gateways {
-            try await gateway.followCanary()
+            try await gateway.records.followCanary()
             #expect(try await self.keyOfWrite(by: gateway) == self.first)
         }
     }
@@ -68,7 +73,7 @@ struct SharedKeyTests {
         #expect(outcome.resealing.isComplete)
         #expect(try await self.store.read(.canary)?.value.keyID == added.key)
         for gateway in self.gateways {
-            try await gateway.followCanary()
+            try await gateway.records.followCanary()
             #expect(try await self.keyOfWrite(by: gateway) == added.key)
         }
     }
@@ -101,6 +106,24 @@ struct SharedKeyTests {
         #expect(outcome.retired == [])
         #expect(try self.files[0].existing()?.ids == [added.key, self.first])
         #expect(try await self.store.read(.canary)?.value.keyID == self.first)
+    }
+
+    @Test func `the old key stays while a replica that is cut off may still seal under it`() async throws {
+        _ = try await self.rekey()
+        let retired = try await self.rekey(retires: true, lagging: ["b"])
+        #expect(retired.retired == [])
+        #expect(retired.missingAt == ["b"])
+        #expect(try self.files[0].existing()?.holds(self.first) == true)
+    }
+
+    @Test func `a key that was replaced does not come back because it stands first in a file`() async throws {
+        let outcome = try await self.rekey()
+        try self.directory.reverseLines(of: "a.key", into: "a.key")
+        for retires in [false, true] {
+            await #expect(throws: KeyRingError(.malformed, "")) { _ = try await self.rekey(retires: retires) }
+        }
+        #expect(try await self.store.read(.canary)?.value.keyID == outcome.key)
+        #expect(try self.files[0].existing()?.ids == [self.first, outcome.key])
     }
 
     @Test func `the old key is retired when nothing is under it`() async throws {
