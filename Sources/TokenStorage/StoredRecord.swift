@@ -96,6 +96,10 @@ package struct StoreGuarantees: Equatable, Sendable {
     /// The most bytes that the values on a page have together: 1 MiB. The first record of a page always fits.
     package static let largestPage = 1 << 20
 
+    /// How many records a listing asks for at once. Records of accounts have less than 1 KiB, so the bytes of a page are what
+    /// limits it.
+    package static let listing = 2_000
+
     /// The number of records that fit on a page whatever their size: 16. If fewer records are returned than were asked
     /// for, up to this limit, there are no more.
     package static let uncutPage = Self.largestPage / SealedBytes.maximumCount

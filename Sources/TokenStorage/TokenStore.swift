@@ -154,7 +154,7 @@ extension TokenStore {
     ) async throws(StoreError) {
         var last: RecordKey?
         while true {
-            let page = try await self.records(under: prefix, after: last, limit: 500)
+            let page = try await self.records(under: prefix, after: last, limit: StoreGuarantees.listing)
             guard let end = page.last?.key else { return }
             for record in page { try await body(record) }
             last = end

@@ -19,7 +19,8 @@ the mock's statistics and the ends of the logs, and exits 1.
   kills      500 kills over three replicas under load: p99 at most 250 ms. Then 20 kills with one replica cut off from the store:
              complete within its lease × 1.05 + 1 s + a poll. No head with a dead token is read more than 100 ms after that
   rolling    one replica after another is stopped (SIGTERM) and started again, while callers use the others: no request fails
-  cut        one replica is cut off from the store for a minute: it stops within its lease, no grant is lost, and it serves again
+  cut        one replica is cut off from the store for a minute: it stops within its lease, no grant is lost, and it serves again. A
+             kill ordered there meanwhile is in force there at once, and complete after the cut
   skew       one wall clock is 2 s ahead, one 2 s behind, and one replica's clocks run 5 % fast or slow: refreshes and kills hold,
              and the replicas know how far their clocks are off
   idle       10,000 accounts: how long imports take, at most 2 calls of the store per second and idle replica, and at most 5 per

@@ -24,10 +24,9 @@ OFFSETS, RATES, TOLERANCE = {"a": 2, "b": -2}, (1.05, 0.95), 0.5
 AGAIN = 30
 # Prints the wall clock, and how much each clock advances in a second of the kernel's timers.
 PROBE = """
-import time
+import select, time
 clocks = [time.CLOCK_REALTIME, time.CLOCK_MONOTONIC, time.CLOCK_MONOTONIC_RAW, time.CLOCK_BOOTTIME]
 before = [time.clock_gettime(one) for one in clocks]
-import select
 select.select([], [], [], 2)
 print(time.time(), *((time.clock_gettime(one) - at) / 2 for one, at in zip(clocks, before)))
 """

@@ -88,9 +88,8 @@ package struct AccountVault: Sendable {
         behind after: AccountID?
     ) async throws(StoreError) -> [(account: AccountID, version: Version)] {
         let last = after.map { RecordKey.account($0.rawValue) }
-        return try await self.store.records(under: .accounts, after: last, limit: 500).compactMap { record in
-            AccountID(key: record.key).map { ($0, record.stored.version) }
-        }
+        let page = try await self.store.records(under: .accounts, after: last, limit: StoreGuarantees.listing)
+        return page.compactMap { record in AccountID(key: record.key).map { ($0, record.stored.version) } }
     }
 
     /// A hint that an account's record was changed; see ``RecordChange``.
