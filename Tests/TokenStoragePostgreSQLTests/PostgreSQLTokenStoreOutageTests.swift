@@ -240,9 +240,9 @@ struct PostgreSQLTokenStoreOutageTests {
         let other = try await PostgreSQLTokenStore.open(database.server)
         try await TokenStoreContract.countUp(Self.key, in: other)
 
-        let first = try await within("a hint") {
+        let first = try await within("a hint") { () -> RecordChange? in
             for await change in stream { return change }
-            return nil as RecordChange?
+            return nil
         }
         #expect(first == RecordChange(key: Self.key, version: .first))
     }
