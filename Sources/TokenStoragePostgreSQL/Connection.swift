@@ -241,17 +241,18 @@ final class Connection: Sendable {
             if let index = results.firstIndex(where: \.isFailed), case .failed(let error) = results[index] {
                 return try self.undo(group, because: error, of: index)
             }
+            let isMisfit = results.map { self.role == .writing && $0.isMisfit }
+            for (index, call) in group.enumerated() where !isMisfit[index] {
+                if case .done(let table) = results[index] { call.reply?.give(.success(table)) }
+            }
             // A statement sees what was committed before it began, so what stands where a change did not fit is read
             // by another one.
-            let isMisfit = results.map { self.role == .writing && $0.isMisfit }
             let misfits = zip(group, isMisfit).filter(\.1).map(\.0)
             let current = misfits.isEmpty ? [] : try self.send(misfits.map(\.readsKey), &connected)
             guard current.allSatisfy({ !$0.isFailed }) else { throw SessionError("a record can't be read") }
             for case (let call, .done(let table)) in zip(misfits, current) { self.reply(to: call, with: table) }
-            for (index, call) in group.enumerated() where !isMisfit[index] {
-                if case .done(let table) = results[index] { call.reply?.give(.success(table)) }
-            }
         } catch {
+            // Calls that have their reply keep it.
             let failure = self.storeError(error)
             for call in group { call.reply?.give(.failure(failure)) }
             throw error

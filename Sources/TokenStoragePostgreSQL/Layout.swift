@@ -121,7 +121,9 @@ extension StoreError {
     }
 
     private static func meaning(of error: SessionError, isWrite: Bool) -> (Code, advice: String) {
-        switch error.state {
+        // What was sent may be done all the same.
+        guard !error.wasSent else { return (.unreachable, "") }
+        return switch error.state {
         case "53100", "58030":
             (isWrite ? .unwritable : .unreachable, "; free space on the server's disk, or look at it")
         case "42501":
