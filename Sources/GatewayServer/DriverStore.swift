@@ -97,13 +97,13 @@ extension SealingKeySettings {
     }
 }
 
-#if PostgreSQL
-    extension DriverStore {
-        private static func open(
-            _ settings: PostgreSQLSettings,
-            keys: any KeyRingSource,
-            createsMissing: Bool
-        ) async throws(StartError) -> DriverStore {
+extension DriverStore {
+    private static func open(
+        _ settings: PostgreSQLSettings,
+        keys: any KeyRingSource,
+        createsMissing: Bool
+    ) async throws(StartError) -> DriverStore {
+        #if PostgreSQL
             let server = PostgreSQLServer(settings)
             do throws(StoreError) {
                 let store = try await PostgreSQLTokenStore.open(server, createsMissing: createsMissing)
@@ -117,9 +117,16 @@ extension SealingKeySettings {
             } catch {
                 throw StartError(error, store: server.name)
             }
-        }
+        #else
+            throw StartError(
+                .badConfiguration,
+                "store postgres: this program was built without the trait PostgreSQL; use another build"
+            )
+        #endif
     }
+}
 
+#if PostgreSQL
     extension PostgreSQLServer {
         /// Where Debian and most others keep the roots that the system trusts. libpq has no such default.
         private static let systemRoots = "/etc/ssl/certs/ca-certificates.crt"
@@ -132,19 +139,6 @@ extension SealingKeySettings {
                 password: settings.password?.value,
                 encryption: settings.isEncrypted
                     ? .verified(roots: settings.certificateAuthorities ?? Self.systemRoots) : .none
-            )
-        }
-    }
-#else
-    extension DriverStore {
-        private static func open(
-            _ settings: PostgreSQLSettings,
-            keys: any KeyRingSource,
-            createsMissing: Bool
-        ) async throws(StartError) -> DriverStore {
-            throw StartError(
-                .badConfiguration,
-                "store postgres: this program was built without the trait PostgreSQL; use another build"
             )
         }
     }
