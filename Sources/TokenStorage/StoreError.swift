@@ -17,6 +17,8 @@ package struct StoreError: Error, Sendable {
         /// The store has lost records that this host knows it had: a backup was restored, or acknowledged writes were
         /// lost.
         case outdated
+        /// The store's records are, in whole or in part, in another store (``StorePlace``).
+        case moved
         /// A value over 64 KiB, a limit below 1, a version that does not grow.
         case invalid
     }

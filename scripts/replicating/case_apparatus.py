@@ -5,7 +5,9 @@ import os
 import time
 
 from harness.checks import at_most, equals
-from replicating.postgres import ASYNCHRONOUS, PASSWORD, SYNCHRONOUS, Postgres
+from replicating import apparatus_redis
+from replicating.postgres import Postgres
+from replicating.servers import ASYNCHRONOUS, PASSWORD, SYNCHRONOUS
 
 # How many seconds a statement may take on a network that works, and how long one is waited for that must not succeed.
 SOON, LONG = 5, 4
@@ -13,6 +15,10 @@ HUNG, DONE, REFUSED = "no answer", "done", "refused"
 
 
 async def run(run):
+    await {"postgres": run_postgres, "redis": apparatus_redis.run}[run.options.store](run)
+
+
+async def run_postgres(run):
     for standby in (SYNCHRONOUS, ASYNCHRONOUS):
         place = run.work / standby
         place.mkdir(mode=0o711)

@@ -11,7 +11,7 @@ from faulting.verdicts import counted, forgotten, note_uses, spent_twice
 from harness.checks import Check, at_most, equals
 from replicating.cluster import LAPSE, LEASE, POLL
 from replicating.kills import kill, late_heads, sign_in_again
-from replicating.postgres import ASYNCHRONOUS
+from replicating.servers import ASYNCHRONOUS
 from replicating.waiting import end, failures, serves_living
 
 ACCOUNTS, RATE, LIFE = 120, 40, 20
@@ -39,8 +39,7 @@ async def run(run):
         network.cut_trunk()
         cut = time.monotonic()
         network.mend("db2")
-        await asyncio.sleep(NOTICE)
-        await cluster.postgres.db2.promote()
+        await cluster.store.fail_over(NOTICE)
         promoted = time.monotonic()
         await asyncio.sleep(FOUND)
         death = await kill(b, killed, LAPSE + POLL + 10)
@@ -48,7 +47,7 @@ async def run(run):
         await asyncio.sleep(max(0, cut + run.scaled(LASTS, 20) - time.monotonic()))
         goes_on = [account for account, at in island.served.items() if at > cut + LEASE + 1]
         spent_alone = {use.account for use in recorder.uses if use.process == "a" and use.at > losing - 2}
-        await cluster.postgres.db1.stop()
+        await cluster.store.retire()
         network.mend()
         mended = time.monotonic()
         await sign_in_again(b, killed)

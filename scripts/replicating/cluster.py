@@ -1,4 +1,4 @@
-"""Replicas on hosts of their own, with a PostgreSQL store between them, in front of one provider."""
+"""Replicas on hosts of their own, with a store between them, in front of one provider."""
 
 import asyncio
 import base64
@@ -8,7 +8,7 @@ import os
 from faulting.cluster import Cluster
 from faulting.gateway import Gateway
 from replicating.network import ISLAND, SCRIPT, front_address
-from replicating.postgres import PASSWORD
+from replicating.servers import PASSWORD
 
 LISTENER, ADMIN = 8080, 8081
 # How long a replica injects tokens without the store, in seconds, and how often it looks at the kill log then.
@@ -56,8 +56,8 @@ class Replicas(Cluster):
 
     provider_host, permission = SCRIPT, "allow_cleartext: true"
 
-    def __init__(self, run, work, provider, postgres, accounts, count, timeout, answer_timeout, direct, clocks):
-        self.network, self.postgres, self.clocks = run.network, postgres, clocks or {}
+    def __init__(self, run, work, provider, store, accounts, count, timeout, answer_timeout, direct, clocks):
+        self.network, self.store, self.clocks = run.network, store, clocks or {}
         self.sealing_key = base64.b64encode(os.urandom(32)).decode()
         super().__init__(run, work, provider, accounts, count, timeout, answer_timeout, direct, None, True, 0)
 
@@ -83,16 +83,12 @@ class Replicas(Cluster):
 listeners: [{{ address: "{listener}" }}]
 admin: {{ address: "{admin}", allow_cleartext: true }}
 state_dir: {gateway.state}
-store:
-  driver: postgres
-  url: "{self.postgres.url}"
-  password: {{ file: {gateway.secret("pg.pass", PASSWORD)} }}
-  ca: {self.postgres.certificates.roots}
+store:{self.store.configuration(gateway.secret)}
   sealing_key: {{ file: {gateway.secret("sealing.key", self.sealing_key)} }}
 replica: {{ name: {gateway.name}, lease: {LEASE}s }}"""
 
     async def start_gateways(self):
-        # All at once: one of them creates the tables.
+        # All at once: one of them creates what the store needs.
         await asyncio.gather(*(gateway.start() for gateway in self.gateways))
 
     async def sign_in_at_all(self, whole=True):
@@ -102,11 +98,11 @@ replica: {{ name: {gateway.name}, lease: {LEASE}s }}"""
                                if self.accounts[place::count]))
 
     def secrets(self):
-        return super().secrets() + [("sealing.key", self.sealing_key), ("pg.pass", PASSWORD)]
+        return super().secrets() + [("sealing.key", self.sealing_key), (self.store.password_file, PASSWORD)]
 
     async def places(self):
-        dump = await asyncio.to_thread(self.postgres.dump)
-        return await super().places() + self.postgres.logs() + [("the database", dump)]
+        dump = await asyncio.to_thread(self.store.dump)
+        return await super().places() + self.store.logs() + [("the database", dump)]
 
     def tails(self, lines=15):
-        return super().tails(lines) + self.postgres.tails(lines)
+        return super().tails(lines) + self.store.tails(lines)

@@ -8,7 +8,8 @@ network. All replicas and the script are on the front network, where the callers
     store network 10.77.0.0/24     a (.1) ── db1 (.11)  ── trunk ──  b (.2) ── c (.3) ── db2 (.12)
                                         the island                      the mainland
 
-A cut is silent: the links stay up and frames are dropped, as with a switch that fails.
+With Redis there are also s1 (.21) on the island, and db3 (.13), s2 (.22) and s3 (.23) on the mainland; s1, s2 and s3 have a Sentinel
+each. A cut is silent: the links stay up and frames are dropped, as with a switch that fails.
 """
 
 import ctypes
@@ -20,8 +21,10 @@ import subprocess
 from harness.processes import Failed
 
 REPLICAS = {"a": 1, "b": 2, "c": 3}
-DATABASES = {"db1": 11, "db2": 12}
-ISLAND = ("a", "db1")
+DATABASES = {"db1": 11, "db2": 12, "db3": 13, "s1": 21, "s2": 22, "s3": 23}
+ISLAND = ("a", "db1", "s1")
+# A hardware address that no host has.
+NOBODY = "02:00:00:00:00:01"
 # The script's address on the front network.
 SCRIPT = "10.77.1.100"
 PLACES = pathlib.Path("/run/netns")
@@ -68,10 +71,12 @@ def call(name, *arguments):
 
 
 class Network:
-    """The hosts and the two networks of a script that has called `isolate`. They stay until the script ends."""
+    """The hosts and the two networks of a script that has called `isolate`. They stay until the script ends. `databases` are the
+    hosts of the store."""
 
-    def __init__(self):
-        self.cuts = set()
+    def __init__(self, databases):
+        self.hosts = [*REPLICAS, *databases]
+        self.cuts, self.separated = set(), set()
         # Of the running case.
         self.history = None
 
@@ -81,7 +86,7 @@ class Network:
             lines += [f"link add {bridge} type bridge", f"link set {bridge} up"]
         lines += ["link add trunk type veth peer name trunk2", "link set trunk2 master island up", "link set trunk master mainland up",
                   f"address add {SCRIPT}/24 dev front"]
-        for host in [*REPLICAS, *DATABASES]:
+        for host in self.hosts:
             lines += [f"netns add {host}", f"-n {host} link set lo up", *self.plug(host, "store", self.side(host), store_address(host))]
             if host in REPLICAS:
                 lines += self.plug(host, "front", "front", front_address(host))
@@ -110,15 +115,33 @@ class Network:
 
     def cut_trunk(self):
         """Cuts the island off from the mainland."""
-        self.unplug("trunk", "the island (a, db1) is cut off from the mainland (b, c, db2)")
+        sides = [", ".join(host for host in self.hosts if (host in ISLAND) == is_island) for is_island in (True, False)]
+        self.unplug("trunk", f"the island ({sides[0]}) is cut off from the mainland ({sides[1]})")
 
     def unplug(self, link, what):
         run_ip("link", "set", link, "nomaster")
         self.cuts.add(link)
         self.history.note(what)
 
+    def separate(self, one, other):
+        """Cuts two hosts off from each other, and from nobody else: they send their frames to a hardware address that nobody has."""
+        for host, peer in ((one, other), (other, one)):
+            run_ip("-n", host, "neighbor", "replace", store_address(peer), "lladdr", NOBODY, "dev", "store", "nud", "permanent")
+        self.separated.add((one, other))
+        self.history.note(f"{one} and {other} are cut off from each other")
+
+    def join(self):
+        """Ends all cuts between two hosts."""
+        for one, other in sorted(self.separated):
+            for host, peer in ((one, other), (other, one)):
+                run_ip("-n", host, "neighbor", "delete", store_address(peer), "dev", "store")
+            self.separated.discard((one, other))
+            self.history.note(f"{one} and {other} reach each other again")
+
     def mend(self, host=None):
         """Ends the cut of a host, or all cuts."""
+        if host is None:
+            self.join()
         for one in sorted(self.cuts if host is None else {f"{host}-store"} & self.cuts):
             run_ip("link", "set", one, "master", "mainland" if one == "trunk" else self.side(one.removesuffix("-store")))
             self.cuts.discard(one)

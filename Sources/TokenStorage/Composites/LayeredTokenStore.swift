@@ -1,0 +1,128 @@
+internal import TokenModel
+
+/// Two stores that together hold one set of records: what the upper one has counts, and the lower one has what was not
+/// moved up yet. So a move needs no standstill (``MigratingTokenStore``).
+///
+/// - A read looks into the upper store, then into the lower one, then into the upper one again. So a record that moves up
+///   meanwhile is never missed.
+/// - A write or removal first moves the record up (``moveUp(_:)``), and then changes it in the upper store. So the upper
+///   store never has a newer version of a record that the lower one still has: a record that a crash has left in both
+///   is the same in both, and the move can be turned around.
+///
+/// A few keys are only looked for in the upper store (``RecordKey/isPinned``). A call makes up to ten calls of the two
+/// stores, so the caller limits its time.
+struct LayeredTokenStore: TokenStore {
+    let upper: any TokenStore
+    let lower: any TokenStore
+
+    var guarantees: StoreGuarantees { self.upper.guarantees }
+
+    func changes() -> AsyncStream<RecordChange> { self.upper.changes() }
+
+    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        if let found = try await self.upper.read(key) { return found }
+        guard !key.isPinned else { return nil }
+        if let found = try await self.lower.read(key) { return found }
+        return try await self.upper.read(key)
+    }
+
+    func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        try StoreError.checkWrite(value, at: key, as: version, expecting: expecting)
+        try await self.moveUp(key)
+        try await self.upper.write(value, at: key, as: version, expecting: expecting)
+    }
+
+    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        try await self.moveUp(key)
+        try await self.upper.remove(key, expecting: expecting)
+    }
+
+    /// Moves a record from the lower store to the upper one.
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    func moveUp(_ key: RecordKey) async throws(StoreError) -> Bool {
+        guard !key.isPinned else { return false }
+        var wasThere = false
+        for _ in 0..<Self.mostTries {
+            guard let below = try await self.lower.read(key) else { return wasThere }
+            wasThere = true
+            try await self.copyUp(below, at: key)
+            do throws(StoreError) {
+                try await self.lower.remove(key, expecting: below.version)
+                return true
+            } catch {
+                // A replica that was stopped for long has changed it in between: the change moves up too.
+                guard error.code == .conflict else { throw error }
+                if error.current == nil { return true }
+            }
+        }
+        throw StoreError(.unreachable, "\(key) is changed again and again in the store that it is moved from")
+    }
+
+    private func copyUp(_ below: StoredRecord, at key: RecordKey) async throws(StoreError) {
+        var expected: Version?
+        for _ in 0..<Self.mostTries {
+            do throws(StoreError) {
+                return try await self.upper.write(below.value, at: key, as: below.version, expecting: expected)
+            } catch {
+                guard error.code == .conflict else { throw error }
+                // It was copied before, and the copy is not older: what is below is what a crash has left.
+                if let above = error.current, above.version >= below.version { return }
+                expected = error.current?.version
+            }
+        }
+        throw StoreError(.unreachable, "\(key) is changed again and again in the store that it is moved to")
+    }
+
+    private static let mostTries = 8
+
+    func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
+        try StoreError.checkLimit(limit)
+        // The lower one first: a record that moves up meanwhile is then on the upper page.
+        let below = prefix.isPinned ? [] : try await self.lower.records(under: prefix, after: after, limit: limit)
+        let above = try await self.upper.records(under: prefix, after: after, limit: limit)
+        guard !below.isEmpty else { return above }
+        // Behind the end of a page there may be more. Only a short page that no byte limit can have cut is the end.
+        let ends = [below, above].compactMap { page in
+            page.count < limit && limit <= StoreGuarantees.uncutPage ? nil : page.last?.key
+        }
+        let end = ends.min()
+        var records = Dictionary(below.lazy.filter { !$0.key.isPinned }.map { ($0.key, $0.stored) }) { first, _ in first }
+        for record in above { records[record.key] = record.stored }
+        let page = KeyedRecord.page(
+            of: records.keys.lazy.filter { key in end.map { key <= $0 } ?? true },
+            under: prefix,
+            after: after,
+            limit: limit
+        ) { records[$0] }
+        // All that the lower page had are keys that the upper store alone counts for: go on behind them.
+        guard page.isEmpty, let end else { return page }
+        return try await self.records(under: prefix, after: end, limit: limit)
+    }
+}
+
+extension RecordKey {
+    /// Whether a move does not take the record along like others: the kill log and the record that names the store are
+    /// copied before the move, and what belongs to one copy of the records stays there.
+    var isPinned: Bool { self == .canary || self.staysInItsStore || RecordKey.Prefix.pinned.contains { $0.contains(self) } }
+}
+
+extension RecordKey.Prefix {
+    /// The parts of the kill log. They are copied before the move.
+    static let killLog: [RecordKey.Prefix] = [.kills, .killSnapshots]
+
+    fileprivate static let pinned = Self.killLog + [.replicas]
+
+    /// Whether all keys under it are.
+    var isPinned: Bool { Self.pinned.contains { self.rawValue.utf8.starts(with: $0.rawValue.utf8) } }
+}

@@ -1,0 +1,381 @@
+internal import Synchronization
+package import TokenModel
+
+/// A store that moves its records from `previous` to `current`, with gateways running on it.
+///
+///     before ──▶ every replica is a replica of `previous`; some may run without this driver
+///        │         when all replicas that are listed there have this target, one of them appends `moved` to the kill log
+///        ▼
+///     leaving ─▶ a replica that reads `moved` starts no call any more, lets those in progress end, gives its lease up and
+///        │         acknowledges; calls wait
+///        ▼         when all have acknowledged or lapsed, one copies the rest of the kill log and commits the move
+///     after ───▶ `current` counts; records move one by one, when they are used and in the background
+///
+/// The kill switch performs the steps in between: it waits for the replicas as for a kill. The one write that commits the
+/// move for all of them is that of the place record of `previous` (``StorePlace``).
+///
+/// A process that ends at any time loses nothing: the next one that opens both stores goes on. To go back, exchange
+/// `current` and `previous`.
+package final class MigratingTokenStore: TokenStore {
+    package enum Phase: Sendable {
+        case before, leaving, after
+    }
+
+    private struct State {
+        var phase: Phase
+        /// Nothing is left in `previous`.
+        var isDone = false
+        var moved = 0
+        /// The calls in progress, without those of records that stay in their store.
+        var calls = 0
+        /// When a change last ended with an unknown outcome.
+        var uncertainAt: BootInstant?
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// A change whose outcome is unknown may be carried out late. For so long after it no replica leaves `previous`.
+    private static let settling = Duration.seconds(10)
+    private static let deadlines = Deadlines(.milliseconds(1_900))
+
+    /// The place of `current`, and that of `previous`.
+    package let target: PlaceID
+    package let source: PlaceID
+    let current: any TokenStore
+    let previous: any TokenStore
+    /// The two stores before and after the move: if `previous` lacks records that are still in `current`, they are
+    /// layered before the move too.
+    private let before: any TokenStore
+    private let after: LayeredTokenStore
+    private let places: (current: PlaceVault, previous: PlaceVault)
+    /// The version of the place record of `previous` before the move is committed.
+    private let uncommitted: Version
+    private let timepiece: Timepiece
+    private let state: Mutex<State>
+    private let broadcaster = ChangeBroadcaster()
+    /// The hints of the store that counts in those phases. Open from the start, so that none is missed.
+    private let hints: [(phases: [Phase], changes: AsyncStream<RecordChange>)]
+
+    /// - Parameter opening: the two stores as they were found.
+    package init(_ opening: StoreMigration, timepiece: Timepiece = .system) {
+        (self.current, self.previous) = (opening.current.store, opening.previous.store)
+        (self.target, self.source) = (opening.target.record.id, opening.source.record.id)
+        self.places = (PlaceVault(opening.current), PlaceVault(opening.previous))
+        self.uncommitted = opening.source.version
+        self.before =
+            opening.isTurnedAround ? LayeredTokenStore(upper: self.previous, lower: self.current) : self.previous
+        self.after = LayeredTokenStore(upper: self.current, lower: self.previous)
+        self.timepiece = timepiece
+        self.hints = [([.before, .leaving], self.previous.changes()), ([.after], self.current.changes())]
+        self.state = Mutex(State(phase: opening.isCommitted ? .after : .before))
+    }
+
+    deinit { self.broadcaster.finish() }
+
+    package var phase: Phase { self.state.withLock(\.phase) }
+
+    /// Those of the store that promises less: what stands on this one must be right on both.
+    package var guarantees: StoreGuarantees {
+        let (first, second) = (self.current.guarantees, self.previous.guarantees)
+        let reach: StoreGuarantees.Reach =
+            [first.reach, second.reach].contains(.network)
+            ? .network : [first.reach, second.reach].contains(.host) ? .host : .process
+        let losesSuffix = [first.failover, second.failover].contains(.losesSuffix)
+        return StoreGuarantees(reach: reach, failover: losesSuffix ? .losesSuffix : .losesNothing)
+    }
+
+    // MARK: - Calls
+
+    package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        try await self.call(key.belongsToPhase) { store throws(StoreError) in
+            try await store.read(key)
+        } mayBeGone: { $0 == nil }
+    }
+
+    package func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        try StoreError.checkWrite(value, at: key, as: version, expecting: expecting)
+        try await self.call(key.belongsToPhase) { store throws(StoreError) in
+            try await store.write(value, at: key, as: version, expecting: expecting)
+        }
+    }
+
+    package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        try await self.call(key.belongsToPhase) { store throws(StoreError) in
+            try await store.remove(key, expecting: expecting)
+        }
+    }
+
+    package func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
+        try StoreError.checkLimit(limit)
+        return try await self.call(prefix.belongsToPhase) { store throws(StoreError) in
+            try await store.records(under: prefix, after: after, limit: limit)
+        }
+    }
+
+    package func changes() -> AsyncStream<RecordChange> { self.broadcaster.listen() }
+
+    /// Makes a call. It goes on if it takes too long, and if the caller is cancelled.
+    ///
+    /// - Parameters:
+    ///   - isFree: the call does not wait while the replicas leave `previous`.
+    ///   - mayBeGone: whether the result may be due to records that were moved without this replica.
+    private func call<Value: Sendable>(
+        _ isFree: Bool,
+        _ body: @escaping @Sendable (any TokenStore) async throws(StoreError) -> Value,
+        mayBeGone: @escaping @Sendable (Value) -> Bool = { _ in true }
+    ) async throws(StoreError) -> Value {
+        try await Self.deadlines.reply(late: { Self.late }) { reply in
+            Task {
+                let store = await self.begin(isFree)
+                guard reply.isAwaited else { return self.end(isFree) }
+                do throws(StoreError) {
+                    let value = try await body(store)
+                    if !isFree, mayBeGone(value) { try await self.expectUncommitted(store) }
+                    reply.give(.success(value))
+                    self.end(isFree)
+                } catch {
+                    var failure = error
+                    if !isFree, error.code == .conflict, error.current == nil {
+                        do throws(StoreError) { try await self.expectUncommitted(store) } catch { failure = error }
+                    }
+                    reply.give(.failure(failure))
+                    self.end(isFree, uncertain: failure.code == .unreachable)
+                }
+            }
+        }
+    }
+
+    private static let late = StoreError(.unreachable, "the store is being moved, or the two stores take too long")
+
+    /// Waits until the replicas have left `previous`, if they are about to.
+    private func begin(_ isFree: Bool) async -> any TokenStore {
+        while true {
+            let store: (any TokenStore)? = self.state.withLock { state in
+                guard isFree || state.phase != .leaving else { return nil }
+                if !isFree { state.calls += 1 }
+                guard state.phase == .after else { return self.before }
+                return state.isDone ? self.current : self.after
+            }
+            if let store { return store }
+            await withCheckedContinuation { continuation in
+                let isOver = self.state.withLock { state in
+                    guard state.phase == .leaving else { return true }
+                    state.waiting.append(continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        }
+    }
+
+    private func end(_ isFree: Bool, uncertain: Bool = false) {
+        let now = self.timepiece.now.boot
+        self.state.withLock { state in
+            if !isFree { state.calls -= 1 }
+            if uncertain { state.uncertainAt = now }
+        }
+    }
+
+    /// A replica that stood still for longer than its lease does not know that the others have moved on. Then a record may
+    /// be gone from `previous`, and a change there may be too late.
+    private func expectUncommitted(_ store: any TokenStore) async throws(StoreError) {
+        guard self.phase != .after else { return }
+        guard try await self.previous.read(.place)?.version == self.uncommitted else {
+            throw StoreError(.unreachable, "the other replicas have moved to another store, and this one has not yet")
+        }
+    }
+
+    // MARK: - The move
+
+    /// Copies the kill log to `current` as far as it goes, so that little is left to copy when the replicas wait.
+    package func copyKillLog() async throws(StoreError) {
+        let comparison = RecordComparison(of: self.current, with: self.previous)
+        // An entry that names a snapshot comes after the snapshot.
+        for prefix in [RecordKey.Prefix.killSnapshots, .kills] {
+            try await comparison.forEachDifference(under: prefix) { difference throws(StoreError) in
+                try await self.copy(difference.source, over: difference.target, at: difference.key)
+            }
+        }
+        let (canary, there) = (try await self.previous.read(.canary), try await self.current.read(.canary))
+        if canary != there { try await self.copy(canary, over: there, at: .canary) }
+    }
+
+    private func copy(
+        _ record: StoredRecord?,
+        over there: StoredRecord?,
+        at key: RecordKey
+    ) async throws(StoreError) {
+        guard let record else { return }
+        var expected = there?.version
+        do throws(StoreError) {
+            if let there, there.version >= record.version {
+                // The first entry names the newest snapshot, so a greater version of it is one that came later.
+                guard key != .kill(1), key != .canary else { return }
+                // An entry that was written here too late, when this store had been moved away before.
+                try await self.expectUncommitted(self.previous)
+                try await self.current.remove(key, expecting: there.version)
+                expected = nil
+            }
+            try await self.current.write(record.value, at: key, as: record.version, expecting: expected)
+        } catch {
+            // Another replica has copied it, or goes on already.
+            guard error.code == .conflict else { throw error }
+        }
+    }
+
+    /// Begins to leave `previous`: no call starts, except of records that stay in their store.
+    ///
+    /// - Returns: whether all calls have ended, and no change can land late any more.
+    package func leave() -> Bool {
+        let now = self.timepiece.now.boot
+        return self.state.withLock { state in
+            if state.phase == .before { state.phase = .leaving }
+            guard state.phase == .leaving else { return true }
+            let isSettled = state.uncertainAt.map { $0.advanced(by: Self.settling) <= now } ?? true
+            return state.calls == 0 && isSettled
+        }
+    }
+
+    /// Commits the move for all replicas. Call it when every replica of `previous` has left or lapsed.
+    package func commit() async throws(StoreError) {
+        guard let place = try await self.places.previous.read()?.record, place.stage != .movedAway(to: self.target)
+        else { return }
+        try await self.copyKillLog()
+        let moves = try await self.places.current.read()?.record.moves ?? 0
+        _ = try await self.places.previous.change { place in
+            guard place.stage != .movedAway(to: self.target) else { return false }
+            place.stage = .movedAway(to: self.target)
+            place.moves = max(place.moves, moves) + 1
+            return true
+        }
+    }
+
+    /// Goes over to `current` if the move is committed.
+    ///
+    /// - Returns: whether it is.
+    package func goOver() async throws(StoreError) -> Bool {
+        guard self.phase != .after else { return true }
+        let place = try await self.places.previous.read()?.record
+        guard place?.stage == .movedAway(to: self.target) else { return false }
+        try await self.noteFilling()
+        let waiting = self.state.withLock { state in
+            state.phase = .after
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for one in waiting { one.resume() }
+        self.broadcaster.announce(.anotherServer)
+        return true
+    }
+
+    private func noteFilling() async throws(StoreError) {
+        let source = self.source
+        _ = try await self.places.current.change { place in
+            switch place.stage {
+            case .own, .filling: return false
+            case .prepared, .movedAway:
+                place.stage = .filling(from: source)
+                return true
+            }
+        }
+    }
+
+    /// Passes hints on, and moves records in the background. Returns when its task is cancelled.
+    ///
+    /// - Parameter ended: called when nothing is left in `previous`.
+    package func run(ended: @Sendable (Progress) -> Void) async {
+        await withDiscardingTaskGroup { tasks in
+            for (phases, changes) in self.hints {
+                tasks.addTask {
+                    for await change in changes where phases.contains(self.phase) { self.broadcaster.announce(change) }
+                }
+            }
+            while !Task.isCancelled, !self.state.withLock(\.isDone) {
+                // A store that can't be reached is tried again.
+                if self.phase == .after, (try? await self.moveAll()) != nil { ended(self.progress) }
+                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(1)))
+            }
+        }
+    }
+
+    /// Moves all records, until a pass finds none.
+    private func moveAll() async throws(StoreError) {
+        try await self.noteFilling()
+        var (last, found) = (RecordKey?.none, false)
+        while true {
+            let page = try await self.previous.records(under: .all, after: last, limit: StoreGuarantees.listing)
+            guard let end = page.last?.key else {
+                guard found else { break }
+                (last, found) = (nil, false)
+                continue
+            }
+            let keys = page.map(\.key).filter { !$0.isPinned }
+            found = found || !keys.isEmpty
+            try await self.move(keys)
+            last = end
+        }
+        let source = self.source
+        _ = try await self.places.current.change { place in
+            guard place.stage == .filling(from: source) else { return false }
+            place.stage = .own
+            return true
+        }
+        self.state.withLock { $0.isDone = true }
+    }
+
+    private func move(_ keys: [RecordKey]) async throws(StoreError) {
+        let after = self.after
+        let result: Result<Void, StoreError> = await withTaskGroup(of: Result<Bool, StoreError>.self) { tasks in
+            @Sendable func move(_ key: RecordKey) async -> Result<Bool, StoreError> {
+                do throws(StoreError) { return .success(try await after.moveUp(key)) } catch { return .failure(error) }
+            }
+            var rest = keys.makeIterator()
+            for _ in 0..<Self.mostMoves { if let key = rest.next() { tasks.addTask { await move(key) } } }
+            while let moved = await tasks.next() {
+                switch moved {
+                case .success(let wasThere): self.state.withLock { $0.moved += wasThere ? 1 : 0 }
+                case .failure(let error): return .failure(error)
+                }
+                if let key = rest.next() { tasks.addTask { await move(key) } }
+            }
+            return .success(())
+        }
+        try result.get()
+    }
+
+    /// How many records are moved at once.
+    private static let mostMoves = 16
+}
+
+extension MigratingTokenStore {
+    package var progress: Progress {
+        self.state.withLock { state in
+            let stage: Progress.State =
+                switch state.phase {
+                case .before: .waiting
+                case .leaving: .leaving
+                case .after: state.isDone ? .done : .moving
+                }
+            return Progress(state: stage, moved: state.moved)
+        }
+    }
+}
+
+extension RecordKey {
+    /// Whether a call does not wait while the replicas leave a store: records of the move itself.
+    fileprivate var belongsToPhase: Bool { self.isPinned || Prefix.killEnds.contains(self) }
+}
+
+extension RecordKey.Prefix {
+    fileprivate var belongsToPhase: Bool {
+        self.isPinned || self.rawValue.utf8.starts(with: Self.killEnds.rawValue.utf8)
+    }
+}
