@@ -2,17 +2,17 @@
 has lost the last commits, and the isolated replica goes on with the old primary."""
 
 import asyncio
-import collections
 import time
 
 from faulting.cluster import PUT_BACK, REFRESHED
 from faulting.load import Load, unserved
 from faulting.verdicts import counted, forgotten, note_uses, spent_twice
 from harness.checks import Check, at_most, equals
+from replicating import lossy_failover
 from replicating.cluster import LAPSE, LEASE, POLL
 from replicating.kills import kill, late_heads, sign_in_again
 from replicating.servers import ASYNCHRONOUS
-from replicating.waiting import end, failures, serves_living
+from replicating.waiting import end, failures, serves_living, tally
 
 ACCOUNTS, RATE, LIFE = 120, 40, 20
 SLOWNESS = (0.05, 1)
@@ -22,6 +22,10 @@ FOUND, AGAIN = 10, 30
 
 
 async def run(run):
+    await {"postgres": run_postgres, "redis": lossy_failover.run}[run.options.store](run)
+
+
+async def run_postgres(run):
     async with run.with_replicas(ACCOUNTS, standby=ASYNCHRONOUS, access_ttl=f"{LIFE}s") as cluster:
         network, recorder, (a, b, c) = cluster.network, cluster.provider.recorder, cluster.gateways
         recorder.lateness = lambda use: run.random.uniform(*SLOWNESS)
@@ -81,7 +85,3 @@ async def run(run):
                    len(failures(others[1], promoted + FOUND)), 0),
             at_most("the isolated replica: after the cut, it serves all living accounts within", joined, AGAIN, "s"),
             equals("living accounts that a replica does not serve in the end", sorted({account for _, account in left}), [])]
-
-
-def tally(lines):
-    return ", ".join(f"{count} {name}" for name, count in sorted(collections.Counter(line["process"] for line in lines).items())) or "none"

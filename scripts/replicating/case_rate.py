@@ -1,4 +1,4 @@
-"""Measures how many refreshes per second one process and three commit to PostgreSQL, and to SQLite in the same run."""
+"""Measures how many refreshes per second one process and three commit to the store, and to SQLite in the same run."""
 
 import asyncio
 import time
@@ -13,17 +13,17 @@ COUNTS = (1, 3)
 
 
 async def run(run):
-    accounts, rates = int(run.scaled(ACCOUNTS, 600)), {}
+    accounts, rates, title = int(run.scaled(ACCOUNTS, 600)), {}, run.make_store.title
     for count in COUNTS:
-        for store in ("PostgreSQL", "SQLite"):
+        for store in (title, "SQLite"):
             settings = dict(count=count, access_ttl="3600s", direct=True)
             # Token requests go directly to the mock, because the recorder would be the bottleneck.
-            cluster = run.with_replicas(accounts, **settings) if store == "PostgreSQL" else run.with_cluster(accounts, **settings)
+            cluster = run.with_replicas(accounts, **settings) if store == title else run.with_cluster(accounts, **settings)
             async with cluster as cluster:
                 rates[store, count] = await measure(run, cluster, f"{store}, {count} process{'es' if count > 1 else ''}: ")
     for count in COUNTS:
-        ratio = rates["PostgreSQL", count] / rates["SQLite", count]
-        run.checks.append(counted(f"PostgreSQL compared with SQLite, {count} process{'es' if count > 1 else ''}", f"{ratio:.2f}"))
+        ratio = rates[title, count] / rates["SQLite", count]
+        run.checks.append(counted(f"{title} compared with SQLite, {count} process{'es' if count > 1 else ''}", f"{ratio:.2f}"))
 
 
 async def measure(run, cluster, name):

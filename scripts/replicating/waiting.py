@@ -1,6 +1,7 @@
 """Waits for what replicas do, each time with a deadline."""
 
 import asyncio
+import collections
 import time
 
 from faulting.load import Load
@@ -59,3 +60,8 @@ async def serves_all(load, accounts, since, limit):
 
     await until(lambda: not left(), since + limit - time.monotonic())
     return time.monotonic() - since, left()
+
+
+def tally(lines):
+    """Returns a text that says how many of the log entries are from each replica."""
+    return ", ".join(f"{count} {name}" for name, count in sorted(collections.Counter(line["process"] for line in lines).items())) or "none"
