@@ -191,7 +191,7 @@ let package = Package(
                 "OAuth", "TestKit", "TokenModel", crypto, cryptoExtras, logging, nioCore, nioPosix, nioSSL,
             ]
         ),
-        tests(of: "TokenStorage", using: ["TestKit", "TokenModel"]),
+        tests(of: "TokenStorage", using: ["TestKit", "TokenModel", "TokenStorageSQLite"]),
         tests(
             of: "TokenStorageSQLite",
             using: ["TestKit", "TokenModel", "TokenStorage", database, databaseEngine]

@@ -14,6 +14,8 @@ extension KillMachine {
         case place(KillEntry, at: Epoch)
         /// Fence this process by the log, which has new entries (``FencedLog/fencing(by:)``) → ``didFence()``
         case fence(KillLogContents)
+        /// Start no call of this store any more, and find out whether all have ended → ``didLeave(_:)``
+        case leave
         /// The poll is over; `nil`: it succeeded.
         case end(StoreError?)
     }
@@ -61,6 +63,14 @@ extension StoreError {
         "the kill log in the store is not the one this replica went by: the store was put back, and others have written to it "
             + "since; no token is used here until a restart with --accept-older-store"
     )
+    /// The records are in another store, or on their way there.
+    static let movedAway = StoreError(
+        .moved,
+        "the records are moved to another store, and this gateway is not configured for it: name that store in its "
+            + "configuration, and restart it"
+    )
+    /// All replicas go over to another store, and this one waits for the others.
+    static let moving = StoreError(.moved, "the replicas go over to another store at this moment")
     static let logLosing = StoreError(.unreachable, "the kill log lacks again and again what was written back to it")
     static let recordContended = StoreError(.unreachable, "this replica's record was written by others each time")
 }

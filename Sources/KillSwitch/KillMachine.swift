@@ -43,7 +43,21 @@ package struct KillMachine: ~Copyable, Sendable {
         case restoring(next: Epoch, written: Int)
         case raising(KillLogContents, PendingKill)
         case fencing
+        case leaving
         case acknowledging
+    }
+
+    /// The stores that this replica uses, by their places.
+    package struct Home: Equatable, Sendable {
+        /// The store that it uses now; `nil`: one that never was part of a move.
+        package var place: PlaceID?
+        /// The store that it goes over to as soon as all replicas can; `nil`: it stays.
+        package var target: PlaceID?
+
+        package init(place: PlaceID? = nil, target: PlaceID? = nil) {
+            self.place = place
+            self.target = target
+        }
     }
 
     /// The identity of this process, and its display name.
@@ -51,6 +65,7 @@ package struct KillMachine: ~Copyable, Sendable {
     private let name: String
     package let lease: Duration
     let guarantees: StoreGuarantees
+    package private(set) var home: Home
     /// Whether the lease requires a write.
     var hasHeartbeat: Bool { self.guarantees.reach == .network }
 
@@ -80,7 +95,14 @@ package struct KillMachine: ~Copyable, Sendable {
     private var rewrites = 0
     private static let mostRewrites = 4
 
-    package init(incarnation: IncarnationID, name: String, lease: Duration, _ guarantees: StoreGuarantees) {
+    package init(
+        incarnation: IncarnationID,
+        name: String,
+        lease: Duration,
+        _ guarantees: StoreGuarantees,
+        home: Home = Home()
+    ) {
+        self.home = home
         self.incarnation = incarnation
         self.name = name
         self.lease = lease
@@ -108,7 +130,7 @@ package struct KillMachine: ~Copyable, Sendable {
         self.keys = keys.map(\.description)
         (self.isRenewal, self.startedAt, self.wall) = (true, now.boot, now.wall)
         self.nextMembership = .random()
-        self.ahead = known
+        self.ahead = known?.ofStore(at: self.home.place)
         (self.rereads, self.sealsAnew, self.rewrites, self.raised) = (0, false, 0, [])
         guard let replica = self.replica else { return self.join() }
         guard !self.hasHeartbeat else { return self.readLog() }
@@ -226,7 +248,39 @@ package struct KillMachine: ~Copyable, Sendable {
     /// This process has fenced itself by the log that was read.
     package mutating func didFence() -> PollAction {
         guard case .fencing = self.poll else { return self.poison() }
-        return self.acknowledge()
+        guard self.obstacle != nil else { return self.acknowledge() }
+        self.leaseUntil = .distantPast
+        guard self.isGoingOver else { return self.acknowledge() }
+        self.poll = .leaving
+        return .leave
+    }
+
+    /// No call of this store starts any more.
+    ///
+    /// - Parameter isDone: whether all have ended.
+    package mutating func didLeave(_ isDone: Bool) -> PollAction {
+        guard case .leaving = self.poll else { return self.poison() }
+        return isDone ? self.acknowledge() : self.end(.moving)
+    }
+
+    /// The log says that the records are moved to the target of this replica.
+    package var isGoingOver: Bool {
+        self.home.target != nil && self.log.contents.lastMove?.entry.destination == self.home.target
+    }
+
+    /// Why this replica takes no lease although it has read the log: the records are moved to another store.
+    private var obstacle: StoreError? {
+        guard let move = self.log.contents.lastMove, move.entry.destination != self.home.place else { return nil }
+        return self.isGoingOver ? .moving : .movedAway
+    }
+
+    /// This replica uses its target from now on. It takes no lease until it is listed there and has read the log there.
+    package mutating func goneOver() {
+        guard let target = self.home.target else { return }
+        self.home = Home(place: target)
+        self.leaseUntil = .distantPast
+        self.replica = nil
+        (self.membership, self.nextMembership) = (.random(), .random())
     }
 
     private mutating func join() -> PollAction {
@@ -282,9 +336,11 @@ package struct KillMachine: ~Copyable, Sendable {
     }
 
     /// Writes the first pending kill that the store has not taken behind the log as it was just read.
-    private mutating func raise(behind read: KillLogContents) -> PollAction {
+    private mutating func raise(behind whole: KillLogContents) -> PollAction {
         self.ahead = nil
-        guard self.isRenewal else { return self.fence(by: read) }
+        let read = whole.ofStore(at: self.home.place)
+        let isMoved = read.lastMove.map { $0.entry.destination != self.home.place } ?? false
+        guard self.isRenewal, !isMoved else { return self.fence(by: read) }
         let pendingKill = self.log.pendingKills.first { kill in
             kill.cause != nil && !self.raised.contains(kill.entry.id) && !read.contains(kill.entry.id)
         }
@@ -321,6 +377,7 @@ package struct KillMachine: ~Copyable, Sendable {
             acknowledged: self.log.epochs.last,
             lastEntry: self.hasHeartbeat ? self.log.contents.lastEntry?.id : nil,
             keys: self.hasHeartbeat ? self.keys : [],
+            target: self.home.target,
             joinedAt: self.replica?.record.joinedAt ?? self.wall
         )
     }
@@ -331,7 +388,8 @@ package struct KillMachine: ~Copyable, Sendable {
         return self.end(.foreignLog)
     }
 
-    private mutating func end(_ error: StoreError?) -> PollAction {
+    private mutating func end(_ failure: StoreError?) -> PollAction {
+        let error = failure ?? self.obstacle
         self.poll = .idle
         self.ahead = nil
         // Count from the start of the poll: other replicas may wait for this one no longer than that.

@@ -152,7 +152,7 @@ extension KillSwitch {
             switch numbered.entry.kind {
             case .revive: lifted = []
             case .kill: lifted.append(KillRevival.Kill(id: numbered.entry.id, epoch: numbered.epoch))
-            case .replaced, .removed: break
+            case .replaced, .removed, .moved: break
             }
         }
         return lifted
@@ -296,6 +296,11 @@ extension KillSwitch {
         // is done.
         guard try await self.completion(of: epoch) == nil else { return self.note(complete: epoch) }
         let kill = self.known.kill(epoch)
+        if kill?.entry.kind == .moved {
+            // Only a replica that goes there too knows the store.
+            guard let move = self.move, kill?.entry.destination == move.target else { return }
+            try await move.commit()
+        }
         let end = KillEnd(
             replicas: (kill?.watch?.replicas ?? []).map { KillReport.Replica(name: $0.name, state: $0.state) },
             draining: kill?.draining ?? 0,

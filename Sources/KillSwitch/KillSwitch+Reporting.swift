@@ -10,7 +10,8 @@ extension KillSwitch {
     /// All kills, and whether the list is complete: what an unreachable store has is unknown.
     package func listing() async -> KillListing {
         let isWhole = await self.isReadToItsEnd()
-        let (kills, pendingKills) = (self.known.kills, self.known.pendingKills)
+        let kills = self.known.kills.filter { $0.entry.kind == .kill }
+        let pendingKills = self.known.pendingKills
         var reports = pendingKills.reversed().map(self.report(on:))
         var isAway = !isWhole
         for kill in kills.reversed() {

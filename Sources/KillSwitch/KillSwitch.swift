@@ -37,6 +37,8 @@ package final class KillSwitch: Sendable {
         var hasLeft = false
     }
 
+    /// The move to another store that this process takes part in.
+    let move: MigratingTokenStore?
     let log: KillLog
     let replicas: ReplicaVault
     let records: SealedRecords
@@ -77,6 +79,8 @@ package final class KillSwitch: Sendable {
     ///   - name: for display only.
     ///   - lease: how long tokens are put into requests without a read of the log.
     ///   - host: the state on this host that outlives the process.
+    ///   - place: the place of the store; `nil` if it never was part of a move.
+    ///   - move: the move to another store; `nil`: this process stays.
     ///   - endpoint: where tokens with a given binding are revoked; `nil` where the configuration has no such provider.
     package init(
         _ records: SealedRecords,
@@ -84,6 +88,8 @@ package final class KillSwitch: Sendable {
         name: String,
         lease: Duration,
         host: any HostState = NoHostState(),
+        place: PlaceID? = nil,
+        move: MigratingTokenStore? = nil,
         timepiece: Timepiece = .system,
         logger: Logger,
         fence: any KillFence,
@@ -91,7 +97,17 @@ package final class KillSwitch: Sendable {
     ) {
         self.records = records
         let guarantees = records.store.guarantees
-        self.state = Mutex(State(machine: KillMachine(incarnation: incarnation, name: name, lease: lease, guarantees)))
+        self.move = move
+        let home =
+            move.map { move in
+                move.phase == .after
+                    ? KillMachine.Home(place: move.target) : KillMachine.Home(place: move.source, target: move.target)
+            } ?? KillMachine.Home(place: place)
+        self.state = Mutex(
+            State(
+                machine: KillMachine(incarnation: incarnation, name: name, lease: lease, guarantees, home: home)
+            )
+        )
         self.log = KillLog(records)
         self.replicas = ReplicaVault(records)
         self.incarnation = incarnation
@@ -131,15 +147,16 @@ package final class KillSwitch: Sendable {
 extension KillSwitch {
     /// Joins the replicas, reads the whole log, and takes the first lease. Call it once, before anything is served.
     ///
-    /// - Parameter acceptsOlderStore: entries that the store lacks and this host's copy has are written back to the
-    ///   store.
+    /// - Parameters:
+    ///   - acceptsOlderStore: entries that the store lacks and this host's copy has are written back to the store.
+    ///   - arrival: a record that has stood for this replica until now (``announceArrival(_:_:name:lease:)``).
     /// - Throws: ``StoreError/Code/outdated`` where the store lacks entries and `acceptsOlderStore` is false.
-    package func start(acceptsOlderStore: Bool = false) async throws(StoreError) {
+    package func start(acceptsOlderStore: Bool = false, arrival: ReplicaID? = nil) async throws(StoreError) {
         try await self.takeUpPendingKills()
         let contents = try await self.readWholeLog(acceptsOlderStore: acceptsOlderStore)
         let ended = try await self.endedKills()
         self.state.withLock { $0.machine.log.ended = ended }
-        try await self.performPoll(startingWith: contents)
+        try await self.join(knowing: contents, arrival: arrival)
         self.logger.info(
             "the kill log was read",
             metadata: ["kill.epoch": .stringConvertible(self.epochs.last.rawValue)]
@@ -172,6 +189,7 @@ extension KillSwitch {
             tasks.addTask { await self.watchClaims() }
             tasks.addTask { await self.seeThrough() }
             tasks.addTask { await self.removeExpelled() }
+            tasks.addTask { await self.seeMoveThrough() }
             for await _ in self.pollBell.rings { await self.answerPolls() }
             tasks.cancelAll()
         }
@@ -264,7 +282,7 @@ extension KillSwitch {
         }
     }
 
-    private func ringForRenewal() {
+    func ringForRenewal() {
         self.state.withLock { $0.isRenewalDue = true }
         self.pollBell.ring()
     }
@@ -290,7 +308,7 @@ extension KillSwitch {
     /// Performs the machine's actions until one poll ends.
     ///
     /// - Parameter known: at the start, the part of the log that was read already.
-    private func performPoll(
+    func performPoll(
         renews: Bool = true,
         startingWith known: KillLogContents? = nil
     ) async throws(StoreError) {
@@ -315,6 +333,9 @@ extension KillSwitch {
             case .fence(let contents):
                 await self.take(contents, isStart: known != nil)
                 action = self.step { $0.didFence() }
+            case .leave:
+                let isDone = self.move?.leave() ?? true
+                action = self.step { $0.didLeave(isDone) }
             case .end(let error?):
                 throw error
             case .end(nil):
@@ -370,12 +391,12 @@ extension KillSwitch {
         let (_, begun, pendingKills) = await self.fenceAnew(cause: contents)
         if !isStart {
             for account in replaced { await self.fence.replaced(account) }
-            for kill in begun { self.announce(kill) }
+            for kill in begun where kill.entry.kind == .kill { self.announce(kill) }
         }
         for pendingKill in pendingKills where pendingKill.cause != nil { self.tell(ofKept: pendingKill) }
         guard entries.contains(where: { !$0.killsNothing }) else { return }
         self.sweepBell.ring()
-        for kill in begun where !kill.isEnded { self.newlyBegun.yield(kill.epoch) }
+        for kill in begun where !kill.isEnded && kill.entry.kind == .kill { self.newlyBegun.yield(kill.epoch) }
     }
 
     /// Fences this process by its pending kills and by the log: by `read`, or else by the log that it has applied. The

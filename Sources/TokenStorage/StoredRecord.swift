@@ -30,8 +30,18 @@ package struct KeyedRecord: Equatable, Sendable {
         record: (RecordKey) -> StoredRecord?
     ) -> [KeyedRecord] {
         let behind = keys.filter { key in prefix.contains(key) && after.map { $0 < key } ?? true }
+        return Self.page(ofSorted: behind.sorted(), limit: limit, record: record)
+    }
+
+    /// The beginning of the listed records, as much as fits on a page.
+    package static func page(
+        ofSorted keys: some Sequence<RecordKey>,
+        limit: Int,
+        record: (RecordKey) -> StoredRecord?
+    ) -> [KeyedRecord] {
         var (page, bytes): ([KeyedRecord], Int) = ([], 0)
-        for key in behind.sorted() where page.count < limit {
+        for key in keys {
+            guard page.count < limit else { break }
             guard let stored = record(key) else { continue }
             bytes += stored.value.bytes.count
             guard page.isEmpty || bytes <= StoreGuarantees.largestPage else { break }

@@ -12,6 +12,8 @@ package struct KillEntry: Equatable, Sendable {
         case replaced
         /// An account's tokens are dead; new ones may come.
         case removed
+        /// The records are moved to another store. A replica stops if that is not the store it uses.
+        case moved
     }
 
     /// An import into an account that may have had tokens before.
@@ -31,6 +33,8 @@ package struct KillEntry: Equatable, Sendable {
     package let scope: KillScope
     /// The imports that the entry reports.
     package let replacements: [Replacement]
+    /// For a move, the place of the store that the records are moved to.
+    package let destination: PlaceID?
     package let id: KillID
     /// Why, for people. Never contains a token.
     package let reason: String
@@ -41,6 +45,7 @@ package struct KillEntry: Equatable, Sendable {
         _ kind: Kind,
         _ scope: KillScope,
         replacements: [Replacement] = [],
+        destination: PlaceID? = nil,
         id: KillID = .random(),
         reason: String = "",
         streams: KillStreams = .abort,
@@ -50,6 +55,7 @@ package struct KillEntry: Equatable, Sendable {
         // The encoding writes the first import as the scope.
         self.scope = replacements.first.map { .account($0.account) } ?? scope
         self.replacements = replacements
+        self.destination = destination
         self.id = id
         self.reason = reason
         self.streams = streams
@@ -62,7 +68,7 @@ extension KillEntry {
     var killsNothing: Bool {
         switch self.kind {
         case .kill, .removed: false
-        case .revive, .replaced: true
+        case .revive, .replaced, .moved: true
         }
     }
 
@@ -102,7 +108,7 @@ extension KillEpochs {
         case .kill: self.raise(entry.scope, at: epoch, holds: true, streams: entry.streams)
         case .removed: self.raise(entry.scope, at: epoch, holds: false)
         case .revive: self.lift(entry.scope, at: epoch)
-        case .replaced: self.skip(epoch)
+        case .replaced, .moved: self.skip(epoch)
         }
     }
 }
@@ -112,11 +118,14 @@ extension KillEntry {
     /// The format of an entry with several imports. An entry with one import keeps the older format, so that earlier
     /// versions can read it.
     private static let formatOfSeveral: UInt8 = 2
+    /// The format of a move. Format 3 is that of a snapshot. Versions that do not know it stop, as they should.
+    private static let formatOfMove: UInt8 = 4
 
     /// The entry as bytes to seal.
     package func encoded() -> Secret {
         let more = self.replacements.dropFirst()
-        let writer = FieldWriter(format: more.isEmpty ? Self.format : Self.formatOfSeveral)
+        let format = self.destination != nil ? Self.formatOfMove : more.isEmpty ? Self.format : Self.formatOfSeveral
+        let writer = FieldWriter(format: format)
         writer.write(self.kind.rawValue)
         self.scope.write(to: writer)
         writer.write(self.replacements.first?.grant) { writer.write($0.rawValue) }
@@ -124,6 +133,7 @@ extension KillEntry {
         writer.write(self.reason)
         writer.write(self.streams.rawValue)
         writer.write(self.at.millisecondsSince1970)
+        if let destination { writer.write(destination.rawValue) }
         if !more.isEmpty {
             writer.write(Array(more)) { replacement in
                 writer.write(replacement.account.rawValue)
@@ -137,7 +147,7 @@ extension KillEntry {
     ///
     /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
     package init(decoding bytes: Secret) throws(StoreError) {
-        var reader = try FieldReader(bytes, formats: Self.format...Self.formatOfSeveral)
+        var reader = try FieldReader(bytes, formats: Self.format...Self.formatOfMove)
         guard let kind = Kind(rawValue: try reader.read()) else { throw FieldReader.malformed("an unknown kind") }
         let scope = try KillScope(from: &reader)
         let grant = try reader.readOptional { reader throws(StoreError) in GrantID(rawValue: try reader.read()) }
@@ -159,8 +169,20 @@ extension KillEntry {
                 )
             }
         }
+        let destination =
+            reader.format == Self.formatOfMove ? PlaceID(rawValue: try reader.read()) : nil
+        guard (kind == .moved) == (destination != nil) else { throw FieldReader.malformed("a move to nowhere") }
         try reader.finish()
-        self.init(kind, scope, replacements: replacements, id: id, reason: reason, streams: streams, at: at)
+        self.init(
+            kind,
+            scope,
+            replacements: replacements,
+            destination: destination,
+            id: id,
+            reason: reason,
+            streams: streams,
+            at: at
+        )
     }
 }
 

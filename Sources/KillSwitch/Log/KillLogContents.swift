@@ -1,5 +1,5 @@
 package import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// An entry of the kill log with its number.
 package struct NumberedKillEntry: Equatable, Sendable {
@@ -49,10 +49,13 @@ package struct KillLogContents: Equatable, Sendable {
     package private(set) var snapshot: KillLogSnapshot
     /// The first is the entry right behind the snapshot's last.
     package private(set) var entries: [KillEntry]
+    /// The last move to another store.
+    package private(set) var lastMove: NumberedKillEntry?
 
     package init(snapshot: KillLogSnapshot = .none, entries: [KillEntry] = []) {
         self.snapshot = snapshot
         self.entries = entries
+        self.lastMove = self.last { $0.kind == .moved }
     }
 
     /// The number of the last entry.
@@ -109,8 +112,22 @@ package struct KillLogContents: Equatable, Sendable {
         return imports
     }
 
-    package mutating func append(_ entries: some Collection<KillEntry>) {
-        if !entries.isEmpty { self.entries += entries }
+    package mutating func append(_ entries: some BidirectionalCollection<KillEntry>) {
+        guard !entries.isEmpty else { return }
+        let end = self.last
+        self.entries += entries
+        guard let index = entries.lastIndex(where: { $0.kind == .moved }) else { return }
+        let count = entries.distance(from: entries.startIndex, to: index) + 1
+        self.lastMove = NumberedKillEntry(epoch: Epoch(end.rawValue + UInt64(count)), entry: entries[index])
+    }
+
+    /// The log of the store at `place`: without what stands behind a move to another store, which was written too late.
+    package func ofStore(at place: PlaceID?) -> KillLogContents {
+        guard let move = self.lastMove, move.entry.destination != place, move.epoch < self.last,
+            move.epoch >= self.snapshot.last
+        else { return self }
+        let count = Int(move.epoch.rawValue - self.snapshot.last.rawValue)
+        return KillLogContents(snapshot: self.snapshot, entries: Array(self.entries.prefix(count)))
     }
 
     /// Whether both can be parts of one log: no number has two different entries.

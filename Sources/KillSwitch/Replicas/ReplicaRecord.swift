@@ -16,6 +16,8 @@ package struct ReplicaRecord: Equatable, Sendable {
     package var lastEntry: KillID?
     /// The ids of the sealing keys that it has, on a store whose replicas have files of keys of their own.
     package var keys: [String]
+    /// The place of the store that it goes over to as soon as all replicas can; `nil`: it stays.
+    package var target: PlaceID?
     /// The record is about to be removed: the replica puts no token into a request until it has joined again.
     package var isExpelled: Bool
     package let joinedAt: WallTime
@@ -27,6 +29,7 @@ package struct ReplicaRecord: Equatable, Sendable {
         acknowledged: Epoch = .start,
         lastEntry: KillID? = nil,
         keys: [String] = [],
+        target: PlaceID? = nil,
         isExpelled: Bool = false,
         joinedAt: WallTime
     ) {
@@ -36,6 +39,7 @@ package struct ReplicaRecord: Equatable, Sendable {
         self.acknowledged = acknowledged
         self.lastEntry = lastEntry
         self.keys = keys
+        self.target = target
         self.isExpelled = isExpelled
         self.joinedAt = joinedAt
     }
@@ -48,24 +52,26 @@ package struct ReplicaRecord: Equatable, Sendable {
 }
 
 extension ReplicaRecord: SealableRecord {
-    /// Format 2 has a last entry, and format 3 also keys.
-    private static let formats: ClosedRange<UInt8> = 1...3
+    /// Format 2 has a last entry, format 3 also keys, and format 4 a target.
+    private static let formats: ClosedRange<UInt8> = 1...4
 
     /// The record as bytes to seal.
     package func encoded() -> Secret {
-        let writer = FieldWriter(format: !self.keys.isEmpty ? 3 : self.lastEntry == nil ? 1 : 2)
+        let format: UInt8 = self.target != nil ? 4 : !self.keys.isEmpty ? 3 : self.lastEntry == nil ? 1 : 2
+        let writer = FieldWriter(format: format)
         writer.write(self.incarnation.rawValue)
         writer.write(self.name)
         writer.write(self.lease)
         writer.write(self.acknowledged.rawValue)
         writer.write(self.isExpelled)
         writer.write(self.joinedAt.millisecondsSince1970)
-        guard !self.keys.isEmpty else {
+        guard format > 2 else {
             if let lastEntry { writer.write(lastEntry.rawValue) }
             return writer.finish()
         }
         writer.write(self.lastEntry) { writer.write($0.rawValue) }
         writer.write(self.keys) { writer.write($0) }
+        if let target { writer.write(target.rawValue) }
         return writer.finish()
     }
 
@@ -88,6 +94,7 @@ extension ReplicaRecord: SealableRecord {
             self.lastEntry = try reader.readOptional { reader throws(StoreError) in KillID(rawValue: try reader.read())
             }
             self.keys = try reader.readArray { reader throws(StoreError) in try reader.read() }
+            if reader.format == 4 { self.target = PlaceID(rawValue: try reader.read()) }
         }
         try reader.finish()
     }

@@ -92,22 +92,43 @@ struct LayeredTokenStore: TokenStore {
         let below = prefix.isPinned ? [] : try await self.lower.records(under: prefix, after: after, limit: limit)
         let above = try await self.upper.records(under: prefix, after: after, limit: limit)
         guard !below.isEmpty else { return above }
-        // Behind the end of a page there may be more. Only a short page that no byte limit can have cut is the end.
-        let ends = [below, above].compactMap { page in
-            page.count < limit && limit <= StoreGuarantees.uncutPage ? nil : page.last?.key
-        }
-        let end = ends.min()
-        var records = Dictionary(below.lazy.filter { !$0.key.isPinned }.map { ($0.key, $0.stored) }) { first, _ in first }
-        for record in above { records[record.key] = record.stored }
-        let page = KeyedRecord.page(
-            of: records.keys.lazy.filter { key in end.map { key <= $0 } ?? true },
-            under: prefix,
-            after: after,
-            limit: limit
-        ) { records[$0] }
-        // All that the lower page had are keys that the upper store alone counts for: go on behind them.
-        guard page.isEmpty, let end else { return page }
+        let page = Self.merged(below, above, limit: limit)
+        // All that the lower page had are keys that only the upper store counts for: go on behind them.
+        guard page.isEmpty, let end = below.last?.key, Self.mayGoOn(below, limit: limit) else { return page }
         return try await self.records(under: prefix, after: end, limit: limit)
+    }
+
+    /// Joins two pages, up to the end of the one behind which there may be more.
+    private static func merged(_ below: [KeyedRecord], _ above: [KeyedRecord], limit: Int) -> [KeyedRecord] {
+        let end = [below, above].compactMap { Self.mayGoOn($0, limit: limit) ? $0.last?.key : nil }.min()
+        var (page, bytes) = ([KeyedRecord](), 0)
+        var (lower, upper) = (below[...], above[...])
+        while page.count < limit {
+            let next: KeyedRecord
+            if let first = upper.first, lower.first.map({ first.key <= $0.key }) ?? true {
+                next = first
+                upper.removeFirst()
+                if lower.first?.key == first.key { lower.removeFirst() }
+            } else if let first = lower.popFirst() {
+                next = first
+                guard !first.key.isPinned else { continue }
+            } else {
+                break
+            }
+            if let end, end < next.key { break }
+            bytes += next.stored.value.bytes.count
+            guard page.isEmpty || bytes <= StoreGuarantees.largestPage else { break }
+            page.append(next)
+        }
+        return page
+    }
+
+    /// Whether there may be records behind a page. A store ends a page early only because of its bytes, or because it is
+    /// as long as any.
+    private static func mayGoOn(_ page: [KeyedRecord], limit: Int) -> Bool {
+        guard page.count < min(limit, StoreGuarantees.listing) else { return true }
+        let bytes = page.reduce(0) { $0 + $1.stored.value.bytes.count }
+        return bytes + SealedBytes.maximumCount > StoreGuarantees.largestPage
     }
 }
 

@@ -86,7 +86,7 @@ package final class MigratingTokenStore: TokenStore {
     // MARK: - Calls
 
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-        try await self.call(key.belongsToPhase) { store throws(StoreError) in
+        try await self.call(key.isPinned || RecordKey.Prefix.killEnds.contains(key)) { store throws(StoreError) in
             try await store.read(key)
         } mayBeGone: { $0 == nil }
     }
@@ -98,13 +98,13 @@ package final class MigratingTokenStore: TokenStore {
         expecting: Version?
     ) async throws(StoreError) {
         try StoreError.checkWrite(value, at: key, as: version, expecting: expecting)
-        try await self.call(key.belongsToPhase) { store throws(StoreError) in
+        try await self.call(key.isChangedInAnyPhase) { store throws(StoreError) in
             try await store.write(value, at: key, as: version, expecting: expecting)
         }
     }
 
     package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
-        try await self.call(key.belongsToPhase) { store throws(StoreError) in
+        try await self.call(key.isChangedInAnyPhase) { store throws(StoreError) in
             try await store.remove(key, expecting: expecting)
         }
     }
@@ -115,7 +115,7 @@ package final class MigratingTokenStore: TokenStore {
         limit: Int
     ) async throws(StoreError) -> [KeyedRecord] {
         try StoreError.checkLimit(limit)
-        return try await self.call(prefix.belongsToPhase) { store throws(StoreError) in
+        return try await self.call(prefix.isPinned || prefix == .killEnds) { store throws(StoreError) in
             try await store.records(under: prefix, after: after, limit: limit)
         }
     }
@@ -370,12 +370,6 @@ extension MigratingTokenStore {
 }
 
 extension RecordKey {
-    /// Whether a call does not wait while the replicas leave a store: records of the move itself.
-    fileprivate var belongsToPhase: Bool { self.isPinned || Prefix.killEnds.contains(self) }
-}
-
-extension RecordKey.Prefix {
-    fileprivate var belongsToPhase: Bool {
-        self.isPinned || self.rawValue.utf8.starts(with: Self.killEnds.rawValue.utf8)
-    }
+    /// Whether a change of the record does not wait while the replicas leave a store: one that the move itself needs.
+    fileprivate var isChangedInAnyPhase: Bool { self.staysInItsStore || Prefix.killEnds.contains(self) }
 }

@@ -1,0 +1,214 @@
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+import TokenStorageSQLite
+
+/// Has replicas go over to the other store after a number of calls.
+private final class Departure: Sendable {
+    private let stores: MigratingStores
+    private let calls: Int
+    private let state = Mutex((count: 0, task: Task<Void, any Error>?.none))
+
+    init(_ stores: MigratingStores, after calls: Int) {
+        (self.stores, self.calls) = (stores, calls)
+    }
+
+    func leave() async throws { try await self.stores.goOver() }
+
+    func count() {
+        self.state.withLock { state in
+            state.count += 1
+            if state.count == self.calls { state.task = Task { try await self.stores.goOver() } }
+        }
+    }
+
+    func ended() async throws { try await self.state.withLock(\.task)?.value }
+}
+
+struct MigratingTokenStoreTests {
+    private let alice = RecordKey.account("alice")
+    private let old = SealedBytes(bytes: [1, 2, 3])
+    private let new = SealedBytes(bytes: [4, 5, 6])
+
+    /// A clause is checked while the records move after so many calls; at once for 0, never for `nil`.
+    @Test(arguments: TokenStoreContract.clauses, [nil, 0, 1, 2, 3, 7, 40])
+    func `it satisfies the store contract before, while and after the replicas go over`(
+        clause: TokenStoreContract.Clause,
+        calls: Int?
+    ) async throws {
+        let stores = try await MigratingStores(from: MemoryTokenStore(), to: MemoryTokenStore())
+
+        try await self.check(clause, stores, goingOverAfter: calls)
+    }
+
+    @Test(arguments: TokenStoreContract.clauses, [true, false])
+    func `it satisfies the store contract between a database and memory`(
+        clause: TokenStoreContract.Clause,
+        isFromDatabase: Bool
+    ) async throws {
+        let files = try TemporaryDirectory()
+        let database = try await SQLiteTokenStore.open(at: files.path(of: "tokens.db"))
+        let stores =
+            isFromDatabase
+            ? try await MigratingStores(from: database, to: MemoryTokenStore())
+            : try await MigratingStores(from: MemoryTokenStore(), to: database)
+
+        try await self.check(clause, stores, goingOverAfter: 3)
+        await database.close()
+    }
+
+    private func check(
+        _ clause: TokenStoreContract.Clause,
+        _ stores: MigratingStores,
+        goingOverAfter calls: Int?
+    ) async throws {
+        let departure = Departure(stores, after: calls ?? .max)
+        if calls == 0 { try await departure.leave() }
+        let called: @Sendable () async -> Void = { departure.count() }
+        try await withThrowingTaskGroup { tasks in
+            for replica in stores.replicas { tasks.addTask { await replica.run { _ in } } }
+            try await clause.check(
+                TokenStoreContract.Subject(
+                    store: PartOfStore(whole: stores.replicas[0], called: called),
+                    other: PartOfStore(whole: stores.replicas[1], called: called)
+                )
+            )
+            try await departure.ended()
+            tasks.cancelAll()
+        }
+    }
+
+    @Test func `a record is moved when it is changed, and others when nobody uses them`() async throws {
+        let stores = try await MigratingStores(from: MemoryTokenStore(), to: MemoryTokenStore())
+        let keys = (0..<50).map { RecordKey.account("account-\($0)") }
+        for key in keys { try await stores.replicas[0].write(self.old, at: key, as: .first, expecting: nil) }
+
+        try await stores.goOver()
+        try await stores.replicas[1].write(self.new, at: keys[7], as: Version(2), expecting: .first)
+
+        #expect(try await stores.current.read(keys[7])?.value == self.new)
+        #expect(try await stores.previous.read(keys[7]) == nil)
+        #expect(try await stores.current.read(keys[8]) == nil)
+        #expect(try await stores.replicas[0].read(keys[8])?.value == self.old)
+
+        await stores.drain()
+
+        for key in keys {
+            #expect(try await stores.previous.read(key) == nil)
+            #expect(try await stores.current.read(key)?.version == (key == keys[7] ? Version(2) : .first))
+        }
+        #expect(try await StoreMigration.isWhole(stores.current, keys: stores.keys))
+    }
+
+    @Test func `calls wait while the replicas go over, and then go on in the other store`() async throws {
+        let stores = try await MigratingStores(from: MemoryTokenStore(), to: MemoryTokenStore())
+        try await stores.replicas[0].write(self.old, at: self.alice, as: .first, expecting: nil)
+        #expect(stores.replicas[0].leave())
+        #expect(stores.replicas[1].leave())
+
+        async let writing: Void = stores.replicas[0].write(self.new, at: self.alice, as: Version(2), expecting: .first)
+        #expect(try await stores.previous.read(self.alice)?.version == .first)
+        try await stores.replicas[0].commit()
+        #expect(try await stores.replicas[0].goOver())
+        try await writing
+
+        #expect(try await stores.current.read(self.alice)?.value == self.new)
+        #expect(try await stores.previous.read(self.alice) == nil)
+    }
+
+    @Test func `a replica that stood still while the others went over does not take a moved record for a missing one`()
+        async throws
+    {
+        let stores = try await MigratingStores(from: MemoryTokenStore(), to: MemoryTokenStore())
+        let (mover, sleeper) = (stores.replicas[0], stores.replicas[1])
+        try await mover.write(self.old, at: self.alice, as: .first, expecting: nil)
+        _ = mover.leave()
+        try await mover.commit()
+        #expect(try await mover.goOver())
+        try await mover.write(self.new, at: self.alice, as: Version(2), expecting: .first)
+
+        await #expect(throws: StoreError(.unreachable, "")) { try await sleeper.read(self.alice) }
+        await #expect(throws: StoreError(.unreachable, "")) {
+            try await sleeper.write(self.new, at: self.alice, as: Version(3), expecting: .first)
+        }
+        await #expect(throws: StoreError(.unreachable, "")) {
+            try await sleeper.write(self.new, at: .account("bob"), as: .first, expecting: nil)
+        }
+        await #expect(throws: StoreError(.unreachable, "")) {
+            try await sleeper.records(under: .accounts, after: nil, limit: 10)
+        }
+
+        _ = sleeper.leave()
+        #expect(try await sleeper.goOver())
+        #expect(try await sleeper.read(self.alice)?.value == self.new)
+        // Its late write is there too: the outcome was unknown.
+        #expect(try await sleeper.read(.account("bob"))?.value == self.new)
+    }
+
+    @Test func `a late change of a record that was copied and not yet removed moves up too`() async throws {
+        let stores = try await MigratingStores(from: MemoryTokenStore(), to: MemoryTokenStore())
+        try await stores.replicas[0].write(self.old, at: self.alice, as: .first, expecting: nil)
+        try await stores.goOver()
+        // A process ended between the two steps, and then a stopped one went on.
+        try await stores.current.write(self.old, at: self.alice, as: .first, expecting: nil)
+        try await stores.previous.write(self.new, at: self.alice, as: Version(9), expecting: .first)
+
+        await stores.drain()
+
+        #expect(try await stores.replicas[0].read(self.alice)?.version == Version(9))
+        #expect(try await stores.current.read(self.alice)?.value == self.new)
+        #expect(try await stores.previous.read(self.alice) == nil)
+    }
+
+    @Test func `a move that has not ended is turned around, and nothing is lost`() async throws {
+        let stores = try await MigratingStores(from: MemoryTokenStore(), to: MemoryTokenStore())
+        let keys = (0..<20).map { RecordKey.account("account-\($0)") }
+        for key in keys { try await stores.replicas[0].write(self.old, at: key, as: .first, expecting: nil) }
+        try await stores.goOver()
+        for key in keys[..<10] {
+            try await stores.replicas[0].write(self.new, at: key, as: Version(2), expecting: .first)
+        }
+        // A process ended after it had copied one and before it had removed it.
+        try await stores.current.write(self.old, at: keys[15], as: .first, expecting: nil)
+
+        let back = try await StoreMigration(to: stores.previous, from: stores.current, keys: stores.keys)
+        let replica = MigratingTokenStore(back)
+        // Before it goes over, both stores count as they did.
+        for (index, key) in keys.enumerated() {
+            #expect(try await replica.read(key)?.version == (index < 10 ? Version(2) : .first))
+        }
+        #expect(replica.leave())
+        try await replica.commit()
+        #expect(try await replica.goOver())
+        await withTaskGroup { tasks in
+            tasks.addTask { await replica.run { _ in } }
+            while replica.progress.state != .done { await Task.yield() }
+            tasks.cancelAll()
+        }
+
+        for (index, key) in keys.enumerated() {
+            #expect(try await stores.previous.read(key)?.version == (index < 10 ? Version(2) : .first))
+            #expect(try await stores.current.read(key) == nil)
+        }
+        // The first direction is closed now.
+        await #expect(throws: StoreError(.moved, "")) {
+            _ = try await OpenedStore.openExisting(stores.current, keys: stores.keys).wholePlace()
+        }
+        _ = try await OpenedStore.openExisting(stores.previous, keys: stores.keys).wholePlace()
+    }
+
+    @Test func `a change that may still land keeps a replica from leaving`() async throws {
+        let faulty = FaultyTokenStore()
+        let stores = try await MigratingStores(from: faulty, to: MemoryTokenStore())
+        faulty.fail(by: { $0.operation == .write ? .unanswered : .none })
+        await #expect(throws: StoreError(.unreachable, "")) {
+            try await stores.replicas[0].write(self.old, at: self.alice, as: .first, expecting: nil)
+        }
+        faulty.recover()
+
+        #expect(!stores.replicas[0].leave())
+        #expect(stores.replicas[1].leave())
+    }
+}
