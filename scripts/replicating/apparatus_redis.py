@@ -18,7 +18,8 @@ PROMOTED = DOWN_SECONDS + 6
 
 
 async def run(run):
-    for name, part, settings in (("", parts, {}), ("a failover that loses: ", loses, {"minimum": 0}), ("one server: ", alone, {"standby": ALONE})):
+    for name, part, settings in (("", parts, {}), ("a failover that loses: ", loses, Redis.losing), ("an island that goes on: ", goes_on, Redis.losing),
+                                 ("one server: ", alone, {"standby": ALONE})):
         place = run.work / (part.__name__)
         place.mkdir(mode=0o711)
         redis = Redis(place, run.network, run.history, **settings)
@@ -39,12 +40,12 @@ async def parts(run, redis, name):
     checks += await rights(redis)
     for number, host in enumerate("abc"):
         said = await write(redis, host, number)
-        checks.append(Check(f"{host} writes, and replicas that acknowledge it", said, "OK and 1 or 2", said in ("OK 1", "OK 2")))
+        checks.append(Check(f"{host} writes: new fields, and replicas that acknowledge it", said, "1, and 1 or 2", said in ("1 1", "1 2")))
     checks.append(equals("the Sentinels' primary, as a sees it", await primary_of(redis, "a"), store_address("db1")))
     # The island has a Sentinel, which goes on to name db1.
     network.cut_trunk()
     began = time.monotonic()
-    checks.append(equals("the island is cut off: a writes to the isolated primary, and replicas that acknowledge it", await write(redis, "a", 11, "db1"), "OK 0"))
+    checks.append(equals("the island is cut off: a writes to the isolated primary, and replicas that acknowledge it", await write(redis, "a", 11, "db1"), "1 0"))
     await redis.fail_over()
     checks.append(at_most("the island is cut off: promotion takes", time.monotonic() - began, PROMOTED, "s"))
     checks.append(equals("the island is cut off: the Sentinels' primary is another, as b sees it", await primary_of(redis, "b") != store_address("db1"), True))
@@ -52,32 +53,32 @@ async def parts(run, redis, name):
     began = time.monotonic()
     await redis.known.has_replicas(1)
     checks += [at_most("the island is cut off: until the new primary has a replica", time.monotonic() - began, 10, "s"),
-               equals("the island is cut off: b writes, and replicas that acknowledge it", await write(redis, "b", 12), "OK 1")]
+               equals("the island is cut off: b writes: new fields, and replicas that acknowledge it", await write(redis, "b", 12), "1 1")]
     network.mend()
     began = time.monotonic()
     await redis.db1.follows(redis.known, REPLICA_SECONDS)
     checks += [at_most("the old primary is a replica after the cut within", time.monotonic() - began, REPLICA_SECONDS, "s"),
-               equals("a writes again, and replicas that acknowledge it", (await write(redis, "a", 13)).startswith("OK"), True),
+               equals("a writes again, and replicas that acknowledge it", (await write(redis, "a", 13)).startswith("1 "), True),
                # 11 was on db1 alone, and no replica acknowledged it.
                equals("what is left", await left(redis, "a"), "0 1 2 12 13")]
     checks.append(equals("the Sentinels' primary is the same again for a and b", len({await primary_of(redis, host) for host in "ab"}), 1))
     network.cut("c")
-    checks += [equals("c is cut off", await ask(redis, "c", redis.known.host, "get martlet:0", limit=LONG) in (HUNG, REFUSED), True),
-               equals("b is not", await ask(redis, "b", redis.known.host, "get martlet:0"), "0")]
+    checks += [equals("c is cut off", await ask(redis, "c", redis.known.host, "hlen martlet:numbers", limit=LONG) in (HUNG, REFUSED), True),
+               equals("b is not", await ask(redis, "b", redis.known.host, "hmget martlet:numbers 0"), "0")]
 
 
 async def loses(run, redis, name):
     """A write that db3 acknowledges is lost, because db2 is promoted, which could not follow any more."""
     network, checks = redis.network, run.checks
-    checks.append(equals(name + "a writes, and both replicas acknowledge it", await write(redis, "a", 0, wait=2), "OK 2"))
-    network.separate("db1", "db2")
+    checks.append(equals(name + "a writes, and both replicas acknowledge it", await write(redis, "a", 0, wait=2), "1 2"))
+    redis.begin_losing()
     await asyncio.sleep(0.5)
-    checks += [equals(name + "db2 and db1 are cut off from each other: both replicas are waited for, one acknowledges", await write(redis, "a", 1, wait=2), "OK 1"),
+    checks += [equals(name + "db2 and db1 are cut off from each other: both replicas are waited for, one acknowledges", await write(redis, "a", 1, wait=2), "1 1"),
                equals(name + "b and s1 still reach db2",
-                      [await ask(redis, host, "db2", "ping") for host in ("b", "s1")], ["PONG", "PONG"])]
+                      [await ask(redis, host, "db2", "hlen martlet:numbers") for host in ("b", "s1")], ["1", "1"])]
     # As long as a case lets writes go on.
     await asyncio.sleep(3)
-    checks.append(equals(name + "a writes, and db3 acknowledges it", await write(redis, "a", 2), "OK 1"))
+    checks.append(equals(name + "a writes, and db3 acknowledges it", await write(redis, "a", 2), "1 1"))
     await asyncio.gather(redis.db1.stop("immediate"), redis.db3.stop("immediate"))
     began = time.monotonic()
     promoted = await redis.fail_over()
@@ -89,14 +90,32 @@ async def loses(run, redis, name):
     await asyncio.gather(*(server.follows(redis.db2, REPLICA_SECONDS) for server in (redis.db1, redis.db3)))
     checks += [at_most(name + "the others follow it after their start within", time.monotonic() - began, REPLICA_SECONDS, "s"),
                equals(name + "what is left then", await left(redis, "b"), "0"),
-               equals(name + "b writes, and both acknowledge it", await write(redis, "b", 3, wait=2), "OK 2")]
+               equals(name + "b writes, and both acknowledge it", await write(redis, "b", 3, wait=2), "1 2")]
+
+
+async def goes_on(run, redis, name):
+    """The isolated primary has a replica that acknowledges what it writes, until the cut ends. All that is lost then."""
+    checks = run.checks
+    redis.begin_losing()
+    checks.append(equals(name + "a writes, and db3 acknowledges it", await write(redis, "a", 0), "1 1"))
+    redis.isolate()
+    checks.append(equals(name + "a writes to the isolated primary, and db3 acknowledges it", await write(redis, "a", 1, "db1"), "1 1"))
+    promoted = await redis.fail_over()
+    checks += [equals(name + "the new primary", promoted.host, "db2"), equals(name + "b writes there without a replica", await write(redis, "b", 2), "1 0"),
+               equals(name + "a writes to the isolated primary, and db3 acknowledges it still", await write(redis, "a", 3, "db1"), "1 1"),
+               equals(name + "what is left of 0 1 2 3 at either primary", [await left(redis, "a", "db1"), await left(redis, "b")], ["0 1 3", "2"])]
+    redis.network.mend()
+    began = time.monotonic()
+    await asyncio.gather(*(server.follows(redis.db2, REPLICA_SECONDS) for server in (redis.db1, redis.db3)))
+    checks += [at_most(name + "the others follow the new primary after the cut within", time.monotonic() - began, REPLICA_SECONDS, "s"),
+               equals(name + "what is left then", await left(redis, "a"), "2")]
 
 
 async def alone(run, redis, name):
     checks = run.checks
     for number, mode in enumerate(("fast", "immediate")):
         said = await write(redis, "a", number, "db1")
-        checks.append(equals(name + "a writes, and replicas that acknowledge it", said, "OK 0"))
+        checks.append(equals(name + "a writes: new fields, and replicas that acknowledge it", said, "1 0"))
         began = time.monotonic()
         await redis.db1.stop(mode)
         await redis.db1.start()
@@ -120,9 +139,9 @@ async def certificates(redis):
 
 async def rights(redis):
     checks = [equals(f"the role may not: {command}", (await ask(redis, "a", "db1", command))[:6], "NOPERM")
-              for command in ("flushall", "config set appendonly no", "shutdown", "get other:key", "publish other 1")]
-    return [*checks, equals("without a password", (await ask(redis, "a", "db1", "get martlet:0", login=()))[:6], "NOAUTH"),
-            equals("without TLS", await ask(redis, "a", "db1", "ping", tls=False), REFUSED)]
+              for command in ("flushall", "config set appendonly no", "shutdown", "hlen other:key", "publish other 1", "get martlet:0")]
+    return [*checks, equals("without a password", (await ask(redis, "a", "db1", "hlen martlet:numbers", login=()))[:6], "NOAUTH"),
+            equals("without TLS", await ask(redis, "a", "db1", "hlen martlet:numbers", tls=False), REFUSED)]
 
 
 async def primary_of(redis, host):
@@ -135,14 +154,13 @@ async def primary_of(redis, host):
 
 
 async def write(redis, host, number, database=None, wait=1):
-    """Writes a number as the gateways do. Returns the answer and the number of replicas that acknowledge it, or HUNG or REFUSED."""
-    return await ask(redis, host, database or redis.known.host, f"set martlet:{number} {number}\nwait {wait} 1500")
+    """Writes a number as the gateways do. Returns how many were new, and how many replicas acknowledge it, or HUNG or REFUSED."""
+    return await ask(redis, host, database or redis.known.host, f"hset martlet:numbers {number} {number}\nwait {wait} 1500")
 
 
 async def left(redis, host, database=None):
     """Returns the numbers that are there, in order."""
-    said = await ask(redis, host, database or redis.known.host, "scan 0 match martlet:* count 1000")
-    return " ".join(str(number) for number in sorted(int(part.partition(":")[2]) for part in said.split()[1:]))
+    return await ask(redis, host, database or redis.known.host, f"hmget martlet:numbers {' '.join(map(str, range(20)))}")
 
 
 async def ask(redis, host, server, commands, limit=SOON, login=("--user", ROLE), tls=True):

@@ -31,17 +31,18 @@ PERMITTED = {"503 store_lost", "503 refresh_failed"}
 
 
 async def run(run):
+    name = "both are killed: "
     # db2 is alone at first, and must accept writes.
-    async with run.with_replicas(ACCOUNTS, access_ttl=f"{LIFE}s", minimum=0) as cluster:
-        network, store, recorder, (a, b, c) = cluster.network, cluster.store, cluster.provider.recorder, cluster.gateways
-        recorder.lateness = lambda use: run.random.uniform(*SLOWNESS)
+    async with run.with_replicas(ACCOUNTS, access_ttl=f"{LIFE}s", **run.make_store.losing) as cluster:
+        network, store, (_, b, c) = cluster.network, cluster.store, cluster.gateways
+        cluster.provider.recorder.lateness = lambda use: run.random.uniform(*SLOWNESS)
         await cluster.sign_in_at_all()
         killed = run.random.choice(cluster.accounts)
         others = [account for account in cluster.accounts if account != killed]
         loads, of_killed = loads_of(cluster, RATE, others), Load(cluster, 30, [killed], workers=4).begin()
         await asyncio.sleep(LIFE)
         calm, safe = [one for load in (*loads.values(), of_killed) for one in load.failures], await cluster.safe_stores()
-        network.separate("db1", "db2")
+        store.begin_losing()
         losing = time.monotonic()
         await asyncio.sleep(BEFORE)
         death = await kill(b, killed, AT_ONCE)
@@ -73,25 +74,25 @@ async def run(run):
         left = await unserved(cluster, [account for account in cluster.accounts if account not in dead], AGAIN)
         failed = [one for load in loads.values() for one in load.failures]
         run.checks += [
-            equals("requests that failed before the cut", len(calm), 0), equals("replicas that say that a failover loses nothing", safe, ""),
-            equals("db3 follows the primary to the end, and the new primary", [follows, promoted.host], [True, "db2"]),
-            at_most("a kill that only db1 and db3 have is complete after", death.seconds, AT_ONCE, "s"),
-            counted("promotion after the primary's end, s; until it has a replica, s", f"{took:.1f}; {replicated - cut:.1f}"),
-            counted("requests", "; ".join(f"{name}: {load.summary}" for name, load in loads.items())),
-            Check("refreshes that db2 never got, by replica", tally(lost), "some", bool(lost)),
-            Check("records put back, by replica", tally(put_back), "some", bool(put_back)),
-            equals("commits that are lost in the end", await forgotten(cluster, others), []),
-            equals("grants lost", sorted(dead), []), *await once_each(cluster),
-            equals("replicas that list the lost kill in the end", known, [gateway.name for gateway in cluster.gateways]),
-            equals("a replica with a new directory lists it, and refuses the account, because the store has it", in_store, [True, "killed"]),
-            equals("heads with a dead token read more than 100 ms after the kill", len(late), 0),
-            equals("the killed account: error codes after the loss that it must not give", sorted(set(refused) - {"503 killed", "503 store_lost"}), []),
-            at_most("the killed account: its last 200 after the kill's completion", after_kill(of_killed, death, killed, cluster), ON_ITS_WAY, "s"),
-            equals("the others: error codes that they must not give", sorted(set(codes(failed)) - PERMITTED), []),
-            at_most("the others: all replicas serve all accounts after the new primary has a replica within", max(one for one, _ in settled), AGAIN, "s"),
-            equals("the others: accounts that a replica does not serve then", sorted({account for _, some in settled for account in some}), []),
-            equals("the others: requests that failed later than that", len([one for one in failed if one[0] > served]), 0),
-            equals("living accounts that a replica does not serve in the end", sorted({account for _, account in left}), [])]
+            equals(name + "requests that failed before the cut", len(calm), 0), equals(name + "replicas that say that a failover loses nothing", safe, ""),
+            equals(name + "db3 follows the primary to the end, and the new primary", [follows, promoted.host], [True, "db2"]),
+            at_most(name + "a kill that only db1 and db3 have is complete after", death.seconds, AT_ONCE, "s"),
+            counted(name + "promotion after the primary's end, s; until it has a replica, s", f"{took:.1f}; {replicated - cut:.1f}"),
+            counted(name + "requests", "; ".join(f"{one}: {load.summary}" for one, load in loads.items())),
+            Check(name + "refreshes that db2 never got, by replica", tally(lost), "some", bool(lost)),
+            Check(name + "records put back, by replica", tally(put_back), "some", bool(put_back)),
+            equals(name + "commits that are lost in the end", await forgotten(cluster, others), []),
+            equals(name + "grants lost", sorted(dead), []), *await once_each(cluster, name),
+            equals(name + "replicas that list the lost kill in the end", known, [gateway.name for gateway in cluster.gateways]),
+            equals(name + "a replica with a new directory lists it, and refuses the account, because the store has it", in_store, [True, "killed"]),
+            equals(name + "heads with a dead token read more than 100 ms after the kill", len(late), 0),
+            equals(name + "the killed account: error codes after the loss that it must not give", sorted(set(refused) - {"503 killed", "503 store_lost"}), []),
+            at_most(name + "the killed account: its last 200 after the kill's completion", after_kill(of_killed, death, killed, cluster), ON_ITS_WAY, "s"),
+            equals(name + "the others: error codes that they must not give", sorted(set(codes(failed)) - PERMITTED), []),
+            at_most(name + "the others: all replicas serve all accounts after the new primary has a replica within", max(one for one, _ in settled), AGAIN, "s"),
+            equals(name + "the others: accounts that a replica does not serve then", sorted({account for _, some in settled for account in some}), []),
+            equals(name + "the others: requests that failed later than that", len([one for one in failed if one[0] > served]), 0),
+            equals(name + "living accounts that a replica does not serve in the end", sorted({account for _, account in left}), [])]
 
 
 def after_kill(load, death, account, cluster):

@@ -76,6 +76,8 @@ class Network:
 
     def __init__(self, databases):
         self.hosts = [*REPLICAS, *databases]
+        # The hosts of the mainland that are on the island for now.
+        self.moved = set()
         self.cuts, self.separated = set(), set()
         # Of the running case.
         self.history = None
@@ -94,9 +96,14 @@ class Network:
             run_ip(*line.split())
         return self
 
-    @staticmethod
-    def side(host):
-        return "island" if host in ISLAND else "mainland"
+    def side(self, host):
+        return "island" if host in ISLAND or host in self.moved else "mainland"
+
+    def move(self, host):
+        """Moves a host of the mainland to the island, until all cuts end."""
+        self.moved.add(host)
+        run_ip("link", "set", f"{host}-store", "master", "island")
+        self.history.note(f"{host} is on the island")
 
     @staticmethod
     def plug(host, link, bridge, address):
@@ -115,7 +122,7 @@ class Network:
 
     def cut_trunk(self):
         """Cuts the island off from the mainland."""
-        sides = [", ".join(host for host in self.hosts if (host in ISLAND) == is_island) for is_island in (True, False)]
+        sides = [", ".join(host for host in self.hosts if self.side(host) == side) for side in ("island", "mainland")]
         self.unplug("trunk", f"the island ({sides[0]}) is cut off from the mainland ({sides[1]})")
 
     def unplug(self, link, what):
@@ -142,6 +149,8 @@ class Network:
         """Ends the cut of a host, or all cuts."""
         if host is None:
             self.join()
+            while self.moved:
+                run_ip("link", "set", f"{self.moved.pop()}-store", "master", "mainland")
         for one in sorted(self.cuts if host is None else {f"{host}-store"} & self.cuts):
             run_ip("link", "set", one, "master", "mainland" if one == "trunk" else self.side(one.removesuffix("-store")))
             self.cuts.discard(one)

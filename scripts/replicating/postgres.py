@@ -9,7 +9,7 @@ import signal
 from harness.processes import Failed
 from replicating import servers
 from replicating.network import REPLICAS, store_address
-from replicating.servers import ALONE, PASSWORD, START_SECONDS, SYNCHRONOUS, as_user, tell
+from replicating.servers import ALONE, ASYNCHRONOUS, PASSWORD, START_SECONDS, SYNCHRONOUS, as_user, tell
 
 PORT, NAME, ROLE = 5432, "martlet", "martlet"
 # The operating system's user that runs the servers, because PostgreSQL refuses to run as root. It is also the superuser.
@@ -76,6 +76,8 @@ class Server(servers.Server):
 class Postgres(servers.Store):
     """The databases of a case. `standby` is ALONE (the default), SYNCHRONOUS or ASYNCHRONOUS."""
 
+    # For a case in which a failover loses commits.
+    losing = {"standby": ASYNCHRONOUS}
     name, title, hosts, user, password_file = "postgres", "PostgreSQL", HOSTS, USER, "pg.pass"
 
     def __init__(self, work, network, history, standby=None):
@@ -130,6 +132,15 @@ class Postgres(servers.Store):
         await self.db1.until("select sync_state from pg_stat_replication where state = 'streaming'", "sync" if is_on else "async",
                              "has a standby that follows", START_SECONDS)
         self.history.note(f"db2 follows db1, {self.standby}")
+
+    def begin_losing(self):
+        """Commits no longer reach the standby."""
+        self.network.cut("db2")
+
+    def isolate(self):
+        """Cuts the island off. Who is on the mainland reaches the standby again."""
+        self.network.cut_trunk()
+        self.network.mend("db2")
 
     async def fail_over(self, notice):
         """Promotes the standby, as somebody does who notices after `notice` seconds that the primary is gone."""

@@ -21,8 +21,9 @@ DOWN_SECONDS = 2
 PROMOTION_SECONDS, REPLICA_SECONDS = 30, 40
 EVERY_SECOND, ALWAYS = "everysec", "always"
 
-# What the role of the gateways may do: its keys and its channel, and nothing that reaches other data or the server's settings.
-RIGHTS = "~martlet:* &martlet:* +@all -@dangerous +info +role"
+# What the role of the gateways may do at most: what the documentation of Martlet's store lists, here and at a Sentinel.
+RIGHTS = "~martlet:* &martlet:* -@all +select +info +wait +eval +publish +subscribe +hmget +hlen +hset +hdel +zadd +zrem +zrange +zscore +zcard"
+SENTINEL_RIGHTS = "-@all +sentinel|master"
 USERS = f"""
 user default off
 user admin on >{PASSWORD} ~* &* +@all
@@ -66,7 +67,7 @@ masterauth {password}
 SENTINEL = """
 dir {data}
 user default on nopass ~* &* +@all
-user {role} on >{password} ~* &* +@all
+user {role} on >{password} {rights}
 sentinel monitor {name} {primary} {primary_port} 2
 sentinel auth-user {name} sentinel
 sentinel auth-pass {name} {password}
@@ -124,7 +125,7 @@ class Sentinel(Server):
     port, program, login = SENTINEL_PORT, "redis-sentinel", ()
 
     def own_part(self):
-        return SENTINEL.format(data=self.data, role=ROLE, password=PASSWORD, name=NAME, primary=store_address("db1"), primary_port=PORT,
+        return SENTINEL.format(data=self.data, role=ROLE, rights=SENTINEL_RIGHTS, password=PASSWORD, name=NAME, primary=store_address("db1"), primary_port=PORT,
                                down=DOWN_SECONDS * 1000)
 
     @property
@@ -148,6 +149,8 @@ class Redis(servers.Store):
     """The servers of a case. With ALONE there is one server and no Sentinel; else a primary with two replicas, and replication is
     asynchronous, as always in Redis: a failover may lose writes. `fsync` is appendfsync. `minimum` is min-replicas-to-write."""
 
+    # For a case in which a failover loses writes: the new primary has no replicas at first.
+    losing = {"minimum": 0}
     name, title, hosts, user, password_file = "redis", "Redis", (*SERVERS, *SENTINELS), USER, "redis.pass"
 
     def __init__(self, work, network, history, standby=None, fsync=None, minimum=1):
@@ -193,6 +196,16 @@ class Redis(servers.Store):
         await asyncio.gather(*(sentinel.start() for sentinel in self.sentinels))
         await asyncio.gather(*(sentinel.is_ready() for sentinel in self.sentinels))
         self.history.note("the Sentinels know each other and all servers")
+
+    def begin_losing(self):
+        """Writes no longer reach db2, but still db3, which acknowledges them."""
+        self.network.separate("db1", "db2")
+
+    def isolate(self):
+        """Cuts the island off, together with the replica that acknowledges."""
+        self.network.move("db3")
+        self.network.cut_trunk()
+        self.network.join()
 
     async def fail_over(self, notice=0):
         """Waits until the Sentinels of the mainland have promoted a replica, at least `notice` seconds. Returns the new primary."""
