@@ -170,7 +170,7 @@ struct KillSimulation {
             }
         case .fence(let contents):
             self.schedule(self.upTo(.milliseconds(50)), index, .fence(contents))
-        case .readReplica, .writeReplica, .readLog, .place:
+        case .readReplica, .writeReplica, .readLog, .place, .leave:
             self.schedule(self.storeTime(), index, .perform(action))
         }
     }
@@ -180,6 +180,8 @@ struct KillSimulation {
         let replica = self.replicas[index]
         let event: @Sendable (inout KillMachine) -> KillMachine.PollAction
         switch action {
+        case .leave:
+            event = { $0.didLeave(true) }
         case .readReplica(let id):
             let result = await Self.result { () async throws(StoreError) in try await replica.vault.read(id) }
             event = { $0.didReadReplica(result) }

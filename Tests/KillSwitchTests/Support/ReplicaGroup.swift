@@ -29,7 +29,9 @@ struct ReplicaGroup: Sendable {
         records: SealedRecords? = nil,
         lease: Duration = .seconds(10),
         witness: (any IncarnationWitness)? = nil,
-        copy: KillLogFile? = nil
+        copy: KillLogFile? = nil,
+        place: PlaceID? = nil,
+        move: MigratingTokenStore? = nil
     ) -> Replica {
         let clock = self.clock
         let provider = self.provider
@@ -40,6 +42,8 @@ struct ReplicaGroup: Sendable {
             name: name,
             lease: lease,
             host: PartialHostState(witness: witness, copy: copy),
+            place: place,
+            move: move,
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
             fence: fence,

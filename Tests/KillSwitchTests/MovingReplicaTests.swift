@@ -1,0 +1,198 @@
+import KillSwitch
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Replicas that go over to another store.
+@Suite struct MovingReplicaTests {
+    private let house = ReplicaGroup()
+    private let keys = GivenKeyRing(KeyRing(current: .random()), name: "the tests")
+    private let previous = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
+    private let current = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
+
+    private var timepiece: Timepiece {
+        let clock = self.house.clock
+        return Timepiece(ages: clock, wall: { clock.wall })
+    }
+
+    /// A replica that goes from one store to the other, with a handle of its own.
+    private func mover(
+        _ name: String,
+        back: Bool = false,
+        lease: Duration = .seconds(10)
+    ) async throws -> (replica: Replica, store: MigratingTokenStore) {
+        _ = try await OpenedStore.open(self.previous, keys: self.keys)
+        let (first, second) = back ? (self.current, self.previous) : (self.previous, self.current)
+        let migration = try await StoreMigration(to: second, from: first, keys: self.keys)
+        let store = MigratingTokenStore(migration, timepiece: self.timepiece)
+        let records = try await OpenedStore.open(store, keys: self.keys).records
+        return (self.house.replica(name, records: records, lease: lease, move: store), store)
+    }
+
+    /// A replica that stays at a store.
+    private func settler(_ name: String, at store: FaultyTokenStore) async throws -> Replica {
+        let opened = try await OpenedStore.open(store, keys: self.keys)
+        return self.house.replica(name, records: opened.records, place: try await opened.wholePlace())
+    }
+
+    @Test func `all replicas go over together, and a kill before it holds after it`() async throws {
+        let (a, b) = (try await self.mover("a"), try await self.mover("b"))
+        try await self.house.run([a.replica, b.replica]) {
+            let kill = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
+            #expect(kill.state == .complete)
+
+            try await eventually("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
+            try await eventually("both to hold a lease again") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
+
+            #expect(b.replica.kills.killedScopes == [.all])
+            #expect(try await b.replica.kills.report(on: kill.id).state == .complete)
+            #expect(try await ReplicaVault(self.records(in: self.current)).list().entries.count == 2)
+            let later = try await b.replica.kills.kill(
+                .account(AccountID("x")),
+                reason: "later",
+                streams: .abort,
+                wait: .seconds(5)
+            )
+            #expect(later.state == .complete)
+            #expect(later.replicas.count == 2)
+            #expect(await a.replica.kills.listing().reports.map(\.id) == [later.id, kill.id])
+        }
+    }
+
+    private func records(in store: any TokenStore) async throws -> SealedRecords {
+        try await OpenedStore.openExisting(store, keys: self.keys).records
+    }
+
+    @Test func `nobody goes over while a replica is not configured for it`() async throws {
+        let staying = try await self.settler("staying", at: self.previous)
+        let a = try await self.mover("a")
+        try await self.house.run([staying, a.replica]) {
+            let looks = self.house.clock.now.advanced(by: .seconds(30))
+            try await eventually("some looks at the replicas") { self.house.clock.now > looks }
+            #expect(a.store.phase == .before)
+            #expect(staying.kills.holdsLease)
+            #expect(self.house.log.lines.contains { $0.contains("begins when these replicas are configured") })
+
+            staying.kills.stop()
+            try await eventually("the other to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+        }
+    }
+
+    @Test func `a replica that was not configured for the move stops, and says why`() async throws {
+        let a = try await self.mover("a")
+        try await self.house.run([a.replica]) {
+            try await eventually("it to go over") { a.store.phase == .after }
+        }
+        // It was opened before the move, when the store had no place yet.
+        let records = try await self.records(in: self.previous)
+        let staying = self.house.replica("staying", records: records, place: nil)
+
+        await #expect(throws: StoreError(.moved, "")) { try await staying.kills.start() }
+        #expect(!staying.kills.holdsLease)
+        await #expect(throws: StoreError(.moved, "")) { try await self.settler("late", at: self.previous) }
+    }
+
+    @Test func `a process that starts keeps the others from going over until it has joined`() async throws {
+        let (a, late) = (try await self.mover("a"), try await self.mover("late"))
+        let arrival = try await KillSwitch.announceArrival(
+            self.records(in: self.previous),
+            late.replica.kills.incarnation,
+            name: "late",
+            lease: .seconds(10),
+            at: self.house.clock.wall
+        )
+        try await self.house.run([a.replica]) {
+            let looks = self.house.clock.now.advanced(by: .seconds(20))
+            try await eventually("some looks at the replicas") { self.house.clock.now > looks }
+            #expect(a.store.phase == .before)
+
+            try await late.replica.kills.start(arrival: arrival)
+            async let running: Void = late.replica.kills.run()
+            try await eventually("both to go over") { [a, late].allSatisfy { $0.store.phase == .after } }
+            try await eventually("both to hold a lease") { [a, late].allSatisfy { $0.replica.kills.holdsLease } }
+            late.replica.kills.stop()
+            await running
+        }
+    }
+
+    @Test func `a replica that starts while the others have gone over goes over before it serves`() async throws {
+        let (a, late) = (try await self.mover("a"), try await self.mover("late"))
+        try await self.house.run([a.replica]) {
+            try await eventually("the first to go over") { a.store.phase == .after }
+            try await late.replica.kills.start()
+            #expect(late.store.phase == .after)
+            #expect(late.replica.kills.holdsLease)
+        }
+    }
+
+    @Test func `I4_nobody uses the other store while a replica may still use the first`() async throws {
+        let (a, b) = (try await self.mover("a"), try await self.mover("b"))
+        try await self.house.run([a.replica, b.replica]) {
+            // It has joined with its target, and never reads again.
+            b.replica.kills.stop()
+            try await eventually("it to leave") { b.replica.kills.hasLeft }
+        }
+        let silent = ReplicaRecord(
+            incarnation: .random(),
+            name: "silent",
+            lease: .seconds(30),
+            target: a.store.target,
+            joinedAt: self.house.clock.wall
+        )
+        _ = try await ReplicaVault(self.records(in: self.previous)).write(silent, for: .random(), expecting: nil)
+        guard a.store.phase == .before else { return }
+        let again = try await self.mover("again")
+        let begin = self.house.clock.now
+        try await self.house.run([again.replica]) {
+            try await eventually("it to leave the first store") { again.store.phase == .leaving }
+            #expect(!again.replica.kills.holdsLease)
+            try await eventually("it to go over") { again.store.phase == .after && again.replica.kills.holdsLease }
+            #expect(begin.duration(to: self.house.clock.now) >= .seconds(30))
+        }
+    }
+
+    @Test func `a kill that is ordered while the replicas go over holds in the other store`() async throws {
+        let (a, b) = (try await self.mover("a"), try await self.mover("b"))
+        let kill = Mutex<KillReport?>(nil)
+        // Right after the move stands in the log.
+        self.previous.afterWrite(at: .kill(1)) {
+            let report = try? await b.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(60))
+            kill.withLock { $0 = report }
+        }
+        try await self.house.run([a.replica, b.replica]) {
+            try await eventually("the kill to be complete") { kill.withLock { $0 }?.state == .complete }
+            // The other one may go over after that, without a lease until it has read the kill there.
+            try await eventually("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
+            try await eventually("both to hold a lease") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
+            #expect(a.replica.kills.killedScopes == [.all])
+            #expect(try await KillLog(self.records(in: self.current)).contents().numbered().map(\.entry.kind) == [.moved, .kill])
+        }
+    }
+
+    @Test func `the records are moved back, and the replicas that stayed at the first store go on`() async throws {
+        let a = try await self.mover("a")
+        try await self.house.run([a.replica]) {
+            let kill = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
+            try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+            #expect(kill.state == .complete)
+        }
+        let back = try await self.mover("back", back: true)
+        try await self.house.run([back.replica]) {
+            try await eventually("it to go back") { back.store.phase == .after && back.replica.kills.holdsLease }
+            #expect(back.replica.kills.killedScopes == [.all])
+        }
+        await withTaskGroup { tasks in
+            tasks.addTask { await back.store.run { _ in } }
+            try? await self.house.clock.advance(bySleepersWithin: .seconds(5), until: "all to be moved") {
+                back.store.progress.state == .done
+            }
+            tasks.cancelAll()
+        }
+        let settler = try await self.settler("settler", at: self.previous)
+        try await settler.kills.start()
+        #expect(settler.kills.holdsLease)
+        #expect(settler.kills.killedScopes == [.all])
+    }
+}
