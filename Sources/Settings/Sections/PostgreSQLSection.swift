@@ -2,16 +2,7 @@ internal import TextCoding
 
 /// A PostgreSQL database, and how to log in to it.
 package struct PostgreSQLSettings: Equatable, Sendable {
-    /// One of the servers that may hold the database.
-    package struct Host: Equatable, Sendable {
-        /// A name, an address without brackets, or a directory with a Unix socket, which begins with `/`.
-        package let name: String
-        package let port: Int
-        /// Whether what is sent stays on this machine.
-        let isLocal: Bool
-    }
-
-    package let hosts: [Host]
+    package let hosts: [DatabaseHost]
     package let user: String
     package let database: String
     /// `nil`: the server asks for none.
@@ -22,10 +13,8 @@ package struct PostgreSQLSettings: Equatable, Sendable {
     package let certificateAuthorities: String?
 
     var summary: String {
-        let hosts = self.hosts.map { $0.name.contains(":") ? "[\($0.name)]:\($0.port)" : "\($0.name):\($0.port)" }
-        let trust = self.certificateAuthorities.map { "the roots in \($0)" } ?? "the system's roots"
-        return "database \(self.database) at \(hosts.joined(separator: " or ")) as user \(self.user), "
-            + (self.isEncrypted ? "over TLS with \(trust)" : "not encrypted")
+        "database \(self.database) at \(self.hosts.text) as user \(self.user), "
+            + DatabaseHost.encryption(self.isEncrypted, roots: self.certificateAuthorities)
     }
 }
 
@@ -59,32 +48,20 @@ extension PostgreSQLSettings {
 /// `postgres://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=verify-full|disable][&host=/SOCKET/DIRECTORY]`.
 struct PostgreSQLURL {
     let user: String
-    let hosts: [PostgreSQLSettings.Host]
+    let hosts: [DatabaseHost]
     let database: String
     let isEncrypted: Bool
 
     private static let port = 5432
 
     init(_ text: String) throws(ValueError) {
-        let schemes = ["postgres://", "postgresql://"]
-        guard let scheme = schemes.first(where: { text.hasPrefix($0) }) else {
-            throw ValueError("expected a URL with postgres://")
-        }
-        let parts = text.dropFirst(scheme.count).split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        let target = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard target.count == 2, !target[1].isEmpty else { throw ValueError("names no database: …/DATABASE") }
-        let authority = target[0].split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
-        guard authority.count == 2, !authority[0].isEmpty else { throw ValueError("names no user: postgres://USER@…") }
-        guard !authority[0].contains(":") else {
-            throw ValueError("must not hold a password; use password: { file: PATH } or { env: NAME }")
-        }
-        self.user = try Self.decoded(authority[0])
-        self.database = try Self.decoded(target[1])
+        let url = try DatabaseURL(text, schemes: ["postgres", "postgresql"])
+        guard let database = url.path else { throw ValueError("names no database: …/DATABASE") }
+        guard let user = url.user else { throw ValueError("names no user: postgres://USER@…") }
+        (self.user, self.database) = (user, database)
         var (socket, mode): (String?, String) = (nil, "verify-full")
-        for parameter in parts.count == 2 ? parts[1].split(separator: "&") : [] {
-            let pair = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = try Self.decoded(pair.count == 2 ? pair[1] : "")
-            switch pair[0] {
+        for (name, value) in url.parameters {
+            switch name {
             case "sslmode": mode = value
             case "host": socket = value
             // Always so.
@@ -99,34 +76,12 @@ struct PostgreSQLURL {
         }
         self.isEncrypted = mode == "verify-full"
         if let socket {
-            guard authority[1].isEmpty, socket.hasPrefix("/") else {
+            guard url.authority.isEmpty, socket.hasPrefix("/") else {
                 throw ValueError("has a parameter host that is no directory of a Unix socket, or another host too")
             }
-            self.hosts = [PostgreSQLSettings.Host(name: socket, port: Self.port, isLocal: true)]
+            self.hosts = [DatabaseHost(name: socket, port: Self.port, isLocal: true)]
         } else {
-            self.hosts = try Self.hosts(authority[1])
+            self.hosts = try url.hosts(port: Self.port)
         }
-    }
-
-    private static func hosts(_ text: Substring) throws(ValueError) -> [PostgreSQLSettings.Host] {
-        var hosts: [PostgreSQLSettings.Host] = []
-        for one in text.split(separator: ",", omittingEmptySubsequences: false) {
-            // Colons within brackets belong to an IPv6 address.
-            let begin = one.hasPrefix("[") ? one.lastIndex(of: "]") ?? one.endIndex : one.startIndex
-            let colon = one[begin...].firstIndex(of: ":") ?? one.endIndex
-            let port = colon == one.endIndex ? Self.port : try PortNumber.parse(one[one.index(after: colon)...])
-            guard port > 0 else { throw ValueError("has port 0") }
-            let host = try NetworkHost(one[..<colon])
-            hosts.append(PostgreSQLSettings.Host(name: host.text, port: port, isLocal: host.isLoopback))
-        }
-        guard hosts.count <= 8 else { throw ValueError("names more than 8 hosts") }
-        return hosts
-    }
-
-    private static func decoded(_ text: some StringProtocol) throws(ValueError) -> String {
-        guard let bytes = PercentCoding.decode(Array(text.utf8).span, isForm: false),
-            let decoded = String(validating: bytes, as: UTF8.self), !decoded.isEmpty, !decoded.utf8.contains(0)
-        else { throw ValueError("has a part that is empty or not percent-encoded correctly") }
-        return decoded
     }
 }

@@ -1,20 +1,18 @@
 internal import SystemSupport
 
-/// The keys of `store`.
+/// The keys of `store`, and of the stores within it.
 enum StoreKey: String, Vocabulary {
-    case driver, path, url, password, ca
+    case driver, path, url, password, ca, prefix
     case allowCleartext = "allow_cleartext"
+    case sentinelPassword = "sentinel_password"
     case sealingKey = "sealing_key"
     case sealingKeyFile = "sealing_key_file"
-
-    static let later = ["current", "previous", "mirrors"]
+    case current, previous, primary, mirrors
 }
 
 /// The drivers of stores.
 enum StoreDriver: String, Vocabulary {
-    case sqlite, memory, postgres
-
-    static let later = ["redis", "migrating", "mirroring"]
+    case sqlite, memory, postgres, redis, migrating, mirroring
 
     /// The keys that have an effect with this driver.
     fileprivate var keys: Set<StoreKey> {
@@ -22,42 +20,139 @@ enum StoreDriver: String, Vocabulary {
         case .sqlite: [.path, .sealingKey, .sealingKeyFile]
         case .memory: []
         case .postgres: [.url, .password, .ca, .allowCleartext, .sealingKey, .sealingKeyFile]
+        case .redis:
+            [.url, .password, .ca, .allowCleartext, .prefix, .sentinelPassword, .sealingKey, .sealingKeyFile]
+        case .migrating: [.current, .previous]
+        case .mirroring: [.primary, .mirrors]
         }
     }
 }
 
 extension StoreSettings {
+    private static let mostMirrors = 4
+
     init(_ section: Section<StoreKey>, state: String) {
-        let driver = section.read(.driver) { $0.choice(StoreDriver.self) } ?? .sqlite
-        for key in StoreKey.allCases where key != .driver && !driver.keys.contains(key) {
-            section[key]?.warn("has no effect with the \(driver.rawValue) driver")
+        let driver = section.readDriver()
+        // The faults that were reported keep these settings from being used.
+        self = .memory
+        switch driver {
+        case .memory: break
+        case .sqlite, .postgres, .redis:
+            let key = section.ownSealingKey(driver, state: state)
+            guard let database = DatabaseSettings(section, driver, state: state), let key else { return }
+            self = .single(database, sealingKey: key)
+        case .migrating:
+            let current = section.inner(.current, holdsKey: true, state: state)
+            let previous = section.inner(.previous, holdsKey: false, state: state)
+            guard let current, let previous, let key = current.key else { return }
+            guard !current.database.isSame(as: previous.database) else {
+                section[.previous]?.fault("is the same store as current")
+                return
+            }
+            self = .migrating(current: current.database, previous: previous.database, sealingKey: key)
+        case .mirroring:
+            let primary = section.inner(.primary, holdsKey: true, state: state)
+            let places = section.require(.mirrors) { $0.items() } ?? []
+            if section.has(.mirrors), !(1...Self.mostMirrors).contains(places.count) {
+                section[.mirrors]?.fault("must have 1 to \(Self.mostMirrors) stores")
+            }
+            let mirrors = places.map { Section<StoreKey>.store(at: $0, holdsKey: false, state: state)?.database }
+            guard let primary, let key = primary.key else { return }
+            var known = [primary.database]
+            for (place, mirror) in zip(places, mirrors) {
+                guard let mirror else { return }
+                if known.contains(where: { $0.isSame(as: mirror) }) { place.fault("is the same store as another one") }
+                known.append(mirror)
+            }
+            self = .mirroring(primary: primary.database, mirrors: Array(known.dropFirst()), sealingKey: key)
         }
+    }
+}
+
+extension DatabaseSettings {
+    fileprivate init?(_ section: Section<StoreKey>, _ driver: StoreDriver, state: String) {
         switch driver {
         case .sqlite:
             self = .sqlite(
                 path: section.read(.path) { $0.file(under: state) }
-                    ?? SettingsEnvironment.path("tokens.db", under: state),
-                sealingKey: section.sealingKey(state: state)
-                    ?? .file(SettingsEnvironment.path("sealing.key", under: state))
+                    ?? SettingsEnvironment.path("tokens.db", under: state)
             )
-        case .memory:
-            self = .memory
         case .postgres:
-            let isComplete = section.has(.sealingKey) || section.has(.sealingKeyFile)
-            if !isComplete {
-                section.missing(
-                    "sealing_key is missing: replicas share this store, so make one key and give it to all of them"
+            guard let settings = PostgreSQLSettings(section) else { return nil }
+            self = .postgres(settings)
+        case .redis:
+            guard let settings = RedisSettings(section) else { return nil }
+            self = .redis(settings)
+        case .memory, .migrating, .mirroring:
+            section[.driver]?.fault("can't be used here, there are sqlite, postgres, redis")
+            return nil
+        }
+    }
+
+    /// Whether both are plainly the same records.
+    fileprivate func isSame(as other: DatabaseSettings) -> Bool {
+        switch (self, other) {
+        case (.sqlite(let path), .sqlite(let otherPath)): path == otherPath
+        case (.postgres(let one), .postgres(let two)): one.hosts == two.hosts && one.database == two.database
+        case (.redis(let one), .redis(let two)):
+            one.hosts == two.hosts && one.database == two.database && one.prefix == two.prefix
+                && one.sentinels?.name == two.sentinels?.name
+        default: false
+        }
+    }
+}
+
+extension Section<StoreKey> {
+    /// A store within another one, with the key that seals there.
+    fileprivate typealias Inner = (database: DatabaseSettings, key: SealingKeySettings?)
+
+    /// Reads the driver, and warns of keys that have no effect with it.
+    fileprivate func readDriver() -> StoreDriver {
+        let driver = self.read(.driver) { $0.choice(StoreDriver.self) } ?? .sqlite
+        for key in StoreKey.allCases where key != .driver && !driver.keys.contains(key) {
+            self[key]?.warn("has no effect with the \(driver.rawValue) driver")
+        }
+        return driver
+    }
+
+    fileprivate func inner(_ key: StoreKey, holdsKey: Bool, state: String) -> Inner? {
+        self.require(key) { Self.store(at: $0, holdsKey: holdsKey, state: state) }
+    }
+
+    /// Reads a store within another one.
+    ///
+    /// - Parameter holdsKey: whether its sealing key is that of all stores beside it: a record is copied as it is sealed.
+    fileprivate static func store(at place: Place, holdsKey: Bool, state: String) -> Inner? {
+        guard let section = Section<StoreKey>(place) else { return nil }
+        let driver = section.readDriver()
+        guard let database = DatabaseSettings(section, driver, state: state) else { return nil }
+        guard holdsKey else {
+            for key in [StoreKey.sealingKey, .sealingKeyFile] {
+                section[key]?.faultAtKey(
+                    "has no place here: the key of current, or of primary, seals in both and must open both"
                 )
             }
-            let key = section.sealingKey(state: state)
-            if case .file(let path) = key { (section[.sealingKey] ?? section[.sealingKeyFile])?.checkShared(key: path) }
-            guard let settings = PostgreSQLSettings(section), let key else {
-                // The faults that were reported keep these settings from being used.
-                self = .memory
-                return
-            }
-            self = .postgres(settings, sealingKey: key)
+            return (database, nil)
         }
+        guard let key = section.ownSealingKey(driver, state: state) else { return nil }
+        return (database, key)
+    }
+
+    /// The key that the section names. A file of one host has a default, which the first start makes; no replica makes the
+    /// key of a store that several hosts share.
+    fileprivate func ownSealingKey(_ driver: StoreDriver, state: String) -> SealingKeySettings? {
+        let isNamed = self.has(.sealingKey) || self.has(.sealingKeyFile)
+        let key = self.sealingKey(state: state)
+        guard driver != .sqlite else {
+            return isNamed ? key : .file(SettingsEnvironment.path("sealing.key", under: state))
+        }
+        if !isNamed {
+            self.missing(
+                "sealing_key is missing: replicas share this store, so make one key and give it to all of them"
+            )
+        }
+        if case .file(let path) = key { (self[.sealingKey] ?? self[.sealingKeyFile])?.checkShared(key: path) }
+        return key
     }
 }
 
@@ -109,42 +204,6 @@ extension SealingKeySettings {
         } else {
             guard let secret = ClientSecret(place) else { return nil }
             self = .given(secret)
-        }
-    }
-}
-
-/// Where tokens are kept.
-package enum StoreSettings: Equatable, Sendable {
-    /// In an SQLite database at `path`. The first start creates it, and the file of its key.
-    case sqlite(path: String, sealingKey: SealingKeySettings)
-    /// In this process only: all tokens are lost when it ends.
-    case memory
-    /// In a PostgreSQL database, which replicas on several hosts share.
-    case postgres(PostgreSQLSettings, sealingKey: SealingKeySettings)
-
-    /// The name of the driver.
-    package var driver: String {
-        switch self {
-        case .sqlite: StoreDriver.sqlite.rawValue
-        case .memory: StoreDriver.memory.rawValue
-        case .postgres: StoreDriver.postgres.rawValue
-        }
-    }
-
-    /// Whether the store keeps records past the end of the process.
-    package var isDurable: Bool {
-        switch self {
-        case .sqlite, .postgres: true
-        case .memory: false
-        }
-    }
-
-    /// What `martlet check` prints.
-    var summary: String {
-        switch self {
-        case .sqlite(let path, let key): "sqlite at \(path), sealed with the key in \(key)"
-        case .memory: "in memory, all tokens are gone when the process ends"
-        case .postgres(let settings, let key): "postgres \(settings.summary), sealed with the key in \(key)"
         }
     }
 }
