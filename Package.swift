@@ -113,6 +113,7 @@ let package = Package(
             "TokenStoragePostgreSQL",
             uses: ["CPostgreSQL", "TextCoding", "TokenModel", "TokenStorage"]
         ),
+        module("TokenStorageRedis", uses: ["TokenModel", "TokenStorage", nioCore, nioPosix, nioSSL]),
         module("KillSwitch", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         module("TokenRefresh", uses: ["KillSwitch", "OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         module(
@@ -137,8 +138,8 @@ let package = Package(
             uses: [
                 "AdminAPI", "Audit", "CShims", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient", "Proxy", "Settings",
                 "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage",
-                "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, nioPosix, postgreSQL,
-                serviceLifecycle, unixSignals,
+                "TokenStorageRedis", "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, nioPosix,
+                postgreSQL, serviceLifecycle, unixSignals,
             ]
         ),
         module(
@@ -197,6 +198,7 @@ let package = Package(
             using: ["TestKit", "TokenModel", "TokenStorage", database, databaseEngine]
         ),
         tests(of: "TokenStoragePostgreSQL", using: ["TestKit", "TokenModel", "TokenStorage"]),
+        tests(of: "TokenStorageRedis", using: ["TestKit", "TokenModel", "TokenStorage"]),
         tests(of: "Audit", using: ["TestKit", "TokenModel", "TokenStorage", "TokenStorageSQLite", crypto, logging]),
         tests(of: "KillSwitch", using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]),
         tests(

@@ -332,25 +332,6 @@ final class Connection: Sendable {
     }
 }
 
-/// The pauses between attempts to connect: none after a long time without one, then 50 ms, doubling to 1 s, each spread
-/// at random over its upper half.
-struct Backoff {
-    private static let first = Duration.milliseconds(50)
-    private static let longest = Duration.seconds(1)
-    private var pause = Duration.zero
-    private var connectedAt: ContinuousClock.Instant?
-
-    mutating func next(at now: ContinuousClock.Instant) -> Duration {
-        // A connection that held for a while was good.
-        if let connectedAt, connectedAt.duration(to: now) > .seconds(5) { self.pause = .zero }
-        self.connectedAt = nil
-        defer { self.pause = min(max(self.pause * 2, Self.first), Self.longest) }
-        return self.pause * Double.random(in: 0.5...1)
-    }
-
-    mutating func succeeded(at now: ContinuousClock.Instant) { self.connectedAt = now }
-}
-
 /// Wakes a thread that waits in `poll(2)`.
 final class PipeBell: Sendable {
     /// Readable while it rings.

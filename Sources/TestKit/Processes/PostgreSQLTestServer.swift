@@ -45,7 +45,7 @@ package final class PostgreSQLTestServer: Sendable {
     /// - Parameter making: the script that makes the files of the server, given its directory.
     private init(_ settings: [String], making: (_ directory: String) -> String) async throws {
         self.directory = "/tmp/martlet-postgresql-\(UInt64.random(in: .min ... .max))"
-        self.port = try Self.freePort()
+        self.port = try LoopbackPort.free()
         let certificates = [
             ("server.pem", TestCertificates.valid), ("server.key", TestCertificates.serverKey),
             ("roots.pem", TestCertificates.authority),
@@ -148,22 +148,6 @@ package final class PostgreSQLTestServer: Sendable {
         let told = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
         try #require(child.endedWith == 0, "\(told)")
         return try String(contentsOfFile: output, encoding: .utf8)
-    }
-
-    private static func freePort() throws -> Int {
-        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(socket) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        var count = socklen_t(MemoryLayout<sockaddr_in>.size)
-        try unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
-                try #require(unsafe bind(socket, raw, count) == 0)
-                try #require(unsafe getsockname(socket, raw, &count) == 0)
-            }
-        }
-        return Int(in_port_t(bigEndian: address.sin_port))
     }
 }
 

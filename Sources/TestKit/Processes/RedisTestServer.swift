@@ -1,0 +1,166 @@
+internal import FoundationEssentials
+internal import Glibc
+internal import Testing
+
+/// A Redis server from Debian's package, for tests: in a temporary directory, on a free port of loopback, with TLS. Each
+/// write is on disk before it is acknowledged.
+///
+/// It does not outlive this process.
+package final class RedisTestServer: Sendable {
+    /// The user of Martlet, with the rights that its documentation names and no others, on the keys that begin with
+    /// ``prefix``.
+    package static let user = "martlet"
+    package static let password = "a-password-of-the-tests"
+    package static let prefix = "martlet:"
+
+    private static let rights = """
+        resetkeys ~\(RedisTestServer.prefix)* ~{martlet}:* resetchannels &\(RedisTestServer.prefix)* &{martlet}:* -@all \
+        +select +info +wait +eval +publish +subscribe \
+        +hmget +hlen +hset +hdel +zadd +zrem +zrange +zscore +zcard
+        """
+
+    /// The server that tests share, each with a prefix of its own. Don't stop it.
+    package static func shared() async throws -> RedisTestServer { try await Self.starting.value }
+
+    private static let starting = Task { try await RedisTestServer() }
+
+    package let port: Int
+    private let directory: String
+    private let isSentinel: Bool
+
+    /// Makes a server and starts it.
+    ///
+    /// - Parameter settings: lines of `redis.conf`.
+    package convenience init(settings: [String] = []) async throws {
+        try await self.init(settings, isSentinel: false)
+    }
+
+    /// Makes a replica of this server, starts it, and waits until it has a copy.
+    package func makeReplica() async throws -> RedisTestServer {
+        let replica = try await RedisTestServer(["replicaof 127.0.0.1 \(self.port)"], isSentinel: false)
+        try await eventually("the replica's copy") {
+            try await replica.command("INFO", "replication").contains("master_link_status:up")
+        }
+        return replica
+    }
+
+    /// Makes a Sentinel that watches this server under the name `martlet`, and waits until it knows its replicas.
+    ///
+    /// - Parameters:
+    ///   - quorum: how many Sentinels must agree that the server is gone.
+    ///   - others: how many other Sentinels it must know.
+    package func makeSentinel(quorum: Int) async throws -> RedisTestServer {
+        try await RedisTestServer(
+            [
+                "sentinel monitor martlet 127.0.0.1 \(self.port) \(quorum)", "sentinel down-after-milliseconds martlet 500",
+                "sentinel failover-timeout martlet 3000",
+            ],
+            isSentinel: true
+        )
+    }
+
+    private init(_ settings: [String], isSentinel: Bool) async throws {
+        self.directory = "/tmp/martlet-redis-\(UInt64.random(in: .min ... .max))"
+        self.port = try LoopbackPort.free()
+        self.isSentinel = isSentinel
+        let certificates = [
+            ("server.pem", TestCertificates.valid), ("server.key", TestCertificates.serverKey),
+            ("roots.pem", TestCertificates.authority),
+        ].map { name, text in "cat >\(name) <<'PEM'\n\(text)\nPEM" }
+        let ofServer = [
+            "appendonly yes", "appendfsync always", "save \"\"", "unixsocket \(self.directory)/socket",
+            "repl-diskless-sync-delay 0", "user \(Self.user) on >\(Self.password) \(Self.rights)",
+        ]
+        let lines =
+            [
+                "port 0", "tls-port \(self.port)", "bind 127.0.0.1 127.0.0.2", "dir \(self.directory)",
+                "tls-cert-file \(self.directory)/server.pem", "tls-key-file \(self.directory)/server.key",
+                "tls-ca-cert-file \(self.directory)/roots.pem", "tls-auth-clients no", "tls-replication yes",
+                "tls-cluster yes", "daemonize yes", "pidfile \(self.directory)/pid", "logfile \(self.directory)/log",
+            ] + (isSentinel ? [] : ofServer) + settings
+        try await self.run(
+            """
+            mkdir -m 0700 \(self.directory) && cd \(self.directory)
+            umask 077
+            \(certificates.joined(separator: "\n"))
+            cat >redis.conf <<'CONF'
+            \(lines.joined(separator: "\n"))
+            CONF
+            # Ends the server after this process, however that ends.
+            setsid sh -c 'while kill -0 \(getpid()) 2>/dev/null; do sleep 1; done
+                kill -KILL "$(cat pid)"; rm -rf \(self.directory)' </dev/null >/dev/null 2>&1 &
+            """
+        )
+        try await self.start()
+    }
+
+    /// The path of a file with the certificate of the authority that signed the server's.
+    package var roots: String { "\(self.directory)/roots.pem" }
+
+    /// Runs a command as an administrator.
+    ///
+    /// - Returns: the reply as `redis-cli` prints it to a program.
+    @discardableResult
+    package func command(_ words: String...) async throws -> String {
+        let quoted = words.map { "'\($0.replacing("'", with: #"'\''"#))'" }.joined(separator: " ")
+        let place =
+            self.isSentinel
+            ? "--tls --cacert \(self.roots) -h 127.0.0.1 -p \(self.port)" : "-s \(self.directory)/socket"
+        return try await self.run("redis-cli -e --no-raw \(place) \(quoted)")
+    }
+
+    /// Runs a command as an administrator, and returns a text as it is.
+    package func text(_ words: String...) async throws -> String {
+        let quoted = words.map { "'\($0.replacing("'", with: #"'\''"#))'" }.joined(separator: " ")
+        return try await self.run("redis-cli -e --raw -s \(self.directory)/socket \(quoted)")
+    }
+
+    /// Kills the server.
+    package func stop() async throws {
+        try await self.run(
+            """
+            cd \(self.directory)
+            server=$(cat pid)
+            kill -KILL "$server"
+            while kill -0 "$server" 2>/dev/null && [ "$(ps -o stat= -p "$server" | cut -c1)" != Z ]; do sleep 0.01; done
+            """
+        )
+    }
+
+    /// Starts the server after ``stop()``.
+    package func start() async throws {
+        let sentinel = self.isSentinel ? " --sentinel" : ""
+        try await self.run("cd \(self.directory) && rm -f pid && redis-server \(self.directory)/redis.conf\(sentinel)")
+        try await eventually("the server") {
+            let pid = try await self.run("cat \(self.directory)/pid 2>/dev/null || true")
+            let info = try? await self.command("INFO")
+            return !pid.isEmpty && info != nil && info?.contains("loading:1") == false
+        }
+    }
+
+    /// Holds the server, or lets it go on.
+    package func hold(_ isHeld: Bool) async throws {
+        try await self.run("kill -\(isHeld ? "STOP" : "CONT") \"$(cat \(self.directory)/pid)\"")
+    }
+
+    /// Runs a shell script with the programs of Redis.
+    @discardableResult
+    private func run(_ script: String) async throws -> String {
+        let files = try TemporaryDirectory()
+        let (output, errors) = (files.path(of: "output"), files.path(of: "errors"))
+        let child = try ChildProcess(
+            "/bin/sh",
+            ["-c", "set -eu\n\(script)"],
+            in: "/tmp",
+            output: output,
+            errors: errors
+        )
+        try await within("a script of the Redis server") {
+            while child.endedWith == nil { try await Task.sleep(for: .milliseconds(5)) }
+        }
+        let told = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
+        let printed = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+        try #require(child.endedWith == 0, "\(told)\(printed)")
+        return printed
+    }
+}

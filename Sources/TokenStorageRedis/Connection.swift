@@ -1,0 +1,292 @@
+internal import NIOCore
+internal import Synchronization
+internal import TokenStorage
+
+/// A connection to the primary that comes back by itself.
+///
+///     waiting ──▶ a group of calls ──▶ one pipeline ──▶ a reply to each
+///                      │                    └── the connection fails: its calls are unreachable, others wait
+///                      └── not connected: connect to one host after another, with pauses, until the calls' time is over
+///
+/// Calls that arrive while others are in progress form the next group, so that all of them wait for a replica once. A call
+/// whose outcome is unknown is never sent again.
+final class Connection: Sendable {
+    enum Role: Sendable {
+        /// Reads, and listens to the channel.
+        case reading
+        case writing
+    }
+
+    /// How long a call may wait until it is sent.
+    private static let callLimit = Duration.milliseconds(1_600)
+    /// How long a group may take: longer than the wait for a replica.
+    private static let groupLimit = Duration.milliseconds(1_800)
+    /// The time between two looks at a server that stays connected.
+    private static let lookInterval = Duration.seconds(10)
+    /// The most calls in one pipeline. A page counts as many, because it may have as many bytes.
+    private static let largestGroup = 64
+
+    private static let deadlines = Deadlines(.milliseconds(1_900))
+
+    private struct Call {
+        let command: Command
+        /// Its share of ``largestGroup``.
+        let weight: Int
+        let deadline: ContinuousClock.Instant
+        let reply: Reply<RESPValue>
+    }
+
+    private struct State {
+        var waiting: [Call] = []
+        var isClosed = false
+        /// Why there is no connection; `nil` while there is one.
+        var failure: SessionError?
+    }
+
+    private let server: RedisServer
+    private let role: Role
+    private let primary: PrimaryRecord
+    private let group: any EventLoopGroup
+    private let state = Mutex(State())
+    /// Wakes the task that serves calls.
+    private let bell = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let notified: @Sendable (RecordChange) -> Void
+    private let pushed: (@Sendable ([RESPValue]) -> Void)?
+
+    /// - Parameters:
+    ///   - primary: the server that all connections of the store use.
+    ///   - notified: called with ``RecordChange/everything`` or ``RecordChange/anotherServer`` after a reading connection
+    ///     was lost.
+    ///   - pushed: what the server publishes; `nil` for a connection that writes.
+    init(
+        to server: RedisServer,
+        _ primary: PrimaryRecord,
+        on group: any EventLoopGroup,
+        notified: @escaping @Sendable (RecordChange) -> Void = { _ in },
+        pushed: (@Sendable ([RESPValue]) -> Void)? = nil
+    ) {
+        self.server = server
+        self.role = pushed == nil ? .writing : .reading
+        self.primary = primary
+        self.group = group
+        self.notified = notified
+        self.pushed = pushed
+    }
+
+    /// Connects for the first time.
+    ///
+    /// - Parameter creates: whether missing records are made; `nil`: another connection has looked after them.
+    func connect(creates: Bool?) async throws(SessionError) -> ConnectedSession {
+        try await ConnectedSession.open(
+            self.server,
+            self.primary,
+            on: self.group,
+            creates: creates,
+            listeningBy: self.pushed
+        )
+    }
+
+    /// Calls that wait, and later ones, are unreachable. ``serve(from:)`` returns.
+    func close() {
+        let waiting = self.state.withLock { state in
+            state.isClosed = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for call in waiting { call.reply.give(.failure(Self.closed)) }
+        self.bell.continuation.finish()
+    }
+
+    private static let closed = StoreError(.unreachable, "the store was closed")
+
+    // MARK: - Calls
+
+    /// Runs a command.
+    ///
+    /// - Parameter isLarge: whether its reply may be as large as a page.
+    /// - Throws: ``StoreError/Code/unreachable``, ``StoreError/Code/unwritable`` and ``StoreError/Code/unreadable``.
+    func run(_ command: Command, isLarge: Bool = false) async throws(StoreError) -> RESPValue {
+        try await Self.deadlines.reply(late: { self.late() }) { reply in
+            let weight = isLarge ? StoreGuarantees.uncutPage : 1
+            self.add(Call(command: command, weight: weight, deadline: .now + Self.callLimit, reply: reply))
+        }
+    }
+
+    private func add(_ call: Call) {
+        let isOpen = self.state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.waiting.append(call)
+            return true
+        }
+        guard isOpen else { return call.reply.give(.failure(Self.closed)) }
+        self.bell.continuation.yield()
+    }
+
+    private func late() -> StoreError { self.storeError(self.state.withLock(\.failure) ?? .late) }
+
+    private func storeError(_ error: SessionError) -> StoreError {
+        StoreError(error, isWrite: self.role == .writing, store: self.server.name)
+    }
+
+    // MARK: - Serving
+
+    /// Serves calls until the connection is closed, with a session that is connected already.
+    func serve(from first: ConnectedSession) async {
+        var connected: ConnectedSession? = first
+        var last: ServerInfo?
+        var backoff = Backoff()
+        while !self.state.withLock({ $0.isClosed }) {
+            do throws(SessionError) {
+                if connected == nil { connected = try await self.reconnect(&backoff, after: last) }
+                guard let session = connected else { return }
+                self.state.withLock { $0.failure = nil }
+                last = session.info
+                try await self.work(session)
+            } catch {
+                if error.isLate, let host = connected?.session.host { self.primary.failed(host) }
+                await connected?.session.close()
+                connected = nil
+                self.state.withLock { $0.failure = error }
+                self.expire(because: error)
+            }
+        }
+        await connected?.session.close()
+    }
+
+    /// Serves calls until the session fails or the connection is closed.
+    private func work(_ connected: ConnectedSession) async throws(SessionError) {
+        let bell = self.bell.continuation
+        connected.session.ring(each: Self.lookInterval) { bell.yield() }
+        var nextLook = ContinuousClock.now + Self.lookInterval
+        while true {
+            guard connected.session.isOpen else { throw .closed }
+            guard self.primary.isCurrent(connected.info) else { throw .anotherPrimary }
+            if nextLook <= .now {
+                try await self.look(at: connected)
+                nextLook = .now + Self.lookInterval
+            }
+            switch self.next() {
+            case .end: return
+            case .group(let group): try await self.run(group, connected)
+            case .wait: await self.listen()
+            }
+        }
+    }
+
+    /// Waits until there may be something to do.
+    private func listen() async {
+        for await _ in self.bell.stream { return }
+    }
+
+    /// Looks whether the server is still the primary, and whether it has replicas.
+    private func look(at connected: ConnectedSession) async throws(SessionError) {
+        let reply = try await connected.session.perform([.info], by: .now + Self.groupLimit)
+        try self.primary.learn(try ServerInfo(reply.first))
+        // A former primary that is cut off from its Sentinels does not know that it is one. This process may.
+        guard self.role == .reading, let sentinels = self.server.sentinels else { return }
+        let named: RedisServer.Host?
+        do throws(SessionError) {
+            named = try await sentinels.primary(of: self.server, self.primary, on: self.group)
+        } catch {
+            named = nil
+        }
+        guard named == nil || named == connected.session.host else { throw .anotherPrimary }
+    }
+
+    private enum Next {
+        case group([Call])
+        /// No call waits.
+        case wait
+        case end
+    }
+
+    /// The calls of the next pipeline: those whose time is not over.
+    private func next() -> Next {
+        let now = ContinuousClock.now
+        let (late, next) = self.state.withLock { state in
+            guard !state.isClosed else { return ([Call](), Next.end) }
+            let late = state.waiting.filter { $0.deadline <= now }
+            state.waiting.removeAll { $0.deadline <= now }
+            var room = Self.largestGroup
+            let group = state.waiting.prefix { call in
+                room -= call.weight
+                return room >= 0
+            }
+            state.waiting.removeFirst(group.count)
+            return (late, group.isEmpty ? .wait : .group(Array(group)))
+        }
+        for call in late { call.reply.give(.failure(self.late())) }
+        return next
+    }
+
+    private func run(_ group: [Call], _ connected: ConnectedSession) async throws(SessionError) {
+        let host = connected.session.host
+        let waits = self.role == .writing && self.primary.awaitsReplica(on: connected.info)
+        let replies: [RESPValue]
+        do throws(SessionError) {
+            replies = try await connected.session.run(
+                group.map(\.command) + (waits ? [.wait] : []),
+                by: .now + Self.groupLimit
+            )
+            // What an isolated former primary says must not be taken for news.
+            guard self.primary.isCurrent(connected.info) else { throw .anotherPrimary }
+        } catch {
+            let failure = self.storeError(error)
+            for call in group { call.reply.give(.failure(failure)) }
+            throw error
+        }
+        // A failed `WAIT` confirms nothing either.
+        let isConfirmed =
+            if waits { if case .integer(1...)? = replies.last { true } else { false } } else { true }
+        var ending = isConfirmed ? nil : Self.unconfirmed
+        for (call, reply) in zip(group, replies) {
+            if case .failure(let failure) = reply {
+                let error = SessionError(failure, from: host)
+                if [.notPrimary, .login].contains(error.meaning) { ending = ending ?? error }
+                call.reply.give(.failure(self.storeError(error)))
+            } else if !isConfirmed, Script.Outcome(reply) == .done {
+                call.reply.give(.failure(self.storeError(Self.unconfirmed)))
+            } else {
+                call.reply.give(.success(reply))
+            }
+        }
+        if let ending {
+            // Perhaps another host is the primary by now.
+            self.primary.failed(host)
+            throw ending
+        }
+    }
+
+    private static let unconfirmed = SessionError("no replica has confirmed the write within 1.5 s", .notPrimary)
+
+    /// Fails the calls whose time is over, which wait for a connection.
+    private func expire(because error: SessionError) {
+        let now = ContinuousClock.now
+        let late = self.state.withLock { state in
+            let late = state.waiting.filter { $0.deadline <= now }
+            state.waiting.removeAll { $0.deadline <= now }
+            return late
+        }
+        let failure = self.storeError(error)
+        for call in late { call.reply.give(.failure(failure)) }
+    }
+
+    /// Connects after a pause.
+    ///
+    /// - Returns: `nil` if the connection was closed meanwhile.
+    private func reconnect(
+        _ backoff: inout Backoff,
+        after last: ServerInfo?
+    ) async throws(SessionError) -> ConnectedSession? {
+        // Closing the store cancels this task.
+        try? await Task.sleep(for: backoff.next(at: .now))
+        guard !self.state.withLock({ $0.isClosed }) else { return nil }
+        let connected = try await self.connect(creates: nil)
+        backoff.succeeded(at: .now)
+        if self.role == .reading {
+            let isSame = last.map { connected.info.isSameServer(as: $0) } ?? true
+            self.notified(isSame ? .everything : .anotherServer)
+        }
+        return connected
+    }
+}

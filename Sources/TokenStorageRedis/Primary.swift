@@ -1,0 +1,102 @@
+internal import Synchronization
+
+/// The primary that the connections of one store object use.
+///
+/// After a failover the former primary may still be there, cut off from the others and open for reads. So once any
+/// connection of the store has used a later history of writes, no connection uses an earlier one. And all connections use
+/// the server to which the last of them has connected.
+final class PrimaryRecord: Sendable {
+    private struct State {
+        /// Of the records that were opened.
+        var mark: [UInt8] = []
+        var info: ServerInfo?
+        /// Histories of writes that another has followed.
+        var succeeded: Set<String> = []
+        /// Servers, by run id, that have had replicas. They go on waiting for one: a primary that has lost its replicas
+        /// may be the one that is cut off.
+        var replicated: Set<String> = []
+        /// The greatest that a Sentinel has named. It grows with each failover.
+        var configurationEpoch: UInt64 = 0
+        /// Hosts that failed last are tried last.
+        var failures: [String: UInt64] = [:]
+        var clock: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// The mark of the records that this store has opened; empty before.
+    var mark: [UInt8] { self.state.withLock(\.mark) }
+
+    func opened(_ mark: [UInt8]) { self.state.withLock { $0.mark = mark } }
+
+    /// What the primary said last about itself.
+    var info: ServerInfo? { self.state.withLock(\.info) }
+
+    /// Whether no other server has been used since.
+    func isCurrent(_ info: ServerInfo) -> Bool { self.state.withLock { $0.info?.runID == info.runID } }
+
+    /// Whether a write on this server is acknowledged only after a replica has it.
+    func awaitsReplica(on info: ServerInfo) -> Bool { self.state.withLock { $0.replicated.contains(info.runID) } }
+
+    /// The hosts in the order in which they are tried.
+    func order(of hosts: [RedisServer.Host]) -> [RedisServer.Host] {
+        let failures = self.state.withLock { $0.failures }
+        let order = hosts.indices.sorted { left, right in
+            let (first, second) = (failures[hosts[left].text] ?? 0, failures[hosts[right].text] ?? 0)
+            return first == second ? left < right : first < second
+        }
+        return order.map { hosts[$0] }
+    }
+
+    func failed(_ host: RedisServer.Host) {
+        self.state.withLock { state in
+            state.clock += 1
+            state.failures[host.text] = state.clock
+        }
+    }
+
+    /// Checks what Sentinels know against what they knew before.
+    func admit(configurationEpoch epoch: UInt64) throws(SessionError) {
+        let isOld = self.state.withLock { state in
+            guard epoch >= state.configurationEpoch else { return true }
+            state.configurationEpoch = epoch
+            return false
+        }
+        guard !isOld else { throw SessionError("the Sentinels that respond have missed a failover", .notPrimary) }
+    }
+
+    /// Checks that a server is no former primary. All connections use it from now on.
+    func admit(_ info: ServerInfo, at host: RedisServer.Host) throws(SessionError) {
+        let isFormer = self.state.withLock { state in
+            guard !state.succeeded.contains(info.replicationID) else { return true }
+            Self.note(info, in: &state)
+            state.failures[host.text] = nil
+            return false
+        }
+        guard !isFormer else {
+            throw SessionError("this is a former primary; to use it all the same, restart this gateway", .notPrimary)
+        }
+    }
+
+    /// Takes what a server says later about itself.
+    ///
+    /// - Throws: ``SessionError`` if the server is no primary any more, or another one has been used since.
+    func learn(_ info: ServerInfo) throws(SessionError) {
+        guard info.isPrimary else { throw SessionError("the server has become a replica", .notPrimary) }
+        let isCurrent = self.state.withLock { state in
+            guard state.info?.runID == info.runID else { return false }
+            Self.note(info, in: &state)
+            return true
+        }
+        guard isCurrent else { throw .anotherPrimary }
+    }
+
+    private static func note(_ info: ServerInfo, in state: inout State) {
+        if let known = state.info, known.replicationID != info.replicationID {
+            state.succeeded.insert(known.replicationID)
+        }
+        if let earlier = info.earlierReplicationID { state.succeeded.insert(earlier) }
+        if info.hasReplicas { state.replicated.insert(info.runID) }
+        state.info = info
+    }
+}
