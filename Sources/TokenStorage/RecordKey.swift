@@ -10,6 +10,16 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// The record that names the store. It opens only with the right sealing key.
     package static let canary = RecordKey(rawValue: "canary")
 
+    /// The id of this very copy of the records. It is drawn once for each copy, and is never copied.
+    package static let place = RecordKey(rawValue: "place")
+
+    /// The mark of a store that is a mirror of another one (``MirrorMark``).
+    package static let mirror = RecordKey(rawValue: "mirror")
+
+    /// Whether the record is about one copy of the records and not about their content, so that it is never copied to
+    /// another store: who runs on the copy, its id, and whether it is a mirror.
+    package var staysInItsStore: Bool { self == .place || self == .mirror || Prefix.replicas.contains(self) }
+
     /// An entry of the kill log.
     package static func kill(_ number: UInt64) -> RecordKey { .numbered(.kills, number) }
 
