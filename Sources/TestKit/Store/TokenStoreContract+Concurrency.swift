@@ -53,6 +53,8 @@ extension TokenStoreContract {
                     let version = try await subject.other.read(Self.key)?.version ?? Version(0)
                     try #require(version >= last)
                     last = version
+                    // A store in memory never suspends a reader, which would keep its thread from the writer's tasks.
+                    await Task.yield()
                 }
             }
             try await writing

@@ -196,7 +196,8 @@ extension OpenedStore {
     /// - Throws: as ``open(_:keys:)``; ``StoreError/Code/unreadable`` also if no gateway has used the store yet.
     package static func openExisting(
         _ store: any TokenStore,
-        keys: some KeyRingSource
+        keys: some KeyRingSource,
+        mirror: MirrorTreatment = .refuse
     ) async throws(StoreError) -> OpenedStore {
         guard try await store.read(.canary) != nil else {
             let isEmpty = try await store.records(under: .all, after: nil, limit: 1).isEmpty
@@ -207,7 +208,7 @@ extension OpenedStore {
                     : "the store holds records and no canary, the record that names it; restore the store from a backup"
             )
         }
-        return try await Self.open(store, keys: keys)
+        return try await Self.open(store, keys: keys, mirror: mirror)
     }
 }
 

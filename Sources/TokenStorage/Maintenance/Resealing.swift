@@ -28,6 +28,7 @@ extension OpenedStore {
         var report = Resealing()
         try await self.store.forEachRecord(under: .all) { (record) async throws(StoreError) in
             let key = record.key
+            guard key != .mirror else { return }
             report.records += 1
             switch try await self.reseal(record.stored, at: key) {
             case .unchanged: break
@@ -115,6 +116,8 @@ extension OpenedStore {
         var survey = StoreSurvey()
         try await self.store.forEachRecord(under: .all) { (record) async throws(StoreError) in
             let (key, stored) = (record.key, record.stored)
+            // The mark of a mirror is not sealed.
+            guard key != .mirror else { return }
             survey.found(stored.value)
             do throws(StoreError) {
                 _ = try self.opened(stored, at: key)

@@ -34,20 +34,38 @@ package struct OpenedStore: Sendable {
     /// Opens a store. If it has a canary, the existing keys must open it. Otherwise the store is new, and `keys` makes
     /// a first key if it can. If several processes open a new store at once, all get the same keys.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` if the keys are missing, can't be read or are not this store's; any
-    ///   error of the store.
-    package static func open(_ store: any TokenStore, keys: some KeyRingSource) async throws(StoreError) -> OpenedStore
-    {
+    /// - Parameter mirror: what to do with a store that is a mirror of another one.
+    /// - Throws: ``StoreError/Code/unreadable`` if the keys are missing, can't be read or are not this store's;
+    ///   ``StoreError/Code/outdated`` for a mirror; any error of the store.
+    package static func open(
+        _ store: any TokenStore,
+        keys: some KeyRingSource,
+        mirror: MirrorTreatment = .refuse
+    ) async throws(StoreError) -> OpenedStore {
+        let mark = try await MirrorMark.read(in: store)?.mark
+        if let mark, mirror == .refuse { throw mark.refusal }
+        let opened = try await Self.open(store, keys: keys, isMirror: mark != nil)
+        if mark != nil, mirror == .promote { try await MirrorMark.remove(from: store) }
+        return opened
+    }
+
+    private static func open(
+        _ store: any TokenStore,
+        keys: some KeyRingSource,
+        isMirror: Bool
+    ) async throws(StoreError) -> OpenedStore {
         if let stored = try await store.read(.canary) {
             return try Self.open(store, stored, keys: keys)
         }
-        guard try await store.records(under: .all, after: nil, limit: 1).isEmpty else {
+        guard !isMirror, try await store.records(under: .all, after: nil, limit: 1).isEmpty else {
             // Another process may have made the canary, and records after it, since this process looked for it.
             guard let stored = try await store.read(.canary) else {
                 throw StoreError(
                     .unreadable,
-                    "the store holds records and no canary, the record that names it: without it none of them opens; "
-                        + "restore the store from a backup"
+                    isMirror
+                        ? "the store is a mirror that has never been filled: there is nothing to go on from"
+                        : "the store holds records and no canary, the record that names it: without it none of them opens; "
+                            + "restore the store from a backup"
                 )
             }
             return try Self.open(store, stored, keys: keys)
