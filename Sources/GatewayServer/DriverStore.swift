@@ -1,36 +1,42 @@
 internal import FoundationEssentials
 package import Settings
 package import TokenStorage
-internal import TokenStorageSQLite
 
-#if PostgreSQL
-    internal import TokenModel
-    internal import TokenStoragePostgreSQL
-#endif
-
-/// A store as its driver opens it. A new driver is added here, and in `Settings/Sections/StoreSection.swift`.
+/// A store as the settings name it: one database, or several that a composite joins.
 package struct DriverStore: Sendable {
     package let store: any TokenStore
     package let keys: any KeyRingSource
     /// The name of the store in messages, such as the path of a database.
     package let name: String
+    /// What an operator should know about the store, for the log.
+    package private(set) var warnings: [String]
     /// Asks the server about itself; `nil` if the store has none.
-    package let condition: (@Sendable () async throws(StoreError) -> StoreCondition)?
+    package private(set) var condition: (@Sendable () async throws(StoreError) -> StoreCondition)?
+    /// The move to another database; `nil` if there is none.
+    package private(set) var migration: MigratingTokenStore?
+    /// The copies in other databases; `nil` if there are none.
+    package private(set) var mirroring: MirroringTokenStore?
     /// Closes the store after all writers have stopped.
     package let close: @Sendable () async -> Void
+
+    /// A store that is one database.
+    private init(_ database: OpenDatabase, keys: any KeyRingSource, warnings: [String] = []) {
+        self.init(database.store, keys: keys, name: database.name, closing: [database])
+        self.warnings += warnings
+        self.condition = database.condition
+    }
 
     private init(
         _ store: any TokenStore,
         keys: any KeyRingSource,
         name: String,
-        condition: (@Sendable () async throws(StoreError) -> StoreCondition)? = nil,
-        close: @escaping @Sendable () async -> Void
+        closing databases: [OpenDatabase]
     ) {
         self.store = store
         self.keys = keys
         self.name = name
-        self.condition = condition
-        self.close = close
+        self.warnings = databases.flatMap(\.warnings)
+        self.close = { for database in databases { await database.close() } }
     }
 
     /// The file with the sealing keys; `nil` if they are not in a file.
@@ -38,10 +44,15 @@ package struct DriverStore: Sendable {
 
     /// Opens the store that the settings name.
     ///
-    /// - Parameter createsMissing: whether a missing store and its key are created, as by a gateway that starts. Commands
-    ///   work on existing stores only.
-    package static func open(_ settings: GatewaySettings, createsMissing: Bool) async throws(StartError) -> DriverStore
-    {
+    /// - Parameters:
+    ///   - createsMissing: whether a missing store and its key are created, as by a gateway that starts. Commands work on
+    ///     existing stores only.
+    ///   - mirrorChanged: called when a mirror falls behind or has caught up.
+    package static func open(
+        _ settings: GatewaySettings,
+        createsMissing: Bool,
+        mirrorChanged: @escaping @Sendable (MirrorState) -> Void = { _ in }
+    ) async throws(StartError) -> DriverStore {
         switch settings.store {
         case .memory:
             guard createsMissing else {
@@ -51,37 +62,133 @@ package struct DriverStore: Sendable {
                 MemoryTokenStore(),
                 keys: GivenKeyRing(KeyRing(current: .random()), name: "this process"),
                 name: "in memory",
-                close: {}
+                closing: []
             )
-        case .sqlite(let path, let sealingKey):
-            guard createsMissing || FileManager.default.fileExists(atPath: path) else {
-                throw StartError(
-                    .badConfiguration,
-                    "store \(path): there is no such file; it is made when a gateway first starts"
-                )
+        case .single(let database, let sealingKey):
+            let keys = try sealingKey.source(of: database, createsMissing: createsMissing, settings)
+            return DriverStore(try await OpenDatabase.open(database, createsMissing: createsMissing), keys: keys)
+        case .migrating(let current, let previous, let sealingKey):
+            // The key is that of the existing store.
+            let keys = try sealingKey.source(of: current, createsMissing: false, settings)
+            return try await Self.migrating(to: current, from: previous, keys: keys, createsMissing: createsMissing)
+        case .mirroring(let primary, let mirrors, let sealingKey):
+            let keys = try sealingKey.source(of: primary, createsMissing: createsMissing, settings)
+            let opened = try await OpenDatabase.open(primary, createsMissing: createsMissing)
+            guard createsMissing else {
+                // A command changes the primary only; the gateways bring it to the mirrors.
+                return DriverStore(opened, keys: keys)
             }
-            let keys = try sealingKey.source(isMadeWhenMissing: createsMissing, settings)
-            do throws(StoreError) {
-                let store = try await SQLiteTokenStore.open(at: path)
-                return DriverStore(store, keys: keys, name: path, close: { await store.close() })
-            } catch {
-                throw StartError(error, store: path)
-            }
-        case .postgres(let database, let sealingKey):
-            // Each host would make a key of its own.
-            let keys = try sealingKey.source(isMadeWhenMissing: false, settings)
-            return try await Self.open(database, keys: keys, createsMissing: createsMissing)
+            return try await Self.mirroring(opened, to: mirrors, keys: keys, changed: mirrorChanged)
         }
     }
 }
 
+// MARK: - Composites
+
+extension DriverStore {
+    private static func migrating(
+        to current: DatabaseSettings,
+        from previous: DatabaseSettings,
+        keys: any KeyRingSource,
+        createsMissing: Bool
+    ) async throws(StartError) -> DriverStore {
+        let target = try await OpenDatabase.open(current, createsMissing: createsMissing)
+        let source: OpenDatabase
+        do throws(StartError) {
+            source = try await OpenDatabase.open(previous, createsMissing: false)
+        } catch {
+            // After the move, nobody needs the other store any more.
+            guard (try? await StoreMigration.isWhole(target.store, keys: keys)) == true else {
+                await target.close()
+                throw error
+            }
+            return DriverStore(target, keys: keys, warnings: [Self.moved])
+        }
+        let name = "\(target.name) (moving from \(source.name))"
+        do throws(StoreError) {
+            let migration = try await StoreMigration(to: target.store, from: source.store, keys: keys)
+            guard !migration.isDone else {
+                await source.close()
+                return DriverStore(target, keys: keys, warnings: [Self.moved])
+            }
+            let store = MigratingTokenStore(migration)
+            var driver = DriverStore(store, keys: keys, name: name, closing: [target, source])
+            driver.migration = store
+            if target.condition != nil || source.condition != nil {
+                driver.condition = { () async throws(StoreError) in
+                    let asked = store.phase == .after ? target : source
+                    let other = store.phase == .after ? source : target
+                    guard let ask = asked.condition ?? other.condition else {
+                        throw StoreError(.unreachable, "the store has no server")
+                    }
+                    return try await ask()
+                }
+            }
+            return driver
+        } catch {
+            await target.close()
+            await source.close()
+            throw StartError(error, store: name)
+        }
+    }
+
+    private static let moved =
+        "all records are in the store that is current: use its settings alone, and take previous out of the configuration"
+
+    private static func mirroring(
+        _ primary: OpenDatabase,
+        to mirrors: [DatabaseSettings],
+        keys: any KeyRingSource,
+        changed: @escaping @Sendable (MirrorState) -> Void
+    ) async throws(StartError) -> DriverStore {
+        var opened: [OpenDatabase] = []
+        do throws(StartError) {
+            for mirror in mirrors { opened.append(try await OpenDatabase.openMirror(mirror)) }
+            do throws(StoreError) {
+                let store = try await MirroringTokenStore.open(
+                    primary: primary.store,
+                    mirrors: opened.map { MirroringTokenStore.Target(name: $0.name, store: $0.store) },
+                    keys: keys,
+                    changed: changed
+                )
+                var driver = DriverStore(store, keys: keys, name: primary.name, closing: opened + [primary])
+                driver.mirroring = store
+                driver.condition = primary.condition
+                return driver
+            } catch {
+                throw StartError(error, store: opened.map(\.name).joined(separator: " or "))
+            }
+        } catch {
+            for database in opened + [primary] { await database.close() }
+            throw error
+        }
+    }
+
+    /// Moves records and writes to mirrors, until its task is cancelled.
+    ///
+    /// - Parameter moved: called when a move has ended.
+    func run(moved: @escaping @Sendable (MigratingTokenStore.Progress) -> Void) async {
+        await withDiscardingTaskGroup { tasks in
+            if let migration = self.migration { tasks.addTask { await migration.run(ended: moved) } }
+            if let mirroring = self.mirroring { tasks.addTask { await mirroring.run() } }
+        }
+    }
+
+    /// Waits for what is on its way to the mirrors, after all writers have stopped.
+    func flush() async { _ = await self.mirroring?.flush(within: .seconds(3)) }
+}
+
 extension SealingKeySettings {
+    /// Each host would make a key of its own for a store that several hosts share.
     fileprivate func source(
-        isMadeWhenMissing: Bool,
+        of database: DatabaseSettings,
+        createsMissing: Bool,
         _ settings: GatewaySettings
     ) throws(StartError) -> any KeyRingSource {
         switch self {
         case .file(let path):
+            var isMadeWhenMissing = false
+            if case .sqlite = database { isMadeWhenMissing = createsMissing }
             return KeyRingFile(
                 path: path,
                 isMadeWhenMissing: isMadeWhenMissing,
@@ -96,50 +203,3 @@ extension SealingKeySettings {
         }
     }
 }
-
-extension DriverStore {
-    private static func open(
-        _ settings: PostgreSQLSettings,
-        keys: any KeyRingSource,
-        createsMissing: Bool
-    ) async throws(StartError) -> DriverStore {
-        #if PostgreSQL
-            let server = PostgreSQLServer(settings)
-            do throws(StoreError) {
-                let store = try await PostgreSQLTokenStore.open(server, createsMissing: createsMissing)
-                return DriverStore(
-                    store,
-                    keys: keys,
-                    name: server.name,
-                    condition: { () async throws(StoreError) in try await store.condition() },
-                    close: { await store.close() }
-                )
-            } catch {
-                throw StartError(error, store: server.name)
-            }
-        #else
-            throw StartError(
-                .badConfiguration,
-                "store postgres: this program was built without the trait PostgreSQL; use another build"
-            )
-        #endif
-    }
-}
-
-#if PostgreSQL
-    extension PostgreSQLServer {
-        /// Where Debian and most others keep the roots that the system trusts. libpq has no such default.
-        private static let systemRoots = "/etc/ssl/certs/ca-certificates.crt"
-
-        fileprivate init(_ settings: PostgreSQLSettings) {
-            self.init(
-                hosts: settings.hosts.map { Host(name: $0.name, port: $0.port) },
-                database: settings.database,
-                user: settings.user,
-                password: settings.password?.value,
-                encryption: settings.isEncrypted
-                    ? .verified(roots: settings.certificateAuthorities ?? Self.systemRoots) : .none
-            )
-        }
-    }
-#endif

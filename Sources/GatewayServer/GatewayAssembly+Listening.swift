@@ -18,12 +18,13 @@ extension GatewayAssembly {
         }
     }
 
-    func monitor(of core: Core, _ store: OpenedStore, listeners: [String]) -> ProgramMonitor {
+    func monitor(of core: Core, _ driver: DriverStore, _ store: OpenedStore, listeners: [String]) -> ProgramMonitor {
         ProgramMonitor(
             incarnation: self.incarnation,
             startedAt: self.startedAt,
             name: self.name,
             driver: self.settings.store.driver,
+            stores: driver,
             store: StoreProbe(store.store),
             storeWatch: core.storeWatch,
             listeners: listeners,

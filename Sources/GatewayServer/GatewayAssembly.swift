@@ -29,8 +29,6 @@ package struct GatewayAssembly {
     let metrics: ProgramMetrics
     private let keeper = EndpointKeeper()
     let status = ReloadStatus()
-    /// Closes the store after all writers have stopped.
-    private var closeStore: @Sendable () async -> Void = {}
     var cleanup = CleanupStack()
 
     private init(
@@ -92,8 +90,9 @@ package struct GatewayAssembly {
     private mutating func assemble() async throws(StartError) -> (RunningGateway, ProviderRegistry) {
         try StateDirectory.make(self.settings.stateDirectory)
         StateDirectory.warnIfExposed(self.settings.stateDirectory, logger: self.logger)
-        let (store, storeWatch) = try await self.openStore()
+        let (driver, store, storeWatch) = try await self.openStore()
         let timepiece = Timepiece.corrected(by: storeWatch.correction)
+        let (place, arrival) = try await self.arrive(at: store, driver, timepiece)
         let host = DirectoryHostState(
             self.settings.stateDirectory,
             of: store,
@@ -114,9 +113,16 @@ package struct GatewayAssembly {
         self.cleanup.push { [keeper = self.keeper] in await keeper.shutDown() }
         let providers = try ProviderRegistry(self.settings, keeper: self.keeper, logger: self.logger)
 
-        let core = try await self.wire(store, storeWatch, timepiece, host, CurrentProviders(providers), audit)
+        let core = try await self.wire(
+            (store, place, driver.migration),
+            storeWatch,
+            timepiece,
+            host,
+            CurrentProviders(providers),
+            audit
+        )
         let callers = try await self.bind(core.proxy)
-        let monitor = self.monitor(of: core, store, listeners: callers)
+        let monitor = self.monitor(of: core, driver, store, listeners: callers)
         let encryption = try CallerTLS(self.settings.admin)
         let admin = try await self.listenForOperators(core, monitor, encryption)
         let metricsServer = try await self.listenForMetrics(core, monitor)
@@ -124,7 +130,7 @@ package struct GatewayAssembly {
         // holds from the first request on.
         // If that fails, a record of this replica may land all the same. Then its end must stay provable.
         self.cleanup.push { await host.close(leavesNothing: false) }
-        try await self.startKillSwitch(core.kills, audit)
+        try await self.startKillSwitch(core.kills, audit, arrival: arrival)
         // Last, since commands come here from now on.
         let socket = await self.openSocket(of: admin)
         core.budget.report(
@@ -153,7 +159,7 @@ package struct GatewayAssembly {
             storeWatch: storeWatch,
             room: core.room,
             status: self.status,
-            closeStore: self.closeStore,
+            driver: driver,
             grace: self.settings.shutdownGrace,
             logger: self.logger
         )
@@ -164,18 +170,50 @@ package struct GatewayAssembly {
 // MARK: - The store
 
 extension GatewayAssembly {
-    private mutating func openStore() async throws(StartError) -> (OpenedStore, StoreWatch) {
+    private mutating func openStore() async throws(StartError) -> (DriverStore, OpenedStore, StoreWatch) {
         if !self.settings.store.isDurable {
             self.logger.warning("the memory store loses all tokens when this process ends")
         }
-        let driver = try await DriverStore.open(self.settings, createsMissing: true)
-        self.closeStore = driver.close
+        let logger = self.logger
+        let driver = try await DriverStore.open(self.settings, createsMissing: true) { $0.tell(logger) }
         self.cleanup.push(driver.close)
+        for warning in driver.warnings { logger.warning("the store needs attention", metadata: ["store.warning": "\(warning)"]) }
         do throws(StoreError) {
-            let opened = try await OpenedStore.open(self.metrics.timing(driver.store), keys: driver.keys)
+            let opened = try await OpenedStore.open(
+                self.metrics.timing(driver.store),
+                keys: driver.keys,
+                mirror: self.acceptsOlderStore ? .promote : .refuse
+            )
             let watch = StoreWatch(driver, logger: self.logger)
             try await watch.look()
-            return (opened, watch)
+            return (driver, opened, watch)
+        } catch {
+            throw StartError(error, store: driver.name)
+        }
+    }
+
+    /// Finds out which copy of the records this is, and whether it may be used alone. If the records are about to move to
+    /// another store, announces this process, so that the others do not go there before it has joined them.
+    ///
+    /// - Returns: the place of the store, and the record that stands for this process; both `nil` if there is none.
+    private mutating func arrive(
+        at store: OpenedStore,
+        _ driver: DriverStore,
+        _ timepiece: Timepiece
+    ) async throws(StartError) -> (place: PlaceID?, arrival: ReplicaID?) {
+        do throws(StoreError) {
+            guard let migration = driver.migration else { return (try await store.wholePlace(), nil) }
+            guard migration.phase == .before else { return (nil, nil) }
+            let arrival = try await KillSwitch.announceArrival(
+                store.records,
+                self.incarnation,
+                name: self.name,
+                lease: self.settings.replica.lease,
+                at: timepiece.now.wall
+            )
+            self.cleanup.push { await KillSwitch.withdrawArrival(arrival, store.records) }
+            // They may have gone there just before.
+            return (nil, try await migration.goOver() ? nil : arrival)
         } catch {
             throw StartError(error, store: driver.name)
         }
@@ -232,14 +270,14 @@ extension GatewayAssembly {
     }
 
     private func wire(
-        _ store: OpenedStore,
+        _ opened: (store: OpenedStore, place: PlaceID?, migration: MigratingTokenStore?),
         _ storeWatch: StoreWatch,
         _ timepiece: Timepiece,
         _ host: DirectoryHostState,
         _ providers: CurrentProviders,
         _ audit: AuditTrail
     ) async throws(StartError) -> Core {
-        let settings = self.settings
+        let (store, settings) = (opened.store, self.settings)
         let metrics = self.metrics
         let room = DescriptorUsage(
             limit: DescriptorLimit.current,
@@ -262,6 +300,8 @@ extension GatewayAssembly {
             name: self.name,
             lease: settings.replica.lease,
             host: host,
+            place: opened.place,
+            move: opened.migration,
             timepiece: timepiece,
             logger: self.logger,
             fence: fence,
@@ -309,13 +349,17 @@ extension GatewayAssembly {
     /// Starts the kill switch. If an operator accepts an older store, that is recorded first.
     ///
     /// The record is appended to the end that the restored log has now: later numbers were given out before.
-    private func startKillSwitch(_ kills: KillSwitch, _ audit: AuditTrail) async throws(StartError) {
+    private func startKillSwitch(
+        _ kills: KillSwitch,
+        _ audit: AuditTrail,
+        arrival: ReplicaID?
+    ) async throws(StartError) {
         let isDurable = self.settings.store.isDurable
         let acceptance =
             self.acceptsOlderStore && isDurable ? try await Self.announceOlderStore(to: kills, in: audit) : nil
         do throws(StoreError) {
             // The memory store is older at each start; no operator has to accept that.
-            try await kills.start(acceptsOlderStore: self.acceptsOlderStore || !isDurable)
+            try await kills.start(acceptsOlderStore: self.acceptsOlderStore || !isDurable, arrival: arrival)
         } catch {
             if let acceptance { await audit.end(acceptance, error.code.rawValue) }
             throw StartError(error, store: "of this gateway")

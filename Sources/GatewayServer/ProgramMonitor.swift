@@ -1,5 +1,6 @@
 internal import AdminAPI
 internal import KillSwitch
+internal import Logging
 internal import Proxy
 internal import Settings
 internal import Telemetry
@@ -13,7 +14,9 @@ struct ProgramMonitor: GatewayMonitor {
     let startedAt: WallTime
     /// The name of this replica.
     let name: String
+    /// The name of the store's driver, and the store.
     let driver: String
+    let stores: DriverStore
     let store: StoreProbe
     let storeWatch: StoreWatch
     /// Where callers connect. All listeners are bound before the admin API opens, and are closed together.
@@ -31,7 +34,16 @@ struct ProgramMonitor: GatewayMonitor {
         return GatewayVitals(
             version: MartletVersion.current,
             replica: GatewayVitals.Replica(name: self.name, incarnation: self.incarnation, startedAt: self.startedAt),
-            store: GatewayVitals.Store(driver: self.driver, isOpen: isOpen, server: self.storeWatch.vitals),
+            store: GatewayVitals.Store(
+                driver: self.driver,
+                isOpen: isOpen,
+                server: self.storeWatch.vitals,
+                move: self.stores.migration.map { migration in
+                    let progress = migration.progress
+                    return GatewayVitals.Store.Move(state: progress.state.rawValue, moved: progress.moved)
+                },
+                mirrors: self.stores.mirroring?.states.map(\.vitals) ?? []
+            ),
             listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) },
             isLeaseHeld: self.kills.holdsLease,
             isStopping: self.proxy.isStopping,
@@ -42,6 +54,40 @@ struct ProgramMonitor: GatewayMonitor {
     func metrics() async -> MetricsText {
         let report = await self.counts.report(of: self.proxy, self.engine, self.webhook)
         return MetricsText(contentType: MetricsReport.contentType, text: report.text)
+    }
+}
+
+extension MirrorState {
+    fileprivate var vitals: GatewayVitals.Store.Mirror {
+        GatewayVitals.Store.Mirror(name: self.name, state: self.word, completeAt: self.completeAt)
+    }
+
+    private var word: String {
+        switch self.phase {
+        case .behind: "behind"
+        case .upToDate: "up_to_date"
+        case .promoted: "promoted"
+        case .refused: "refused"
+        }
+    }
+
+    /// Logs that the mirror has fallen behind, or has caught up.
+    func tell(_ logger: Logger) {
+        let facts: Logger.Metadata = ["mirror.name": "\(self.name)"]
+        switch self.phase {
+        case .upToDate: logger.notice("a mirror has all records", metadata: facts)
+        case .behind: logger.warning("a mirror is behind: records are missing there until it is caught up", metadata: facts)
+        case .promoted:
+            logger.error(
+                "a mirror was made a store of its own, and is written no more: take it out of the configuration",
+                metadata: facts
+            )
+        case .refused(let reason):
+            logger.error(
+                "a mirror is not one of this store, and is not written",
+                metadata: facts.merging(["error.reason": "\(reason)"]) { $1 }
+            )
+        }
     }
 }
 

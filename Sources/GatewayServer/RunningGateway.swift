@@ -8,6 +8,7 @@ internal import Proxy
 internal import ServiceLifecycle
 internal import TokenModel
 internal import TokenRefresh
+internal import TokenStorage
 package import UnixSignals
 
 /// A gateway that is bound to its addresses. It serves requests once ``run()`` is called.
@@ -37,8 +38,7 @@ package struct RunningGateway: Sendable {
     let room: DescriptorUsage
     /// The outcome of the last reload.
     let status: ReloadStatus
-    /// Closes the store after all writers have stopped.
-    let closeStore: @Sendable () async -> Void
+    let driver: DriverStore
     package let grace: Duration
     let logger: Logger
 
@@ -72,7 +72,7 @@ package struct RunningGateway: Sendable {
             keeper: self.keeper,
             incarnations: self.incarnations,
             storeWatch: self.storeWatch,
-            closeStore: self.closeStore,
+            driver: self.driver,
             logger: self.logger
         )
         let operators: [any Service] =
@@ -123,7 +123,7 @@ private struct EngineService: Service {
     let keeper: EndpointKeeper
     let incarnations: IncarnationKeeper
     let storeWatch: StoreWatch
-    let closeStore: @Sendable () async -> Void
+    let driver: DriverStore
     let logger: Logger
 
     func run() async throws {
@@ -131,6 +131,14 @@ private struct EngineService: Service {
             tasks.addTask { await self.keeper.run() }
             tasks.addTask { await self.incarnations.run() }
             tasks.addTask { await self.storeWatch.run() }
+            tasks.addTask { [logger = self.logger] in
+                await self.driver.run { progress in
+                    logger.notice(
+                        "the move of the records is done: take previous out of the configuration",
+                        metadata: ["records.moved": .stringConvertible(progress.moved)]
+                    )
+                }
+            }
             await withGracefulShutdownHandler {
                 await self.engine.run()
             } onGracefulShutdown: {
@@ -143,11 +151,12 @@ private struct EngineService: Service {
                 )
             }
             await self.keeper.shutDown()
+            await self.driver.flush()
             tasks.cancelAll()
         }
         // If the service was canceled, callers may still be served. Then the incarnation ends only with its process.
         if !Task.isCancelled { await self.incarnations.end(leavesNothing: self.kills.hasLeft) }
-        await self.closeStore()
+        await self.driver.close()
     }
 }
 

@@ -74,16 +74,6 @@ import Testing
     }
 
     @Test(arguments: [
-        ("store: { previous: {} }", "12:10: store.previous"),
-        ("store: { current: {} }", "12:10: store.current"),
-    ])
-    func `a documented key that is not supported yet is reported as such`(line: String, place: String) {
-        #expect(faults(of: SampleFile().adding(line).text) == ["\(place): is not supported yet"])
-    }
-
-    @Test(arguments: [
-        ("store: { driver: redis }", "12:18: store.driver: redis is not supported yet"),
-        ("store: { driver: migrating }", "12:18: store.driver: migrating is not supported yet"),
         (
             "admin: { address: unix:/run/m.sock }",
             "12:19: admin.address: can't be a Unix socket, only listeners can"

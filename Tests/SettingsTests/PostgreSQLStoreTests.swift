@@ -7,7 +7,7 @@ import Testing
     private func store(_ lines: String, secrets: [String: String] = [:]) throws -> PostgreSQLSettings {
         let text = SampleFile().adding("store: { driver: postgres, \(Self.key), \(lines) }").text
         let read = try settings(of: text, secrets: secrets)
-        guard case .postgres(let store, sealingKey: .file("/etc/martlet/sealing.key")) = read.store else {
+        guard case .single(.postgres(let store), sealingKey: .file("/etc/martlet/sealing.key")) = read.store else {
             throw WrongStore()
         }
         return store
@@ -104,7 +104,7 @@ import Testing
     @Test func `the sealing key may come from the environment, also for SQLite`() throws {
         let text = SampleFile().adding("store: { sealing_key: { env: KEYS } }").text
         let read = try settings(of: text, variables: ["HOME": "/home/me", "KEYS": "c2VjcmV0"])
-        guard case .sqlite(_, sealingKey: .given(let secret)) = read.store else {
+        guard case .single(.sqlite, sealingKey: .given(let secret)) = read.store else {
             Issue.record("another store")
             return
         }

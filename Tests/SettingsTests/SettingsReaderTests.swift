@@ -57,7 +57,10 @@ import TokenModel
         #expect(settings.stateDirectory == "/var/lib/martlet")
         #expect(
             settings.store
-                == .sqlite(path: "/var/lib/martlet/db/tokens.db", sealingKey: .file("/etc/martlet/sealing.key"))
+                == .single(
+                    .sqlite(path: "/var/lib/martlet/db/tokens.db"),
+                    sealingKey: .file("/etc/martlet/sealing.key")
+                )
         )
         #expect(settings.shutdownGrace == .seconds(20))
 
@@ -119,8 +122,8 @@ import TokenModel
         #expect(settings.admin.tokenFile == "/home/me/.local/state/martlet/admin.token")
         #expect(
             settings.store
-                == .sqlite(
-                    path: "/home/me/.local/state/martlet/tokens.db",
+                == .single(
+                    .sqlite(path: "/home/me/.local/state/martlet/tokens.db"),
                     sealingKey: .file("/home/me/.local/state/martlet/sealing.key")
                 )
         )
@@ -273,7 +276,7 @@ import TokenModel
         )
         #expect(settings.stateDirectory == "/etc/martlet/state")
         #expect(settings.admin.tokenFile == "/etc/martlet/state/a/b")
-        #expect(settings.store == .sqlite(path: "/abs/t.db", sealingKey: .file("/etc/martlet/state/s.key")))
+        #expect(settings.store == .single(.sqlite(path: "/abs/t.db"), sealingKey: .file("/etc/martlet/state/s.key")))
     }
 
     @Test func `a dollar sign with braces has no special meaning`() throws {

@@ -134,6 +134,26 @@ struct StatusResponse: Encodable, Sendable {
         let standbys: Int?
         /// How far this host's wall clock is behind the server's.
         let clockOffset: Int64?
+        /// How far a move to another store is; left out if there is none.
+        let move: Move?
+        /// The copies of the store; left out if there are none.
+        let mirrors: [Mirror]?
+
+        struct Move: Encodable, Sendable {
+            let state: String
+            let moved: Int
+        }
+
+        struct Mirror: Encodable, Sendable {
+            let name: String
+            let state: String
+            let completeAt: String?
+
+            private enum CodingKeys: String, CodingKey {
+                case name, state
+                case completeAt = "complete_at"
+            }
+        }
 
         init(_ store: GatewayVitals.Store) {
             self.driver = store.driver
@@ -141,10 +161,15 @@ struct StatusResponse: Encodable, Sendable {
             self.replicated = store.server?.isReplicated
             self.standbys = store.server?.connectedReplicas
             self.clockOffset = store.server.map { Int64($0.clockOffset / .milliseconds(1)) }
+            self.move = store.move.map { Move(state: $0.state, moved: $0.moved) }
+            let mirrors = store.mirrors.map { mirror in
+                Mirror(name: mirror.name, state: mirror.state, completeAt: mirror.completeAt?.rfc3339)
+            }
+            self.mirrors = mirrors.isEmpty ? nil : mirrors
         }
 
         private enum CodingKeys: String, CodingKey {
-            case driver, open, replicated, standbys
+            case driver, open, replicated, standbys, move, mirrors
             case clockOffset = "clock_offset_ms"
         }
     }

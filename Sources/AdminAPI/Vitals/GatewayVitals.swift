@@ -91,17 +91,58 @@ extension GatewayVitals {
 
     /// Where tokens are kept.
     package struct Store: Equatable, Sendable {
-        /// As the configuration names it: `sqlite`, `memory`, `postgres`.
+        /// As the configuration names it: `sqlite`, `memory`, `postgres`, `redis`, `migrating`, `mirroring`.
         package var driver: String
         /// Whether its records can be read.
         package var isOpen: Bool
         /// What its server said last; `nil` if it has none.
         package var server: Server?
 
-        package init(driver: String, isOpen: Bool, server: Server? = nil) {
+        /// How far a move to another store is; `nil` if there is none.
+        package var move: Move?
+        /// The copies of the store.
+        package var mirrors: [Mirror]
+
+        package init(
+            driver: String,
+            isOpen: Bool,
+            server: Server? = nil,
+            move: Move? = nil,
+            mirrors: [Mirror] = []
+        ) {
             self.driver = driver
             self.isOpen = isOpen
             self.server = server
+            self.move = move
+            self.mirrors = mirrors
+        }
+
+        /// A move to another store.
+        package struct Move: Equatable, Sendable {
+            /// `waiting`, `leaving`, `moving` or `done`.
+            package var state: String
+            /// The records that this process has moved.
+            package var moved: Int
+
+            package init(state: String, moved: Int) {
+                self.state = state
+                self.moved = moved
+            }
+        }
+
+        /// A copy of the store.
+        package struct Mirror: Equatable, Sendable {
+            package var name: String
+            /// `up_to_date`, `behind`, `promoted` or `refused`.
+            package var state: String
+            /// When it last was known to have all records.
+            package var completeAt: WallTime?
+
+            package init(name: String, state: String, completeAt: WallTime?) {
+                self.name = name
+                self.state = state
+                self.completeAt = completeAt
+            }
         }
 
         /// The state of a store's server.

@@ -64,9 +64,29 @@ package struct StatusReply: Decodable, Equatable, Sendable {
         package let standbys: Int?
         /// How many milliseconds the gateway's clock is behind the server's.
         package let clockOffset: Int?
+        /// How far a move to another store is; `nil` if there is none.
+        package let move: Move?
+        /// The copies of the store; `nil` if there are none.
+        package let mirrors: [Mirror]?
+
+        package struct Move: Decodable, Equatable, Sendable {
+            package let state: String
+            package let moved: Int
+        }
+
+        package struct Mirror: Decodable, Equatable, Sendable {
+            package let name: String
+            package let state: String
+            package let completeAt: String?
+
+            private enum CodingKeys: String, CodingKey {
+                case name, state
+                case completeAt = "complete_at"
+            }
+        }
 
         private enum CodingKeys: String, CodingKey {
-            case driver, open, replicated, standbys
+            case driver, open, replicated, standbys, move, mirrors
             case clockOffset = "clock_offset_ms"
         }
     }

@@ -46,7 +46,23 @@ package struct StatusText: Sendable {
             let relation = offset > 0 ? "behind" : "ahead of"
             texts.append("this host's clock is \(abs(offset)) ms \(relation) the store's, which counts")
         }
+        if let move = store.move {
+            texts.append(Self.move(move))
+        }
+        for mirror in store.mirrors ?? [] {
+            let complete = mirror.completeAt.map { ", complete at \($0)" } ?? ""
+            texts.append("mirror \(mirror.name): \(mirror.state.replacing("_", with: " "))\(complete)")
+        }
         return texts
+    }
+
+    private static func move(_ move: StatusReply.Store.Move) -> String {
+        switch move.state {
+        case "waiting": "the move begins when all replicas are configured for it; martlet replicas list shows them"
+        case "leaving": "the replicas go over to the store that the records are moved to"
+        case "done": "the move is done: take previous out of the configuration"
+        default: "moving, \(move.moved) records moved by this replica"
+        }
     }
 
     /// The parts of its configuration file that the gateway doesn't follow.

@@ -8,7 +8,7 @@ package struct DatabaseHost: Equatable, Sendable {
     /// Whether what is sent stays on this machine.
     let isLocal: Bool
 
-    var text: String { self.name.contains(":") ? "[\(self.name)]:\(self.port)" : "\(self.name):\(self.port)" }
+    package var text: String { self.name.contains(":") ? "[\(self.name)]:\(self.port)" : "\(self.name):\(self.port)" }
 
     /// How connections are encrypted, for people.
     static func encryption(_ isEncrypted: Bool, roots: String?) -> String {

@@ -333,26 +333,10 @@ package final class MigratingTokenStore: TokenStore {
 
     private func move(_ keys: [RecordKey]) async throws(StoreError) {
         let after = self.after
-        let result: Result<Void, StoreError> = await withTaskGroup(of: Result<Bool, StoreError>.self) { tasks in
-            @Sendable func move(_ key: RecordKey) async -> Result<Bool, StoreError> {
-                do throws(StoreError) { return .success(try await after.moveUp(key)) } catch { return .failure(error) }
-            }
-            var rest = keys.makeIterator()
-            for _ in 0..<Self.mostMoves { if let key = rest.next() { tasks.addTask { await move(key) } } }
-            while let moved = await tasks.next() {
-                switch moved {
-                case .success(let wasThere): self.state.withLock { $0.moved += wasThere ? 1 : 0 }
-                case .failure(let error): return .failure(error)
-                }
-                if let key = rest.next() { tasks.addTask { await move(key) } }
-            }
-            return .success(())
+        try await ConcurrentCalls.forEach(keys) { key throws(StoreError) in
+            if try await after.moveUp(key) { self.state.withLock { $0.moved += 1 } }
         }
-        try result.get()
     }
-
-    /// How many records are moved at once.
-    private static let mostMoves = 16
 }
 
 extension MigratingTokenStore {
