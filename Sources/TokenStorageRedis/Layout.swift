@@ -52,19 +52,18 @@ struct Layout: Sendable {
 
     // MARK: - Hints
 
-    /// A hint about a change: who made it, the version or zeros, and the key.
-    static func hint(of change: RecordChange, by sender: UInt64) -> [UInt8] {
-        sender.bigEndianBytes + (change.version?.rawValue ?? 0).bigEndianBytes + Array(change.key.rawValue.utf8)
+    /// A hint about a change: the mark of the records, who made it, the version or zeros, and the key.
+    static func hint(of change: RecordChange, by sender: UInt64, mark: [UInt8]) -> [UInt8] {
+        mark + sender.bigEndianBytes + (change.version?.rawValue ?? 0).bigEndianBytes + Array(change.key.rawValue.utf8)
     }
 
     /// `nil` for anything else: others may publish too.
-    static func change(in hint: [UInt8]) -> (change: RecordChange, sender: UInt64)? {
+    static func change(in hint: [UInt8], mark: [UInt8]) -> (change: RecordChange, sender: UInt64)? {
+        let hint = hint.starts(with: mark) ? hint.dropFirst(mark.count) : []
         guard let sender = UInt64(bigEndian: hint.prefix(8)), let version = UInt64(bigEndian: hint.dropFirst(8).prefix(8)),
             let key = String(validating: hint.dropFirst(16), as: UTF8.self)
         else { return nil }
-        let change = RecordChange(key: RecordKey(rawValue: key), version: version == 0 ? nil : Version(version))
-        // What a driver itself announces has an empty key.
-        return key.isEmpty && version == 0 ? nil : (change, sender)
+        return (RecordChange(key: RecordKey(rawValue: key), version: version == 0 ? nil : Version(version)), sender)
     }
 }
 

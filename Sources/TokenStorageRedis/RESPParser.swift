@@ -43,6 +43,7 @@ package struct RESPParser: Sendable {
 
     /// Adds bytes that have arrived.
     package mutating func append(_ bytes: some Sequence<UInt8>) {
+        guard self.failure == nil else { return }
         if self.position > 0 {
             self.buffer.removeFirst(self.position)
             self.scanned -= self.position
@@ -63,7 +64,6 @@ package struct RESPParser: Sendable {
             }
         } catch {
             self.failure = error
-            self.buffer = []
             throw error
         }
     }

@@ -54,8 +54,8 @@ package final class RedisTokenStore: TokenStore {
             on: group,
             notified: { broadcaster.announce($0) },
             pushed: { message in
-                guard message.count == 3, let hint = message[2].bytes.flatMap({ Layout.change(in: $0) }),
-                    hint.sender != sender
+                guard message.count == 3, let bytes = message[2].bytes,
+                    let hint = Layout.change(in: bytes, mark: primary.mark), hint.sender != sender
                 else { return }
                 broadcaster.announce(hint.change)
             }

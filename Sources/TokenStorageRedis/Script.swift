@@ -100,7 +100,7 @@ enum Script {
     ) -> Command {
         let arguments = [
             mark, Array(change.key.rawValue.utf8), expecting?.rawValue.bigEndianBytes ?? [],
-            Array(layout.channel.utf8), Layout.hint(of: change, by: sender),
+            Array(layout.channel.utf8), Layout.hint(of: change, by: sender, mark: mark),
         ]
         return self.command(Self.changing, layout, arguments + value)
     }

@@ -9,10 +9,13 @@ internal import NIOSSL
 final class Session: Sendable {
     let host: RedisServer.Host
     private let channel: any Channel
+    /// Fails with the reason for which the connection has ended.
+    private let ended: EventLoopFuture<Void>
 
-    private init(_ channel: any Channel, to host: RedisServer.Host) {
+    private init(_ channel: any Channel, to host: RedisServer.Host, ended: EventLoopFuture<Void>) {
         self.channel = channel
         self.host = host
+        self.ended = ended
     }
 
     /// Connects to `host`. TLS is completed, or fails, together with the first group of commands.
@@ -28,7 +31,7 @@ final class Session: Sendable {
         let left = ContinuousClock.now.duration(to: deadline)
         guard left > .zero else { throw .late }
         do {
-            let channel = try await ClientBootstrap(group: group)
+            return try await ClientBootstrap(group: group)
                 .connectTimeout(TimeAmount(left))
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
@@ -37,12 +40,15 @@ final class Session: Sendable {
                             let name = host.isAddress ? nil : host.name
                             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
                         }
-                        try pipeline.addHandler(SessionHandler(pushed: pushed))
+                        try pipeline.addHandler(SessionHandler(on: channel.eventLoop, pushed: pushed))
                     }
                 }
                 .connect(host: host.name, port: host.port)
+                .flatMapThrowing { channel in
+                    let handler = try channel.pipeline.syncOperations.handler(type: SessionHandler.self)
+                    return Session(channel, to: host, ended: handler.ended.futureResult)
+                }
                 .get()
-            return Session(channel, to: host)
         } catch {
             throw SessionError(connection: error)
         }
@@ -57,8 +63,8 @@ final class Session: Sendable {
         guard !commands.isEmpty else { return [] }
         let promise = self.channel.eventLoop.makePromise(of: [RESPValue].self)
         let group = CommandGroup(commands: commands, deadline: deadline, replies: promise)
-        // A channel that is closed has no handler any more that could fail the promise.
-        self.channel.writeAndFlush(group).whenFailure { promise.fail($0) }
+        // A channel that was closed before has no handler any more that could tell why.
+        self.channel.writeAndFlush(group).whenFailure { _ in self.ended.cascadeFailure(to: promise) }
         do {
             return try await promise.futureResult.get()
         } catch {
@@ -104,6 +110,7 @@ private final class SessionHandler: ChannelDuplexHandler {
     typealias OutboundIn = CommandGroup
     typealias OutboundOut = ByteBuffer
 
+    let ended: EventLoopPromise<Void>
     private let pushed: @Sendable ([RESPValue]) -> Void
     private var parser = RESPParser()
     private var group: CommandGroup?
@@ -112,7 +119,14 @@ private final class SessionHandler: ChannelDuplexHandler {
     /// Why the connection is of no use any more.
     private var failure: (any Error)?
 
-    init(pushed: @escaping @Sendable ([RESPValue]) -> Void) { self.pushed = pushed }
+    init(on eventLoop: any EventLoop, pushed: @escaping @Sendable ([RESPValue]) -> Void) {
+        self.ended = eventLoop.makePromise()
+        self.pushed = pushed
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.fail(with: SessionError.closed, closing: context.channel)
+    }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         let group = self.unwrapOutboundIn(data)
@@ -165,6 +179,7 @@ private final class SessionHandler: ChannelDuplexHandler {
 
     private func fail(with error: any Error, closing channel: any Channel) {
         self.failure = self.failure ?? error
+        self.ended.fail(error)
         self.late?.cancel()
         let group = self.group
         self.group = nil

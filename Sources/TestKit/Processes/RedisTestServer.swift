@@ -44,28 +44,30 @@ package final class RedisTestServer: Sendable {
         return replica
     }
 
-    /// Makes a Sentinel that watches this server under the name `martlet`, and waits until it knows its replicas.
+    /// Makes a Sentinel that watches this server under the name `martlet`, and starts it.
     ///
     /// - Parameters:
     ///   - quorum: how many Sentinels must agree that the server is gone.
-    ///   - others: how many other Sentinels it must know.
-    package func makeSentinel(quorum: Int) async throws -> RedisTestServer {
+    ///   - port: `nil` takes a free one.
+    package func makeSentinel(quorum: Int, port: Int? = nil) async throws -> RedisTestServer {
         try await RedisTestServer(
             [
                 "sentinel monitor martlet 127.0.0.1 \(self.port) \(quorum)", "sentinel down-after-milliseconds martlet 500",
                 "sentinel failover-timeout martlet 3000",
             ],
-            isSentinel: true
+            isSentinel: true,
+            port: port
         )
     }
 
-    private init(_ settings: [String], isSentinel: Bool) async throws {
+    private init(_ settings: [String], isSentinel: Bool, port: Int? = nil) async throws {
         self.directory = "/tmp/martlet-redis-\(UInt64.random(in: .min ... .max))"
-        self.port = try LoopbackPort.free()
+        self.port = if let port { port } else { try LoopbackPort.free() }
         self.isSentinel = isSentinel
         let certificates = [
             ("server.pem", TestCertificates.valid), ("server.key", TestCertificates.serverKey),
-            ("roots.pem", TestCertificates.authority),
+            ("roots.pem", TestCertificates.authority), ("client.pem", TestCertificates.client),
+            ("client.key", TestCertificates.clientKey), ("all.pem", "\(TestCertificates.authority)\n\(TestCertificates.clientAuthority)"),
         ].map { name, text in "cat >\(name) <<'PEM'\n\(text)\nPEM" }
         let ofServer = [
             "appendonly yes", "appendfsync always", "save \"\"", "unixsocket \(self.directory)/socket",
@@ -75,8 +77,10 @@ package final class RedisTestServer: Sendable {
             [
                 "port 0", "tls-port \(self.port)", "bind 127.0.0.1 127.0.0.2", "dir \(self.directory)",
                 "tls-cert-file \(self.directory)/server.pem", "tls-key-file \(self.directory)/server.key",
-                "tls-ca-cert-file \(self.directory)/roots.pem", "tls-auth-clients no", "tls-replication yes",
-                "tls-cluster yes", "daemonize yes", "pidfile \(self.directory)/pid", "logfile \(self.directory)/log",
+                "tls-ca-cert-file \(self.directory)/all.pem", "tls-auth-clients no", "tls-replication yes",
+                // Nodes of a cluster demand a certificate of each other.
+                "tls-cluster yes", "tls-client-cert-file \(self.directory)/client.pem",
+                "tls-client-key-file \(self.directory)/client.key", "daemonize yes", "pidfile \(self.directory)/pid", "logfile \(self.directory)/log",
             ] + (isSentinel ? [] : ofServer) + settings
         try await self.run(
             """
@@ -99,21 +103,19 @@ package final class RedisTestServer: Sendable {
 
     /// Runs a command as an administrator.
     ///
-    /// - Returns: the reply as `redis-cli` prints it to a program.
+    /// - Returns: the reply, a text as it is.
     @discardableResult
-    package func command(_ words: String...) async throws -> String {
+    package func command(_ words: [String]) async throws -> String {
         let quoted = words.map { "'\($0.replacing("'", with: #"'\''"#))'" }.joined(separator: " ")
         let place =
             self.isSentinel
             ? "--tls --cacert \(self.roots) -h 127.0.0.1 -p \(self.port)" : "-s \(self.directory)/socket"
-        return try await self.run("redis-cli -e --no-raw \(place) \(quoted)")
+        return try await self.run("redis-cli -e --raw \(place) \(quoted)")
     }
 
-    /// Runs a command as an administrator, and returns a text as it is.
-    package func text(_ words: String...) async throws -> String {
-        let quoted = words.map { "'\($0.replacing("'", with: #"'\''"#))'" }.joined(separator: " ")
-        return try await self.run("redis-cli -e --raw -s \(self.directory)/socket \(quoted)")
-    }
+    /// Runs a command as an administrator.
+    @discardableResult
+    package func command(_ words: String...) async throws -> String { try await self.command(words) }
 
     /// Kills the server.
     package func stop() async throws {

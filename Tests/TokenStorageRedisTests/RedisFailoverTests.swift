@@ -1,0 +1,193 @@
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+import TokenStorageRedis
+
+/// Replicas, failovers, and former primaries.
+struct RedisFailoverTests {
+    private static let key = RecordKey.account("alice")
+    private static let value = SealedBytes(bytes: [2])
+
+    @Test func `a write that no replica confirms is unreachable, and the primary that has lost them acknowledges none`()
+        async throws
+    {
+        // Given a primary with a replica, and a store that has seen both
+        let primary = try await RedisTestServer()
+        let replica = try await primary.makeReplica()
+        let records = try await TestRecords(on: primary)
+        let store = try await RedisTokenStore.open(records.server)
+        try await TokenStoreContract.countUp(Self.key, in: store)
+        #expect(try await store.condition().isReplicated)
+        #expect(try await store.condition().connectedReplicas == 1)
+
+        // When the replica hangs
+        try await replica.hold(true)
+
+        // Then a write is unreachable, a conflict is told, and reads go on
+        let error = await Self.failure { () async throws(StoreError) in
+            try await store.write(Self.value, at: Self.key, as: Version(2), expecting: .first)
+        }
+        #expect(error?.code == .unreachable)
+        #expect(error?.message.contains("no replica has confirmed") == true)
+        let conflict = await Self.failure { () async throws(StoreError) in
+            try await store.write(Self.value, at: Self.key, as: Version(9), expecting: Version(8))
+        }
+        #expect(conflict?.code == .conflict)
+        #expect(try await store.read(Self.key)?.version == Version(2))
+
+        // and when it is gone, no write is acknowledged
+        try await replica.stop()
+        try await eventually("the loss of the replica") { try await store.condition().connectedReplicas == 0 }
+        #expect(try await store.condition().isReplicated == false)
+        for version in [Version(3), Version(4)] {
+            let before = try await store.read(Self.key)?.version
+            let error = await Self.failure { () async throws(StoreError) in
+                try await store.write(Self.value, at: Self.key, as: version, expecting: before)
+            }
+            #expect(error?.code == .unreachable)
+        }
+
+        // until it is back
+        try await replica.start()
+        try await eventually("a write") {
+            (try? await TokenStoreContract.countUp(Self.key, in: store)) != nil
+        }
+    }
+
+    @Test func `a server that demands replicas and has none is unreachable for writes`() async throws {
+        let host = try await RedisTestServer()
+        let store = try await RedisTokenStore.open(TestRecords(on: host).server)
+        try await TokenStoreContract.countUp(Self.key, in: store)
+        try await host.command("CONFIG", "SET", "min-replicas-to-write", "1")
+
+        let error = await Self.failure { () async throws(StoreError) in
+            try await store.write(Self.value, at: Self.key, as: Version(2), expecting: .first)
+        }
+        #expect(error?.code == .unreachable)
+        #expect(error?.message.contains("NOREPLICAS") == true)
+        #expect(try await store.read(Self.key)?.version == .first)
+    }
+
+    @Test func `after a failover the store works with the new primary, and never again with the former one`()
+        async throws
+    {
+        // Given a primary with a replica, and a store that knows both
+        let former = try await RedisTestServer()
+        let next = try await former.makeReplica()
+        let records = try await TestRecords(on: former)
+        let hosts = [former, next].map { RedisServer.Host(name: "127.0.0.1", port: $0.port) }
+        let store = try await RedisTokenStore.open(records.server(hosts: hosts))
+        try await TokenStoreContract.countUp(Self.key, in: store)
+
+        // When the primary hangs, and the replica is promoted
+        let hints = store.changes()
+        try await former.hold(true)
+        try await next.command("REPLICAOF", "NO", "ONE")
+        try await next.command("CONFIG", "REWRITE")
+        try await eventually("the store to be back") {
+            (try? await TokenStoreContract.countUp(Self.key, in: store)) != nil
+        }
+
+        // Then that may have lost something, and
+        try await within("the hint of another server") {
+            for await change in hints where change == .anotherServer { return }
+        }
+        // the former primary, which goes on and is open for writes, is not used even if it is the only one
+        let known = try #require(try await store.read(Self.key)?.version)
+        try await former.hold(false)
+        try await next.stop()
+        try await eventually("the refusal") {
+            let error = await Self.failure { () async throws(StoreError) in
+                try await store.write(Self.value, at: Self.key, as: known.next, expecting: known)
+            }
+            #expect(error?.code == .unreachable)
+            return error?.message.contains("this is a former primary") == true
+        }
+        let error = await Self.failure { () async throws(StoreError) in _ = try await store.read(Self.key) }
+        #expect(error?.code == .unreachable)
+        try await next.start()
+        try await eventually("the store to be back") { (try? await store.read(Self.key)?.version) == known }
+    }
+
+    @Test func `Sentinels name the primary, and the one that they have promoted`() async throws {
+        // Given three Sentinels that watch a primary with a replica
+        let former = try await RedisTestServer()
+        let next = try await former.makeReplica()
+        let sentinels = try await Self.sentinels(of: former)
+        let records = try await TestRecords(on: former)
+        let hosts = sentinels.map { RedisServer.Host(name: "127.0.0.1", port: $0.port) }
+        let server = records.server(hosts: hosts, sentinels: RedisServer.Sentinels(name: "martlet"))
+        let store = try await RedisTokenStore.open(server)
+        let hints = store.changes()
+        for _ in 0..<3 { try await TokenStoreContract.countUp(Self.key, in: store) }
+        try await former.command("WAIT", "1", "1000")
+
+        // When the primary hangs
+        try await former.hold(true)
+        try await within("the promotion") {
+            while !(try await next.command("INFO", "replication")).contains("role:master") {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+
+        // Then the same store goes on at the new primary. It has no replica, and needs none
+        try await eventually("the store to be back") {
+            (try? await TokenStoreContract.countUp(Self.key, in: store)) != nil
+        }
+        try await within("the hint of another server") {
+            for await change in hints where change == .anotherServer { return }
+        }
+        let known = try #require(try await store.read(Self.key)?.version)
+        #expect(known >= Version(4))
+
+        // and when only the former primary is left, with a Sentinel that has missed the failover, it is not used
+        for sentinel in sentinels { try await sentinel.stop() }
+        try await next.stop()
+        try await former.hold(false)
+        let behind = try await former.makeSentinel(quorum: 1, port: sentinels[0].port)
+        let other = try await RedisTokenStore.open(server)
+        #expect(try await other.read(Self.key)?.version == Version(3))
+        try await eventually("the refusal") {
+            let error = await Self.failure { () async throws(StoreError) in _ = try await store.read(Self.key) }
+            #expect(error?.code == .unreachable)
+            return error?.message.contains("the Sentinels that respond have missed a failover") == true
+        }
+        _ = behind
+    }
+
+    @Test func `a name that the Sentinels do not know is told`() async throws {
+        let host = try await RedisTestServer()
+        let sentinel = try await host.makeSentinel(quorum: 1)
+        let server = try await TestRecords(on: host).server(
+            hosts: [RedisServer.Host(name: "127.0.0.1", port: sentinel.port)],
+            sentinels: RedisServer.Sentinels(name: "another")
+        )
+        let error = await Self.failure { () async throws(StoreError) in _ = try await RedisTokenStore.open(server) }
+        #expect(error?.code == .unwritable)
+        #expect(error?.message.contains("it knows no primary of the name another") == true)
+    }
+
+    /// Three Sentinels that know each other and the replica.
+    private static func sentinels(of host: RedisTestServer) async throws -> [RedisTestServer] {
+        var sentinels: [RedisTestServer] = []
+        for _ in 0..<3 { sentinels.append(try await host.makeSentinel(quorum: 2)) }
+        for sentinel in sentinels {
+            try await eventually("the Sentinels") {
+                let known = try await sentinel.command("SENTINEL", "MASTER", "martlet").split(separator: "\n")
+                let value = { (name: Substring) in known.firstIndex(of: name).map { known[$0 + 1] } }
+                return value("num-other-sentinels") == "2" && value("num-slaves") == "1"
+            }
+        }
+        return sentinels
+    }
+
+    private static func failure(_ body: () async throws(StoreError) -> Void) async -> StoreError? {
+        do throws(StoreError) {
+            try await body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
