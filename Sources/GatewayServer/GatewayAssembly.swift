@@ -172,7 +172,11 @@ extension GatewayAssembly {
         self.closeStore = driver.close
         self.cleanup.push(driver.close)
         do throws(StoreError) {
-            let opened = try await OpenedStore.open(self.metrics.timing(driver.store), keys: driver.keys)
+            let opened = try await OpenedStore.open(
+                self.metrics.timing(driver.store),
+                keys: driver.keys,
+                mirror: self.acceptsOlderStore ? .promote : .refuse
+            )
             let watch = StoreWatch(driver, logger: self.logger)
             try await watch.look()
             return (opened, watch)
