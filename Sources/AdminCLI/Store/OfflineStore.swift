@@ -18,14 +18,10 @@ struct OfflineStore {
     private let driver: DriverStore
 
     /// Opens an existing store. Creates neither a store nor a key.
-    init(configuration path: String) async throws {
-        let settings: GatewaySettings
-        do throws(SettingsError) {
-            settings = try ConfigurationFile.load(path)
-        } catch {
-            for fault in error.faults { Console.report(fault.description) }
-            throw CommandFailure(.badConfiguration, "the configuration \(path) can't be used, so there is no store")
-        }
+    ///
+    /// - Parameter mirror: what to do with a store that is a mirror of another one.
+    init(configuration path: String, mirror: MirrorTreatment = .refuse) async throws {
+        let settings = try Self.settings(path)
         let driver: DriverStore
         do throws(StartError) {
             driver = try await DriverStore.open(settings, createsMissing: false)
@@ -33,7 +29,7 @@ struct OfflineStore {
             throw CommandFailure(error)
         }
         do throws(StoreError) {
-            self.opened = try await Self.opened(driver)
+            self.opened = try await Self.opened(driver, mirror)
         } catch {
             await driver.close()
             throw CommandFailure(error, store: driver.name)
@@ -44,8 +40,21 @@ struct OfflineStore {
         self.lease = settings.replica.lease
     }
 
-    private static func opened(_ driver: DriverStore) async throws(StoreError) -> OpenedStore {
-        try await OpenedStore.openExisting(driver.store, keys: driver.keys)
+    private static func opened(
+        _ driver: DriverStore,
+        _ mirror: MirrorTreatment
+    ) async throws(StoreError) -> OpenedStore {
+        try await OpenedStore.openExisting(driver.store, keys: driver.keys, mirror: mirror)
+    }
+
+    /// Reads a configuration, and reports its faults.
+    static func settings(_ path: String) throws(CommandFailure) -> GatewaySettings {
+        do throws(SettingsError) {
+            return try ConfigurationFile.load(path)
+        } catch {
+            for fault in error.faults { Console.report(fault.description) }
+            throw CommandFailure(.badConfiguration, "the configuration \(path) can't be used, so there is no store")
+        }
     }
 
     func close() async { await self.driver.close() }
@@ -80,9 +89,10 @@ struct OfflineStore {
 /// Runs `body` with the store that a configuration names, and closes the store afterwards in every case.
 func withOfflineStore(
     configuration path: String,
+    mirror: MirrorTreatment = .refuse,
     _ body: (OfflineStore) async throws -> Void
 ) async throws {
-    let store = try await OfflineStore(configuration: path)
+    let store = try await OfflineStore(configuration: path, mirror: mirror)
     do {
         try await body(store)
     } catch let error as StoreError {

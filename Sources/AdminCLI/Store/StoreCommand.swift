@@ -7,15 +7,16 @@ internal import TokenStorage
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Look after the store of tokens: prove that it opens, change its sealing key.",
+        abstract: "Look after the store of tokens: prove that it opens, change its sealing key, copy it.",
         discussion: """
-            Works on the store that the configuration names, whether gateways run on it or not.
+            Works on the store that the configuration names, whether gateways run on it or not. Only copy needs them stopped.
 
             Example:
               martlet store verify
               martlet store rekey
+              martlet store copy --to new.yaml
             """,
-        subcommands: [VerifyStoreCommand.self, RekeyStoreCommand.self]
+        subcommands: [VerifyStoreCommand.self, RekeyStoreCommand.self, CopyStoreCommand.self]
     )
 }
 
@@ -40,7 +41,8 @@ struct VerifyStoreCommand: AsyncParsableCommand {
 
     func run() async throws {
         let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
-        try await withOfflineStore(configuration: path) { store in
+        // A mirror is read too, to prove that it could be started from.
+        try await withOfflineStore(configuration: path, mirror: .readOnly) { store in
             var progress = ProgressLines("checked")
             let survey = try await store.opened.survey { progress.reached($0.records) }
             let journals = store.opened.surveyJournals(in: store.stateDirectory)

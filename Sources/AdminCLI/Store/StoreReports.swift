@@ -42,6 +42,41 @@ struct RekeyReport: Encodable {
     }
 }
 
+/// What `martlet store copy --json` prints.
+struct CopyReport: Encodable {
+    let source: String
+    let target: String
+    /// Records of the source.
+    let records: Int
+    /// Records that this run has written.
+    let copied: Int
+    /// Records of an earlier copy that this run has removed.
+    let removed: Int
+    /// Records that are equal in both stores and open under the target's keys.
+    let verified: Int
+    /// Records that open under neither store's keys. They were copied as they are.
+    let unreadable: [FoundRecord]
+    /// Records that open under the source's keys only.
+    let locked: [FoundRecord]
+    /// Records that were changed during the copy.
+    let changed: [String]
+    /// Entries in the journals of the source's `state_dir`: new tokens that the source has not accepted.
+    let journalled: Int
+
+    init(_ outcome: StoreCopying.Outcome, from source: String, to target: String, journalled: Int) {
+        self.source = source
+        self.target = target
+        self.records = outcome.records
+        self.copied = outcome.copied
+        self.removed = outcome.removed
+        self.verified = outcome.verified
+        self.unreadable = outcome.unreadable.map(FoundRecord.init)
+        self.locked = outcome.locked.map(FoundRecord.init)
+        self.changed = outcome.changed.map(\.rawValue)
+        self.journalled = journalled
+    }
+}
+
 /// What the journals in the configuration's `state_dir` hold: tokens that the store has not accepted.
 struct JournalReport: Encodable {
     let entries: Int

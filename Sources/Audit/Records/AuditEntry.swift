@@ -86,6 +86,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case acceptOlderStore = "accept_older_store"
     /// The store is sealed under another key.
     case rekey
+    /// All records of the store are copied to another one.
+    case copyStore = "copy_store"
     /// Requests with a wrong admin token, many in one record.
     case refusedTokens = "refused_tokens"
 }

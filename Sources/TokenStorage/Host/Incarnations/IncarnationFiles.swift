@@ -93,6 +93,16 @@ struct IncarnationFiles: Sendable {
     }
 }
 
+extension OpenedStore {
+    /// Whether an incarnation that uses this store has ended for certain: its process had a lock in `stateDirectory`, and
+    /// has it no longer. `false` proves nothing. Changes nothing.
+    package func isEnded(_ incarnation: IncarnationID, in stateDirectory: String) -> Bool {
+        let files = IncarnationFiles(stateDirectory: stateDirectory, storeID: self.storeID)
+        guard let lock = files.seize(incarnation), lock.isOfStore else { return false }
+        return self.store.guarantees.reach != .network || lock.isUnder(files.kernel)
+    }
+}
+
 extension IncarnationID {
     /// Whether this is an id as Martlet draws them. An id from a record must not name any other file.
     fileprivate var isWellFormed: Bool {

@@ -56,6 +56,20 @@ import TokenStorage
         }
     }
 
+    @Test func `a command sees whether an incarnation has ended, without a file of its own`() async throws {
+        let store = try await self.open()
+        let other = try await self.open()
+        let ended = try await self.killed(store)
+        let running = IncarnationID.random()
+        let registry = try self.begin(store, as: running)
+
+        #expect(store.isEnded(ended, in: self.directory.path))
+        #expect(!store.isEnded(running, in: self.directory.path))
+        #expect(!store.isEnded(.random(), in: self.directory.path))
+        #expect(!other.isEnded(ended, in: self.directory.path))
+        #expect(await registry.isDead(ended))
+    }
+
     @Test func `a running incarnation is not reported dead, and a killed one is`() async throws {
         let store = try await self.open()
         let dead = try await self.killed(store)
