@@ -141,7 +141,7 @@ import Testing
         )
         #expect(
             self.faults(
-                "driver: mirroring, primary: {}, mirrors: [{ path: '' }, { driver: redis, url: redis://cache:0 }, a]"
+                "driver: mirroring, primary: { path: a.db }, mirrors: [{ path: '' }, { driver: redis, url: redis://cache:0 }, a]"
             ) == [
                 "store.mirrors[0].path: is empty", "store.mirrors[1].url: has port 0",
                 "store.mirrors[2]: expected a mapping, found text",
