@@ -52,9 +52,10 @@ extension StoreSettings {
             self = .migrating(current: current.database, previous: previous.database, sealingKey: key)
         case .mirroring:
             let primary = section.inner(.primary, holdsKey: true, state: state)
-            let places = section.require(.mirrors) { $0.items() } ?? []
-            if section.has(.mirrors), !(1...Self.mostMirrors).contains(places.count) {
+            guard let places = section.require(.mirrors, { $0.items() }) else { return }
+            guard (1...Self.mostMirrors).contains(places.count) else {
                 section[.mirrors]?.fault("must have 1 to \(Self.mostMirrors) stores")
+                return
             }
             let mirrors = places.map { Section<StoreKey>.store(at: $0, holdsKey: false, state: state)?.database }
             guard let primary, let key = primary.key else { return }

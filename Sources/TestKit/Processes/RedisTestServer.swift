@@ -132,7 +132,13 @@ package final class RedisTestServer: Sendable {
     /// Starts the server after ``stop()``.
     package func start() async throws {
         let sentinel = self.isSentinel ? " --sentinel" : ""
-        try await self.run("cd \(self.directory) && rm -f pid && redis-server \(self.directory)/redis.conf\(sentinel)")
+        try await self.run(
+            """
+            cd \(self.directory)
+            rm -f pid
+            redis-server \(self.directory)/redis.conf\(sentinel) || { tail -n 5 log; exit 1; }
+            """
+        )
         try await eventually("the server") {
             let pid = try await self.run("cat \(self.directory)/pid 2>/dev/null || true")
             let info = try? await self.command("INFO")
