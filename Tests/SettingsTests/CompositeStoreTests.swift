@@ -70,11 +70,15 @@ import Testing
         ),
         (
             "{ driver: migrating, current: { \(Self.postgres), \(Self.key) }, previous: { \(Self.redis), \(Self.key) } }",
-            ["store.previous.sealing_key: has no place here: the key of current, or of primary, seals in both and must open both"]
+            [
+                "store.previous.sealing_key: has no place here: the key of current, or of primary, seals in both and must open both"
+            ]
         ),
         (
             "{ driver: mirroring, primary: { driver: sqlite }, mirrors: [{ \(Self.redis), sealing_key_file: a }] }",
-            ["store.mirrors[0].sealing_key_file: has no place here: the key of current, or of primary, seals in both and must open both"]
+            [
+                "store.mirrors[0].sealing_key_file: has no place here: the key of current, or of primary, seals in both and must open both"
+            ]
         ),
         (
             "{ driver: migrating, current: { driver: memory }, previous: { driver: migrating } }",
@@ -115,7 +119,10 @@ import Testing
             { driver: mirroring, primary: { driver: sqlite },
               mirrors: [{ driver: sqlite }, { \(Self.redis) }, { \(Self.redis) }] }
             """,
-            ["store.mirrors[0]: is the same store as another one", "store.mirrors[2]: is the same store as another one"]
+            [
+                "store.mirrors[0]: is the same store as another one",
+                "store.mirrors[2]: is the same store as another one",
+            ]
         ),
     ])
     func `a wrong composite is reported where it is wrong`(store: String, faults: [String]) {
@@ -123,7 +130,8 @@ import Testing
     }
 
     @Test func `stores that differ in their prefix are two stores`() {
-        let store = "{ driver: migrating, current: { \(Self.redis), prefix: \"b:\", \(Self.key) }, previous: { \(Self.redis) } }"
+        let store =
+            "{ driver: migrating, current: { \(Self.redis), prefix: \"b:\", \(Self.key) }, previous: { \(Self.redis) } }"
         #expect(self.faults(of: store) == [])
     }
 

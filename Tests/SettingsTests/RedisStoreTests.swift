@@ -131,9 +131,10 @@ import Testing
         let sentinel = "store: { driver: redis, url: \"rediss://m@c\", sentinel_password: { env: S }, \(Self.key) }"
         let text = SampleFile().adding(sentinel).text
         #expect(
-            faults(of: text, variables: ["HOME": "/h", "S": "s3cr3t"]).map { String($0.drop { $0 != " " }.dropFirst()) } == [
-                "store.sentinel_password: has no effect: the URL has no parameter sentinel=NAME"
-            ]
+            faults(of: text, variables: ["HOME": "/h", "S": "s3cr3t"]).map { String($0.drop { $0 != " " }.dropFirst()) }
+                == [
+                    "store.sentinel_password: has no effect: the URL has no parameter sentinel=NAME"
+                ]
         )
 
         let path = "store: { driver: redis, url: \"rediss://m@c\", path: t.db, \(Self.key) }"

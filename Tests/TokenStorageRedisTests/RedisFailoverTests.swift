@@ -110,7 +110,9 @@ struct RedisFailoverTests {
         try await eventually("the store to be back") { (try? await store.read(Self.key)?.version) == known }
     }
 
-    @Test func `a primary without the records of an open store is not used in place of the one that has them`() async throws {
+    @Test func `a primary without the records of an open store is not used in place of the one that has them`()
+        async throws
+    {
         // Given a store at the first of two servers that have nothing to do with each other
         let (server, stranger) = (try await RedisTestServer(), try await RedisTestServer())
         let records = try await TestRecords(on: server)

@@ -27,7 +27,8 @@ package struct RedisSettings: Equatable, Sendable {
     package let prefix: String
 
     var summary: String {
-        let found = self.sentinels.map { "the primary \($0.name) of the Sentinels \(self.hosts.text)" } ?? self.hosts.text
+        let hosts = self.hosts.text
+        let found = self.sentinels.map { "the primary \($0.name) of the Sentinels \(hosts)" } ?? hosts
         return "database \(self.database), keys \(self.prefix)… at \(found) as user \(self.user ?? "default"), "
             + DatabaseHost.encryption(self.isEncrypted, roots: self.certificateAuthorities)
     }

@@ -52,7 +52,8 @@ package final class RedisTestServer: Sendable {
     package func makeSentinel(quorum: Int, port: Int? = nil) async throws -> RedisTestServer {
         try await RedisTestServer(
             [
-                "sentinel monitor martlet 127.0.0.1 \(self.port) \(quorum)", "sentinel down-after-milliseconds martlet 500",
+                "sentinel monitor martlet 127.0.0.1 \(self.port) \(quorum)",
+                "sentinel down-after-milliseconds martlet 500",
                 "sentinel failover-timeout martlet 3000",
             ],
             isSentinel: true,
@@ -67,7 +68,8 @@ package final class RedisTestServer: Sendable {
         let certificates = [
             ("server.pem", TestCertificates.valid), ("server.key", TestCertificates.serverKey),
             ("roots.pem", TestCertificates.authority), ("client.pem", TestCertificates.client),
-            ("client.key", TestCertificates.clientKey), ("all.pem", "\(TestCertificates.authority)\n\(TestCertificates.clientAuthority)"),
+            ("client.key", TestCertificates.clientKey),
+            ("all.pem", "\(TestCertificates.authority)\n\(TestCertificates.clientAuthority)"),
         ].map { name, text in "cat >\(name) <<'PEM'\n\(text)\nPEM" }
         let ofServer = [
             "appendonly yes", "appendfsync always", "save \"\"", "unixsocket \(self.directory)/socket",
@@ -80,7 +82,8 @@ package final class RedisTestServer: Sendable {
                 "tls-ca-cert-file \(self.directory)/all.pem", "tls-auth-clients no", "tls-replication yes",
                 // Nodes of a cluster demand a certificate of each other.
                 "tls-cluster yes", "tls-client-cert-file \(self.directory)/client.pem",
-                "tls-client-key-file \(self.directory)/client.key", "daemonize yes", "pidfile \(self.directory)/pid", "logfile \(self.directory)/log",
+                "tls-client-key-file \(self.directory)/client.key", "daemonize yes", "pidfile \(self.directory)/pid",
+                "logfile \(self.directory)/log",
             ] + (isSentinel ? [] : ofServer) + settings
         try await self.run(
             """
@@ -92,7 +95,8 @@ package final class RedisTestServer: Sendable {
             CONF
             # Ends the server after this process, however that ends.
             setsid sh -c 'while kill -0 \(getpid()) 2>/dev/null; do sleep 1; done
-                kill -KILL "$(cat pid)"; rm -rf \(self.directory)' </dev/null >/dev/null 2>&1 &
+                [ "$(readlink "/proc/$(cat pid)/cwd")" != \(self.directory) ] || kill -KILL "$(cat pid)"
+                rm -rf \(self.directory)' </dev/null >/dev/null 2>&1 &
             """
         )
         try await self.start()
@@ -125,6 +129,7 @@ package final class RedisTestServer: Sendable {
             server=$(cat pid)
             kill -KILL "$server"
             while kill -0 "$server" 2>/dev/null && [ "$(ps -o stat= -p "$server" | cut -c1)" != Z ]; do sleep 0.01; done
+            rm -f pid
             """
         )
     }
