@@ -62,6 +62,24 @@ struct RedisTokenStoreOpeningTests {
         #expect(!"\(server)".contains("another-password"))
     }
 
+    @Test func `a user without a password is not taken for the default user`() async throws {
+        let host = try await RedisTestServer()
+        try await host.command("ACL", "SETUSER", "guest", "on", "nopass", "-@all")
+        let server = { (user: String?) in
+            RedisServer(
+                hosts: [RedisServer.Host(name: "127.0.0.1", port: host.port)],
+                user: user,
+                password: nil,
+                encryption: .verified(roots: host.roots)
+            )
+        }
+        await self.expect(.unwritable, "ACL SETUSER") { () async throws(StoreError) in
+            _ = try await RedisTokenStore.open(server("guest"))
+        }
+        // This server's default user may do anything.
+        try await TokenStoreContract.countUp(.canary, in: try await RedisTokenStore.open(server(nil)))
+    }
+
     @Test func `a user without rights is told so before anything is written`() async throws {
         let host = try await RedisTestServer()
         let records = try await TestRecords(on: host)

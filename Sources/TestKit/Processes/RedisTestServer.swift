@@ -111,10 +111,15 @@ package final class RedisTestServer: Sendable {
     @discardableResult
     package func command(_ words: [String]) async throws -> String {
         let quoted = words.map { "'\($0.replacing("'", with: #"'\''"#))'" }.joined(separator: " ")
+        return try await self.run("\(self.administration) \(quoted)")
+    }
+
+    /// The program that runs commands as an administrator.
+    private var administration: String {
         let place =
             self.isSentinel
             ? "--tls --cacert \(self.roots) -h 127.0.0.1 -p \(self.port)" : "-s \(self.directory)/socket"
-        return try await self.run("redis-cli -e --raw \(place) \(quoted)")
+        return "redis-cli -e --raw \(place)"
     }
 
     /// Runs a command as an administrator.
@@ -145,9 +150,8 @@ package final class RedisTestServer: Sendable {
             """
         )
         try await eventually("the server") {
-            let pid = try await self.run("cat \(self.directory)/pid 2>/dev/null || true")
-            let info = try? await self.command("INFO")
-            return !pid.isEmpty && info != nil && info?.contains("loading:1") == false
+            let info = try await self.run("\(self.administration) INFO 2>/dev/null || true")
+            return info.contains("process_id:") && !info.contains("loading:1")
         }
     }
 
