@@ -26,9 +26,10 @@ struct Command: Sendable {
     /// Begins a session: RESP3, the login, and a name for `CLIENT LIST`.
     static func hello(user: String?, password: Secret?) -> Command {
         var command = Command("HELLO", "3")
-        if let password {
+        if user != nil || password != nil {
+            // A user may have no password (`nopass`), and is not the default user then.
             command.arguments += [
-                .bytes(Array("AUTH".utf8)), .bytes(Array((user ?? "default").utf8)), .secret(password),
+                .bytes(Array("AUTH".utf8)), .bytes(Array((user ?? "default").utf8)), .secret(password ?? Secret("")),
             ]
         }
         command.arguments += ["SETNAME", "martlet"].map { .bytes(Array($0.utf8)) }

@@ -4,8 +4,10 @@ internal import TokenModel
 
 /// A session with the primary, ready for calls.
 struct ConnectedSession: Sendable {
-    /// How long connecting to one host may take.
+    /// How long connecting to one host may take while calls wait.
     static let limit = Duration.milliseconds(1_000)
+    /// How long it may take when a store is opened: no call waits then.
+    static let openingLimit = Duration.seconds(5)
     /// How many nodes of a cluster may refer to the next one.
     private static let mostMoves = 3
 
@@ -14,26 +16,36 @@ struct ConnectedSession: Sendable {
 
     /// Connects to the first host that is a primary and no former one.
     ///
-    /// - Parameter creates: whether missing records are made; `nil` after the first connection, which must find those that
-    ///   were there.
+    /// - Parameters:
+    ///   - limit: how long each host may take.
+    ///   - creates: whether missing records are made; `nil` after the first connection, which must find those that were
+    ///     there.
     /// - Throws: what each host said.
     static func open(
         _ server: RedisServer,
         _ primary: PrimaryRecord,
         on group: any EventLoopGroup,
+        within limit: Duration,
         creates: Bool? = nil,
         listeningBy pushed: (@Sendable ([RESPValue]) -> Void)? = nil
     ) async throws(SessionError) -> ConnectedSession {
         let hosts =
             if let sentinels = server.sentinels {
-                [try await sentinels.primary(of: server, primary, on: group)]
+                [try await sentinels.primary(of: server, primary, on: group, within: limit / 2)]
             } else {
                 primary.order(of: server.hosts)
             }
+        let opening = Opening(
+            server: server,
+            primary: primary,
+            group: group,
+            limit: limit,
+            creates: creates,
+            pushed: pushed
+        )
         var failures: [(host: RedisServer.Host, error: SessionError)] = []
         for host in hosts {
             do throws(SessionError) {
-                let opening = Opening(server: server, primary: primary, group: group, creates: creates, pushed: pushed)
                 return try await opening.connect(to: host, moves: 0)
             } catch {
                 primary.failed(host)
@@ -54,13 +66,14 @@ struct ConnectedSession: Sendable {
         let server: RedisServer
         let primary: PrimaryRecord
         let group: any EventLoopGroup
+        let limit: Duration
         let creates: Bool?
         let pushed: (@Sendable ([RESPValue]) -> Void)?
 
         var layout: Layout { Layout(prefix: self.server.prefix) }
 
         func connect(to host: RedisServer.Host, moves: Int) async throws(SessionError) -> ConnectedSession {
-            let deadline = ContinuousClock.now + ConnectedSession.limit
+            let deadline = ContinuousClock.now + self.limit
             let session = try await Session.logIn(
                 to: host,
                 tls: try self.server.tls(),

@@ -77,10 +77,15 @@ final class Connection: Sendable {
     ///
     /// - Parameter creates: whether missing records are made; `nil`: another connection has looked after them.
     func connect(creates: Bool?) async throws(SessionError) -> ConnectedSession {
+        try await self.connect(within: ConnectedSession.openingLimit, creates: creates)
+    }
+
+    private func connect(within limit: Duration, creates: Bool?) async throws(SessionError) -> ConnectedSession {
         try await ConnectedSession.open(
             self.server,
             self.primary,
             on: self.group,
+            within: limit,
             creates: creates,
             listeningBy: self.pushed
         )
@@ -186,7 +191,12 @@ final class Connection: Sendable {
         guard self.role == .reading, let sentinels = self.server.sentinels else { return }
         let named: RedisServer.Host?
         do throws(SessionError) {
-            named = try await sentinels.primary(of: self.server, self.primary, on: self.group)
+            named = try await sentinels.primary(
+                of: self.server,
+                self.primary,
+                on: self.group,
+                within: ConnectedSession.limit
+            )
         } catch {
             named = nil
         }
@@ -281,7 +291,7 @@ final class Connection: Sendable {
         // Closing the store cancels this task.
         try? await Task.sleep(for: backoff.next(at: .now))
         guard !self.state.withLock({ $0.isClosed }) else { return nil }
-        let connected = try await self.connect(creates: nil)
+        let connected = try await self.connect(within: ConnectedSession.limit, creates: nil)
         backoff.succeeded(at: .now)
         if self.role == .reading {
             let isSame = last.map { connected.info.isSameServer(as: $0) } ?? true

@@ -131,7 +131,8 @@ extension StoreError {
             case .rights: (.unwritable, Self.missingRights)
             case .full: (.unwritable, "; free memory or disk of the server, or look at it")
             case .settings: (.unwritable, "")
-            case .untrusted: (.unwritable, "; see store.ca and store.url, where rediss:// is encrypted and redis:// is not")
+            case .untrusted:
+                (.unwritable, "; see store.ca and store.url, where rediss:// is encrypted and redis:// is not")
             case .records: (.unreadable, "")
             }
         self.init(code, "can't open: \(error.message)\(advice)")

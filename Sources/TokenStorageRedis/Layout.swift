@@ -60,7 +60,8 @@ struct Layout: Sendable {
     /// `nil` for anything else: others may publish too.
     static func change(in hint: [UInt8], mark: [UInt8]) -> (change: RecordChange, sender: UInt64)? {
         let hint = hint.starts(with: mark) ? hint.dropFirst(mark.count) : []
-        guard let sender = UInt64(bigEndian: hint.prefix(8)), let version = UInt64(bigEndian: hint.dropFirst(8).prefix(8)),
+        guard let sender = UInt64(bigEndian: hint.prefix(8)),
+            let version = UInt64(bigEndian: hint.dropFirst(8).prefix(8)),
             let key = String(validating: hint.dropFirst(16), as: UTF8.self)
         else { return nil }
         return (RecordChange(key: RecordKey(rawValue: key), version: version == 0 ? nil : Version(version)), sender)

@@ -16,7 +16,9 @@ package struct RedisServer: Sendable {
         }
 
         /// The host as in a URL.
-        package var text: String { self.name.contains(":") ? "[\(self.name)]:\(self.port)" : "\(self.name):\(self.port)" }
+        package var text: String {
+            self.name.contains(":") ? "[\(self.name)]:\(self.port)" : "\(self.name):\(self.port)"
+        }
 
         /// Whether the name is an IP address, which TLS does not send (RFC 6066 §3) and verifies as an address.
         var isAddress: Bool { (try? SocketAddress(ipAddress: self.name, port: self.port)) != nil }

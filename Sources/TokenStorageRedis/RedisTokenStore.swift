@@ -201,7 +201,9 @@ package final class RedisTokenStore: TokenStore {
         var page: [KeyedRecord] = []
         for index in stride(from: elements.startIndex, to: elements.endIndex - 1, by: 2) {
             guard let key = elements[index].text else { throw Self.unreadable("a key that is not UTF-8") }
-            guard let stored = elements[index + 1].bytes.flatMap({ StoredRecord($0) }) else { throw Self.unreadable(key) }
+            guard let stored = elements[index + 1].bytes.flatMap({ StoredRecord($0) }) else {
+                throw Self.unreadable(key)
+            }
             page.append(KeyedRecord(key: RecordKey(rawValue: key), stored: stored))
         }
         return page

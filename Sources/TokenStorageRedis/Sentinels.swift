@@ -4,9 +4,6 @@ internal import TokenModel
 
 /// Finds the primary by asking Sentinels (Redis, "Guidelines for Redis clients with support for Redis Sentinel").
 extension RedisServer.Sentinels {
-    /// How long one Sentinel may take. It is often on the machine whose failure has caused the failover.
-    private static let limit = Duration.milliseconds(500)
-
     /// What one Sentinel knows.
     private struct Answer: Sendable {
         let primary: RedisServer.Host
@@ -18,18 +15,21 @@ extension RedisServer.Sentinels {
     ///
     /// All Sentinels are asked at once: one that is cut off together with the former primary still names that one.
     ///
+    /// - Parameter limit: how long they may take. One is often on the machine whose failure has caused the failover.
     /// - Throws: ``SessionError`` if no Sentinel responds, or if those that do have missed a failover.
     func primary(
         of server: RedisServer,
         _ record: PrimaryRecord,
-        on group: any EventLoopGroup
+        on group: any EventLoopGroup,
+        within limit: Duration
     ) async throws(SessionError) -> RedisServer.Host {
+        let deadline = ContinuousClock.now + limit
         let tls = try server.tls()
         let results = await withTaskGroup { tasks in
             for host in server.hosts {
                 tasks.addTask { () -> (RedisServer.Host, Result<Answer, SessionError>) in
                     do throws(SessionError) {
-                        return (host, .success(try await self.ask(host, tls: tls, on: group)))
+                        return (host, .success(try await self.ask(host, tls: tls, on: group, by: deadline)))
                     } catch {
                         return (host, .failure(error))
                     }
@@ -53,9 +53,9 @@ extension RedisServer.Sentinels {
     private func ask(
         _ host: RedisServer.Host,
         tls: NIOSSLContext?,
-        on group: any EventLoopGroup
+        on group: any EventLoopGroup,
+        by deadline: ContinuousClock.Instant
     ) async throws(SessionError) -> Answer {
-        let deadline = ContinuousClock.now + Self.limit
         let session = try await Session.logIn(
             to: host,
             tls: tls,

@@ -19,7 +19,10 @@ struct RESPParserTests {
         (",-inf\r\n", .double(-.infinity)),
         ("#t\r\n", .boolean(true)),
         ("#f\r\n", .boolean(false)),
-        ("(-3492890328409238509324850943850943825024385\r\n", .bigNumber("-3492890328409238509324850943850943825024385")),
+        (
+            "(-3492890328409238509324850943850943825024385\r\n",
+            .bigNumber("-3492890328409238509324850943850943825024385")
+        ),
         ("$0\r\n\r\n", .blob([])),
         ("$4\r\n\r\n\r\n\r\n", .blob(Array("\r\n\r\n".utf8))),
         ("=8\r\ntxt:a: b\r\n", .verbatim(format: "txt", Array("a: b".utf8))),
@@ -77,7 +80,8 @@ struct RESPParserTests {
 
     @Test(arguments: [
         "HTTP/1.1 400 Bad Request\r\n", "\r\n", "\n", "+a\n", "+a\rb\r\n", ":\r\n", ":1.5\r\n", ": 1\r\n", ":a\r\n",
-        ":9223372036854775808\r\n", "_x\r\n", "#x\r\n", "#\r\n", ",0x1p3\r\n", ",\r\n", ",infinity\r\n", "(\r\n", "(1a\r\n",
+        ":9223372036854775808\r\n", "_x\r\n", "#x\r\n", "#\r\n", ",0x1p3\r\n", ",\r\n", ",infinity\r\n", "(\r\n",
+        "(1a\r\n",
         "$-2\r\n", "$x\r\n", "$?\r\n", "*?\r\n", "%?\r\n", "~?\r\n", ">?\r\n", "$1\r\nab\r\n", "!-1\r\n", "=-1\r\n",
         "=3\r\ntxt\r\n", "=5\r\ntxt-a\r\n", "*-2\r\n", "~-1\r\n", "%-1\r\n", "*1\r\n>1\r\n:1\r\n",
         "$2097153\r\n", "*100001\r\n", "%100001\r\n", "$99999999999999999999\r\n",

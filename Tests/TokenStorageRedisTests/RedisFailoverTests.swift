@@ -110,6 +110,28 @@ struct RedisFailoverTests {
         try await eventually("the store to be back") { (try? await store.read(Self.key)?.version) == known }
     }
 
+    @Test func `a primary without the records of an open store is not used in place of the one that has them`()
+        async throws
+    {
+        // Given a store at the first of two servers that have nothing to do with each other
+        let (server, stranger) = (try await RedisTestServer(), try await RedisTestServer())
+        let records = try await TestRecords(on: server)
+        let hosts = [server, stranger].map { RedisServer.Host(name: "127.0.0.1", port: $0.port) }
+        let store = try await RedisTokenStore.open(records.server(hosts: hosts))
+        try await TokenStoreContract.countUp(Self.key, in: store)
+
+        // When the first one is gone for a while
+        try await server.stop()
+        try await eventually("the refusal") {
+            let error = await Self.failure { () async throws(StoreError) in _ = try await store.read(Self.key) }
+            return error?.message.contains("lost Martlet's records") == true
+        }
+        try await server.start()
+
+        // Then the store goes on there
+        try await eventually("the store to be back") { (try? await store.read(Self.key)?.version) == .first }
+    }
+
     @Test func `Sentinels name the primary, and the one that they have promoted`() async throws {
         // Given three Sentinels that watch a primary with a replica
         let former = try await RedisTestServer()

@@ -62,10 +62,30 @@ struct RedisTokenStoreOpeningTests {
         #expect(!"\(server)".contains("another-password"))
     }
 
+    @Test func `a user without a password is not taken for the default user`() async throws {
+        let host = try await RedisTestServer()
+        try await host.command("ACL", "SETUSER", "guest", "on", "nopass", "-@all")
+        let server = { (user: String?) in
+            RedisServer(
+                hosts: [RedisServer.Host(name: "127.0.0.1", port: host.port)],
+                user: user,
+                password: nil,
+                encryption: .verified(roots: host.roots)
+            )
+        }
+        await self.expect(.unwritable, "ACL SETUSER") { () async throws(StoreError) in
+            _ = try await RedisTokenStore.open(server("guest"))
+        }
+        // This server's default user may do anything.
+        try await TokenStoreContract.countUp(.canary, in: try await RedisTokenStore.open(server(nil)))
+    }
+
     @Test func `a user without rights is told so before anything is written`() async throws {
         let host = try await RedisTestServer()
         let records = try await TestRecords(on: host)
-        for right in ["hmget", "hset", "hdel", "zadd", "zrem", "zscore", "publish", "wait", "subscribe", "info", "eval"] {
+        for right in [
+            "hmget", "hset", "hdel", "zadd", "zrem", "zscore", "publish", "wait", "subscribe", "info", "eval",
+        ] {
             try await host.command("ACL", "SETUSER", RedisTestServer.user, "-\(right)")
             await self.expect(.unwritable, "ACL SETUSER") { () async throws(StoreError) in
                 _ = try await RedisTokenStore.open(records.server)
@@ -194,7 +214,11 @@ struct RedisTokenStoreOpeningTests {
         let nodes = try await [Self.node(), Self.node()]
         try await nodes[0].server.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         try await nodes[1].server.command(
-            "CLUSTER", "MEET", "127.0.0.1", String(nodes[0].server.port), String(nodes[0].bus)
+            "CLUSTER",
+            "MEET",
+            "127.0.0.1",
+            String(nodes[0].server.port),
+            String(nodes[0].bus)
         )
         for node in nodes {
             try await eventually("the cluster") {

@@ -57,7 +57,9 @@ struct RedisTokenStoreOutageTests {
         try await TokenStoreContract.checkWhatWasKilled(Self.key, in: store, noted: notes)
     }
 
-    @Test func `what was acknowledged is there after the server was killed and is back, as another server`() async throws {
+    @Test func `what was acknowledged is there after the server was killed and is back, as another server`()
+        async throws
+    {
         let host = try await RedisTestServer()
         let store = try await RedisTokenStore.open(TestRecords(on: host).server)
         let hints = store.changes()
@@ -95,7 +97,10 @@ struct RedisTokenStoreOutageTests {
     private static func expectLost(_ store: RedisTokenStore) async throws {
         let calls: [(StoreError.Code, () async throws(StoreError) -> Void)] = [
             (.unreachable, { () async throws(StoreError) in _ = try await store.read(Self.key) }),
-            (.unreachable, { () async throws(StoreError) in _ = try await store.records(under: .all, after: nil, limit: 9) }),
+            (
+                .unreachable,
+                { () async throws(StoreError) in _ = try await store.records(under: .all, after: nil, limit: 9) }
+            ),
             (.unreachable, { () async throws(StoreError) in try await store.remove(Self.key, expecting: .first) }),
             (
                 .unreachable,
@@ -208,7 +213,8 @@ struct RedisTokenStoreOutageTests {
             }
             #expect(
                 heard == [
-                    RecordChange(key: .account("a"), version: .first), RecordChange(key: .account("b"), version: .first),
+                    RecordChange(key: .account("a"), version: .first),
+                    RecordChange(key: .account("b"), version: .first),
                     RecordChange(key: .account("b"), version: nil),
                 ]
             )

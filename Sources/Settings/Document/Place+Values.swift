@@ -90,9 +90,7 @@ extension Place {
     func choice<Word: Vocabulary>(_ vocabulary: Word.Type) -> Word? {
         guard let text = self.text() else { return nil }
         if let word = Word(rawValue: text) { return word }
-        if Word.later.contains(text) {
-            self.fault("\(text) is not supported yet")
-        } else if let meant = Suggestion.closest(to: text, among: Word.all) {
+        if let meant = Suggestion.closest(to: text, among: Word.all) {
             self.fault("unknown value, did you mean \"\(meant)\"?")
         } else {
             self.fault("unknown value, there are \(Word.allCases.map(\.rawValue).joined(separator: ", "))")

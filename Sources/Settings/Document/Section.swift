@@ -15,8 +15,6 @@ struct Section<Key: Vocabulary> {
         for member in members {
             if let key = Key(rawValue: member.name) {
                 known[key] = member.place
-            } else if Key.later.contains(member.name) {
-                member.place.faultAtKey("is not supported yet")
             } else if !Key.isSensitive, let meant = Suggestion.closest(to: member.name, among: Key.all) {
                 member.place.faultAtKey("unknown key, did you mean \"\(meant)\"?")
                 misspelt.insert(meant)
@@ -67,18 +65,13 @@ struct Section<Key: Vocabulary> {
 
 /// The words allowed at some place in the file, as keys or as values.
 protocol Vocabulary: RawRepresentable, CaseIterable, Hashable, Sendable where RawValue == String {
-    /// Documented words that this release doesn't support yet. An operator who uses one has made no mistake, and the
-    /// message says so.
-    static var later: [String] { get }
-
     /// Whether an unknown word may be a secret in the place of its name. Then messages don't repeat it.
     static var isSensitive: Bool { get }
 }
 
 extension Vocabulary {
-    static var later: [String] { [] }
     static var isSensitive: Bool { false }
 
     /// All words that a misspelling may stand for.
-    static var all: [String] { Self.allCases.map(\.rawValue) + Self.later }
+    static var all: [String] { Self.allCases.map(\.rawValue) }
 }

@@ -27,7 +27,8 @@ package struct RedisSettings: Equatable, Sendable {
     package let prefix: String
 
     var summary: String {
-        let found = self.sentinels.map { "the primary \($0.name) of the Sentinels \(self.hosts.text)" } ?? self.hosts.text
+        let hosts = self.hosts.text
+        let found = self.sentinels.map { "the primary \($0.name) of the Sentinels \(hosts)" } ?? hosts
         return "database \(self.database), keys \(self.prefix)… at \(found) as user \(self.user ?? "default"), "
             + DatabaseHost.encryption(self.isEncrypted, roots: self.certificateAuthorities)
     }
@@ -50,9 +51,11 @@ extension RedisSettings {
         guard let url, section.has(.password) == (password != nil),
             section.has(.sentinelPassword) == (sentinelPassword != nil), section.has(.prefix) == (prefix != nil)
         else { return nil }
-        guard url.isEncrypted || allowsCleartext || url.hosts.allSatisfy(\.isLocal) else {
+        // Sentinels on this machine may name a server on another one.
+        let isLocal = url.sentinel == nil && url.hosts.allSatisfy(\.isLocal)
+        guard url.isEncrypted || allowsCleartext || isLocal else {
             section[.url]?.fault(
-                "has redis:// for a host that is not loopback: records are sealed, but who is in between could read the "
+                "has redis:// for a host that may not be loopback: records are sealed, but who is in between could read the "
                     + "password, and change or drop what is written; use rediss://, or set allow_cleartext: true"
             )
             return nil

@@ -3,20 +3,27 @@ internal import Testing
 
 /// Ports of loopback for servers of tests.
 package enum LoopbackPort {
-    /// Finds a port. Another process may take it before it is used.
+    /// Below those that the system gives to connections (`ip_local_port_range`). A server that is stopped for a while finds
+    /// such a port free when it starts again.
+    private static let range: Range<UInt16> = 15_000..<32_768
+
+    /// Finds a port that nobody listens at. Another process may take it before it is used.
     package static func free() throws -> Int {
+        let found = (0..<100).lazy.map { _ in UInt16.random(in: Self.range) }.first { Self.isFree($0) }
+        return Int(try #require(found))
+    }
+
+    private static func isFree(_ port: UInt16) -> Bool {
         let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(socket) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        var count = socklen_t(MemoryLayout<sockaddr_in>.size)
-        try unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
-                try #require(unsafe bind(socket, raw, count) == 0)
-                try #require(unsafe getsockname(socket, raw, &count) == 0)
-            }
+        address.sin_port = in_port_t(port).bigEndian
+        // All addresses: a server may listen at several.
+        address.sin_addr.s_addr = INADDR_ANY
+        let count = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe bind(socket, $0, count) == 0 }
         }
-        return Int(in_port_t(bigEndian: address.sin_port))
     }
 }

@@ -52,7 +52,8 @@ package final class RedisTestServer: Sendable {
     package func makeSentinel(quorum: Int, port: Int? = nil) async throws -> RedisTestServer {
         try await RedisTestServer(
             [
-                "sentinel monitor martlet 127.0.0.1 \(self.port) \(quorum)", "sentinel down-after-milliseconds martlet 500",
+                "sentinel monitor martlet 127.0.0.1 \(self.port) \(quorum)",
+                "sentinel down-after-milliseconds martlet 500",
                 "sentinel failover-timeout martlet 3000",
             ],
             isSentinel: true,
@@ -67,7 +68,8 @@ package final class RedisTestServer: Sendable {
         let certificates = [
             ("server.pem", TestCertificates.valid), ("server.key", TestCertificates.serverKey),
             ("roots.pem", TestCertificates.authority), ("client.pem", TestCertificates.client),
-            ("client.key", TestCertificates.clientKey), ("all.pem", "\(TestCertificates.authority)\n\(TestCertificates.clientAuthority)"),
+            ("client.key", TestCertificates.clientKey),
+            ("all.pem", "\(TestCertificates.authority)\n\(TestCertificates.clientAuthority)"),
         ].map { name, text in "cat >\(name) <<'PEM'\n\(text)\nPEM" }
         let ofServer = [
             "appendonly yes", "appendfsync always", "save \"\"", "unixsocket \(self.directory)/socket",
@@ -80,7 +82,8 @@ package final class RedisTestServer: Sendable {
                 "tls-ca-cert-file \(self.directory)/all.pem", "tls-auth-clients no", "tls-replication yes",
                 // Nodes of a cluster demand a certificate of each other.
                 "tls-cluster yes", "tls-client-cert-file \(self.directory)/client.pem",
-                "tls-client-key-file \(self.directory)/client.key", "daemonize yes", "pidfile \(self.directory)/pid", "logfile \(self.directory)/log",
+                "tls-client-key-file \(self.directory)/client.key", "daemonize yes", "pidfile \(self.directory)/pid",
+                "logfile \(self.directory)/log",
             ] + (isSentinel ? [] : ofServer) + settings
         try await self.run(
             """
@@ -92,7 +95,8 @@ package final class RedisTestServer: Sendable {
             CONF
             # Ends the server after this process, however that ends.
             setsid sh -c 'while kill -0 \(getpid()) 2>/dev/null; do sleep 1; done
-                kill -KILL "$(cat pid)"; rm -rf \(self.directory)' </dev/null >/dev/null 2>&1 &
+                [ "$(readlink "/proc/$(cat pid)/cwd")" != \(self.directory) ] || kill -KILL "$(cat pid)"
+                rm -rf \(self.directory)' </dev/null >/dev/null 2>&1 &
             """
         )
         try await self.start()
@@ -107,10 +111,15 @@ package final class RedisTestServer: Sendable {
     @discardableResult
     package func command(_ words: [String]) async throws -> String {
         let quoted = words.map { "'\($0.replacing("'", with: #"'\''"#))'" }.joined(separator: " ")
+        return try await self.run("\(self.administration) \(quoted)")
+    }
+
+    /// The program that runs commands as an administrator.
+    private var administration: String {
         let place =
             self.isSentinel
             ? "--tls --cacert \(self.roots) -h 127.0.0.1 -p \(self.port)" : "-s \(self.directory)/socket"
-        return try await self.run("redis-cli -e --raw \(place) \(quoted)")
+        return "redis-cli -e --raw \(place)"
     }
 
     /// Runs a command as an administrator.
@@ -125,6 +134,7 @@ package final class RedisTestServer: Sendable {
             server=$(cat pid)
             kill -KILL "$server"
             while kill -0 "$server" 2>/dev/null && [ "$(ps -o stat= -p "$server" | cut -c1)" != Z ]; do sleep 0.01; done
+            rm -f pid
             """
         )
     }
@@ -132,11 +142,16 @@ package final class RedisTestServer: Sendable {
     /// Starts the server after ``stop()``.
     package func start() async throws {
         let sentinel = self.isSentinel ? " --sentinel" : ""
-        try await self.run("cd \(self.directory) && rm -f pid && redis-server \(self.directory)/redis.conf\(sentinel)")
+        try await self.run(
+            """
+            cd \(self.directory)
+            rm -f pid
+            redis-server \(self.directory)/redis.conf\(sentinel) || { tail -n 5 log; exit 1; }
+            """
+        )
         try await eventually("the server") {
-            let pid = try await self.run("cat \(self.directory)/pid 2>/dev/null || true")
-            let info = try? await self.command("INFO")
-            return !pid.isEmpty && info != nil && info?.contains("loading:1") == false
+            let info = try await self.run("\(self.administration) INFO 2>/dev/null || true")
+            return info.contains("process_id:") && !info.contains("loading:1")
         }
     }
 
