@@ -175,7 +175,11 @@ extension DriverStore {
     }
 
     /// Waits for what is on its way to the mirrors, after all writers have stopped.
-    func flush() async { _ = await self.mirroring?.flush(within: .seconds(3)) }
+    func flush() async {
+        _ = await self.mirroring?.flush(within: .seconds(3))
+        // What mirrors are told at the end is no news.
+        self.hasEnded.withLock { $0 = true }
+    }
 }
 
 extension SealingKeySettings {

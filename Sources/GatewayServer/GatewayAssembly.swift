@@ -213,7 +213,9 @@ extension GatewayAssembly {
             )
             self.cleanup.push { await KillSwitch.withdrawArrival(arrival, store.records) }
             // They may have gone there just before.
-            return (nil, try await migration.goOver() ? nil : arrival)
+            guard try await migration.goOver() else { return (nil, arrival) }
+            await migration.leaveBehind(.replica(arrival.rawValue))
+            return (nil, nil)
         } catch {
             throw StartError(error, store: driver.name)
         }

@@ -69,52 +69,66 @@ struct OpenDatabase: Sendable {
         }
     }
 
-    /// Opens a mirror. One that can't be reached is opened when it can.
+    /// Opens a mirror. One that can't be reached is opened when it can, and one that has lost all records is opened anew.
     static func openMirror(_ settings: DatabaseSettings) async throws(StartError) -> OpenDatabase {
+        if case .sqlite = settings { return try await Self.open(settings, createsMissing: true) }
+        let first: OpenDatabase?
         do throws(StartError) {
-            return try await Self.open(settings, createsMissing: true)
+            first = try await Self.open(settings, createsMissing: true)
         } catch {
-            guard error.code == .unavailable, !settings.isLocal else { throw error }
-            let late = LateDatabase(settings)
-            return OpenDatabase(store: late.store, name: settings.name, close: { await late.close() })
+            guard error.code == .unavailable else { throw error }
+            first = nil
         }
+        let mirror = MirrorDatabase(settings, first)
+        return OpenDatabase(
+            store: mirror.store,
+            name: settings.name,
+            warnings: first?.warnings ?? [],
+            close: { await mirror.close() }
+        )
     }
 }
 
-/// A database that could not be reached when the gateway started.
-private final class LateDatabase: Sendable {
+/// The database of a mirror, which may be opened late, or more than once.
+private final class MirrorDatabase: Sendable {
     let store: DeferredTokenStore
-    private let opened: OpenedDatabase
+    private let opened: Opened
 
-    private actor OpenedDatabase {
-        var database: OpenDatabase?
-        func keep(_ database: OpenDatabase) { self.database = database }
+    private actor Opened {
+        private var current: OpenDatabase?
+
+        init(_ first: OpenDatabase?) { self.current = first }
+
+        func next(_ settings: DatabaseSettings) async throws(StartError) -> OpenDatabase {
+            await self.current.take()?.close()
+            let database = try await OpenDatabase.open(settings, createsMissing: true)
+            self.current = database
+            return database
+        }
+
+        func close() async { await self.current?.close() }
     }
 
-    init(_ settings: DatabaseSettings) {
-        let opened = OpenedDatabase()
+    init(_ settings: DatabaseSettings, _ first: OpenDatabase?) {
+        let opened = Opened(first)
         self.opened = opened
-        self.store = DeferredTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix)) {
-            () async throws(StoreError) in
+        self.store = DeferredTokenStore(
+            StoreGuarantees(reach: .network, failover: .losesSuffix),
+            store: first?.store,
+            isLost: { ($0 as? RedisTokenStore)?.hasLostRecords ?? false }
+        ) { () async throws(StoreError) in
             do throws(StartError) {
-                let database = try await OpenDatabase.open(settings, createsMissing: true)
-                await opened.keep(database)
-                return database.store
+                return try await opened.next(settings).store
             } catch {
                 throw StoreError(error.code == .unavailable ? .unreachable : .unreadable, error.message)
             }
         }
     }
 
-    func close() async { await self.opened.database?.close() }
+    func close() async { await self.opened.close() }
 }
 
 extension DatabaseSettings {
-    /// Whether it is a file of this host.
-    fileprivate var isLocal: Bool {
-        if case .sqlite = self { true } else { false }
-    }
-
     fileprivate var name: String {
         switch self {
         case .sqlite(let path): path

@@ -34,6 +34,7 @@ final class StoreWatch: Sendable {
         self.state.withLock(\.condition).map { condition in
             GatewayVitals.Store.Server(
                 isReplicated: condition.isReplicated,
+                losesNothing: condition.losesNothing,
                 connectedReplicas: condition.connectedReplicas,
                 clockOffset: self.correction.offset
             )
@@ -61,6 +62,12 @@ final class StoreWatch: Sendable {
     }
 
     private func tell(_ condition: StoreCondition) {
+        guard condition.losesNothing || !condition.isReplicated else {
+            self.logger.notice(
+                "the store acknowledges what is on a replica too: a failover to another replica may lose the last writes"
+            )
+            return
+        }
         if condition.isReplicated {
             self.logger.notice(
                 "the store acknowledges what is on a synchronous standby too: a failover to it loses nothing"

@@ -274,6 +274,18 @@ package struct KillMachine: ~Copyable, Sendable {
         return self.isGoingOver ? .moving : .movedAway
     }
 
+    /// The log was read before this replica joined, and the store has no place. Then moves in the log are those of the
+    /// store that it is a copy of.
+    package mutating func settle(_ contents: KillLogContents) {
+        if self.home == Home() { self.home.place = contents.lastMove?.entry.destination }
+    }
+
+    /// The other replicas know that this one has left the store.
+    package var hasLeft: Bool {
+        guard self.isGoingOver, let move = self.log.contents.lastMove else { return false }
+        return self.replica.map { $0.record.acknowledged >= move.epoch } ?? false
+    }
+
     /// This replica uses its target from now on. It takes no lease until it is listed there and has read the log there.
     package mutating func goneOver() {
         guard let target = self.home.target else { return }

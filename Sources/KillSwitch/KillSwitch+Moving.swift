@@ -45,7 +45,7 @@ extension KillSwitch {
             if known != nil, let arrival { try await self.replicas.remove(arrival) }
             known = nil
             guard case .failure(let error) = result else { return }
-            guard self.state.withLock({ $0.machine.isGoingOver }) else { throw error }
+            guard self.isGoingOver else { throw error }
             try await self.goOver()
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: Self.pause))
         }
@@ -57,7 +57,7 @@ extension KillSwitch {
         var missing: [String] = []
         while !Task.isCancelled, self.home.target != nil {
             do throws(StoreError) {
-                if self.state.withLock({ $0.machine.isGoingOver }) {
+                if self.isGoingOver {
                     try await self.goOver()
                 } else {
                     let lacking = try await self.replicasWithout(move.target)
@@ -68,13 +68,26 @@ extension KillSwitch {
             } catch {
                 self.logger.debug("a move waits for a store", metadata: ["error.code": "\(error.code.rawValue)"])
             }
-            let pause = self.state.withLock({ $0.machine.isGoingOver }) ? Self.pause : Self.longPause
+            let pause = self.isGoingOver ? Self.pause : Self.longPause
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: pause))
         }
     }
 
     private static let pause = Duration.milliseconds(10)
     private static let longPause = Duration.milliseconds(500)
+
+    /// Whether the log says that the records are moved to the store that this replica goes to.
+    var isGoingOver: Bool { self.state.withLock { $0.machine.isGoingOver && $0.machine.home.target != nil } }
+
+    /// Finds out whether the moves in the log are those of this store. A copy or a mirror of a store that was moved has its
+    /// log, and no place of its own.
+    func settle(_ contents: KillLogContents) async throws(StoreError) {
+        let home = self.home
+        guard self.move == nil, home.place == nil, contents.lastMove != nil else { return }
+        // A store gets its place before it is moved. So if it has none after that move was read, the move is not its own.
+        guard try await StorePlace.read(self.records) == nil else { throw .movedAway }
+        self.state.withLock { $0.machine.settle(contents) }
+    }
 
     private var home: KillMachine.Home { self.state.withLock { $0.machine.home } }
 
@@ -95,7 +108,7 @@ extension KillSwitch {
         // If another entry has this number, the next round tries again: perhaps that one is the move.
         guard try await self.log.place(entry, at: self.epochs.last.next) == .written else { return }
         self.logger.notice("all replicas go over to the store that the records are moved to")
-        try await self.poll()
+        self.ringForRenewal()
     }
 
     private func tell(_ lacking: [String]) {
@@ -110,11 +123,17 @@ extension KillSwitch {
     private func goOver() async throws(StoreError) {
         guard let move = self.move, let entry = self.known.contents.lastMove else { return }
         if try await !move.goOver() {
+            guard self.state.withLock({ $0.machine.hasLeft }) else { return self.ringForRenewal() }
             await self.watch(entry.epoch, until: self.timepiece.now.boot.advanced(by: .milliseconds(500)))
             guard try await move.goOver() else { return }
         }
+        let former = self.state.withLock { state in
+            defer { state.machine.goneOver() }
+            return state.machine.replica?.id
+        }
+        // The record there would stand for a replica that is gone.
+        if let former { await move.leaveBehind(.replica(former.rawValue)) }
         self.state.withLock { state in
-            state.machine.goneOver()
             state.machine.log.note(kill: entry.epoch) { $0.isEnded = true }
         }
         self.fence.setLeaseDeadline(.distantPast)

@@ -37,6 +37,8 @@ extension KillSwitch {
 
     /// Logs a failed poll: as an error once, when the lease has lapsed. From then on callers get `store_lost`.
     func complain(of error: StoreError) {
+        // That passes, and is told when it is over.
+        guard !self.isGoingOver else { return }
         let now = self.timepiece.now.boot
         let isNew = self.state.withLock { state in
             guard !state.hasLoggedLapse, state.machine.leaseUntil <= now else { return false }

@@ -154,6 +154,7 @@ extension KillSwitch {
     package func start(acceptsOlderStore: Bool = false, arrival: ReplicaID? = nil) async throws(StoreError) {
         try await self.takeUpPendingKills()
         let contents = try await self.readWholeLog(acceptsOlderStore: acceptsOlderStore)
+        try await self.settle(contents)
         let ended = try await self.endedKills()
         self.state.withLock { $0.machine.log.ended = ended }
         try await self.join(knowing: contents, arrival: arrival)
@@ -248,6 +249,21 @@ extension KillSwitch {
     ///   - renews: whether the poll is to renew the lease, or only to read what is new.
     ///   - deadline: when to stop waiting, whatever the store does; `nil` waits until the poll ends.
     func poll(renews: Bool = true, until deadline: BootInstant? = nil) async throws(StoreError) {
+        let end = deadline ?? self.timepiece.now.boot.advanced(by: Self.longestMove)
+        while true {
+            do throws(StoreError) {
+                return try await self.pollOnce(renews: renews, until: deadline)
+            } catch {
+                // The replicas go over to another store at this moment: that takes less than a caller waits.
+                guard self.isGoingOver, self.timepiece.now.boot < end else { throw error }
+                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(20)))
+            }
+        }
+    }
+
+    private static let longestMove = Duration.seconds(5)
+
+    private func pollOnce(renews: Bool, until deadline: BootInstant?) async throws(StoreError) {
         let waiter = PollWaiter()
         let isStopped = self.state.withLock { state in
             if !state.isStopped {

@@ -146,14 +146,17 @@ extension StoreGuarantees {
 package struct StoreCondition: Equatable, Sendable {
     /// The server's wall clock, with which all replicas compare theirs.
     package let time: WallTime
-    /// Whether each acknowledged write is on a second server too, so that a failover to that one loses none.
+    /// Whether each acknowledged write is on a second server too.
     package let isReplicated: Bool
+    /// Whether a failover then loses none: it goes to a server that has them all.
+    package let losesNothing: Bool
     /// How many such servers are connected; `nil` if that can't be seen.
     package let connectedReplicas: Int?
 
-    package init(time: WallTime, isReplicated: Bool, connectedReplicas: Int?) {
+    package init(time: WallTime, isReplicated: Bool, losesNothing: Bool, connectedReplicas: Int?) {
         self.time = time
         self.isReplicated = isReplicated
+        self.losesNothing = losesNothing
         self.connectedReplicas = connectedReplicas
     }
 }

@@ -160,6 +160,7 @@ package final class PostgreSQLTokenStore: TokenStore {
         return StoreCondition(
             time: WallTime(millisecondsSince1970: time),
             isReplicated: BinaryValue.flag(from: row[1]),
+            losesNothing: BinaryValue.flag(from: row[1]),
             connectedReplicas: BinaryValue.integer(from: row[2]).map { Int($0) }
         )
     }

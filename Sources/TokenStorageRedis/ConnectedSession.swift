@@ -125,9 +125,12 @@ struct ConnectedSession: Sendable {
             try info.check(for: self.server)
             try await self.checkRecords(of: session, by: deadline)
             try self.primary.admit(info, at: session.host)
-            // A writer that lacks the right to wait is told so here, not at its first write.
-            let last = self.pushed == nil ? Command("WAIT", "0", "1") : Command("SUBSCRIBE", self.layout.channel)
-            _ = try await session.perform([last], by: deadline)
+            // A writer that lacks the right to publish or to wait is told so here, not at its first write.
+            let last =
+                self.pushed == nil
+                ? [Command("PUBLISH", self.layout.channel, ""), Command("WAIT", "0", "1")]
+                : [Command("SUBSCRIBE", self.layout.channel)]
+            _ = try await session.perform(last, by: deadline)
         }
 
         /// The node of a cluster that has the keys, if it is not this one.
@@ -148,7 +151,10 @@ struct ConnectedSession: Sendable {
         ) async throws(SessionError) {
             guard let creates = self.creates else {
                 let reply = try await session.perform([Script.readMark(self.layout)], by: deadline).first
-                guard reply?.elements?.first?.bytes == self.primary.mark else { throw .lostRecords }
+                guard reply?.elements?.first?.bytes == self.primary.mark else {
+                    self.primary.lostRecords()
+                    throw .lostRecords
+                }
                 return
             }
             let command = Script.prepare(self.layout, mark: creates ? Layout.newMark() : [])

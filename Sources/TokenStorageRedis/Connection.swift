@@ -29,7 +29,9 @@ final class Connection: Sendable {
     private static let deadlines = Deadlines(.milliseconds(1_900))
 
     private struct Call {
-        let command: Command
+        let commands: [Command]
+        /// The command whose reply counts.
+        let deciding: Int
         /// Its share of ``largestGroup``.
         let weight: Int
         let deadline: ContinuousClock.Instant
@@ -106,14 +108,22 @@ final class Connection: Sendable {
 
     // MARK: - Calls
 
-    /// Runs a command.
+    /// Runs commands one after another.
     ///
-    /// - Parameter isLarge: whether its reply may be as large as a page.
+    /// - Parameters:
+    ///   - index: the command whose reply is returned.
+    ///   - isLarge: whether the reply may be as large as a page.
     /// - Throws: ``StoreError/Code/unreachable``, ``StoreError/Code/unwritable`` and ``StoreError/Code/unreadable``.
-    func run(_ command: Command, isLarge: Bool = false) async throws(StoreError) -> RESPValue {
+    func run(
+        _ commands: [Command],
+        deciding index: Int = 0,
+        isLarge: Bool = false
+    ) async throws(StoreError) -> RESPValue {
         try await Self.deadlines.reply(late: { self.late() }) { reply in
             let weight = isLarge ? StoreGuarantees.uncutPage : 1
-            self.add(Call(command: command, weight: weight, deadline: .now + Self.callLimit, reply: reply))
+            self.add(
+                Call(commands: commands, deciding: index, weight: weight, deadline: .now + Self.callLimit, reply: reply)
+            )
         }
     }
 
@@ -173,6 +183,9 @@ final class Connection: Sendable {
             switch self.next() {
             case .end: return
             case .group(let group): try await self.run(group, connected)
+            case .wait where self.role == .writing && self.primary.isUnconfirmed(connected.info):
+                // Until all is confirmed, nothing is read.
+                try await self.run([], connected)
             case .wait: await self.listen()
             }
         }
@@ -231,16 +244,24 @@ final class Connection: Sendable {
 
     private func run(_ group: [Call], _ connected: ConnectedSession) async throws(SessionError) {
         let host = connected.session.host
+        let isUnconfirmed = self.primary.isUnconfirmed(connected.info)
+        guard self.role == .writing || !isUnconfirmed else {
+            let failure = self.storeError(Self.unconfirmed)
+            for call in group { call.reply.give(.failure(failure)) }
+            return
+        }
         let waits = self.role == .writing && self.primary.awaitsReplica(on: connected.info)
+        let confirming = isUnconfirmed ? [Script.confirm(Layout(prefix: self.server.prefix), mark: self.primary.mark)] : []
         let replies: [RESPValue]
         do throws(SessionError) {
             replies = try await connected.session.run(
-                group.map(\.command) + (waits ? [.wait] : []),
+                group.flatMap(\.commands) + (waits ? confirming + [.wait] : []),
                 by: .now + Self.groupLimit
             )
             // What an isolated former primary says must not be taken for news.
             guard self.primary.isCurrent(connected.info) else { throw .anotherPrimary }
         } catch {
+            if waits { self.primary.note(isConfirmed: false, on: connected.info) }
             let failure = self.storeError(error)
             for call in group { call.reply.give(.failure(failure)) }
             throw error
@@ -248,13 +269,18 @@ final class Connection: Sendable {
         // A failed `WAIT` confirms nothing either.
         let isConfirmed =
             if waits { if case .integer(1...)? = replies.last { true } else { false } } else { true }
+        // Noted before any caller may read again.
+        if waits { self.primary.note(isConfirmed: isConfirmed, on: connected.info) }
         var ending = isConfirmed ? nil : Self.unconfirmed
-        for (call, reply) in zip(group, replies) {
+        var position = 0
+        for call in group {
+            let reply = replies[position + call.deciding]
+            position += call.commands.count
             if case .failure(let failure) = reply {
                 let error = SessionError(failure, from: host)
                 if [.notPrimary, .login].contains(error.meaning) { ending = ending ?? error }
                 call.reply.give(.failure(self.storeError(error)))
-            } else if !isConfirmed, Script.Outcome(reply) == .done {
+            } else if !isConfirmed {
                 call.reply.give(.failure(self.storeError(Self.unconfirmed)))
             } else {
                 call.reply.give(.success(reply))
@@ -267,7 +293,7 @@ final class Connection: Sendable {
         }
     }
 
-    private static let unconfirmed = SessionError("no replica has confirmed the write within 1.5 s", .notPrimary)
+    private static let unconfirmed = SessionError("no replica has confirmed the last write within 1.5 s", .notPrimary)
 
     /// Fails the calls whose time is over, which wait for a connection.
     private func expire(because error: SessionError) {

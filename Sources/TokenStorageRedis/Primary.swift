@@ -9,12 +9,16 @@ final class PrimaryRecord: Sendable {
     private struct State {
         /// Of the records that were opened.
         var mark: [UInt8] = []
+        /// They are gone.
+        var hasLostRecords = false
         var info: ServerInfo?
         /// Histories of writes that another has followed.
         var succeeded: Set<String> = []
         /// Servers, by run id, that have had replicas. They go on waiting for one: a primary that has lost its replicas
         /// may be the one that is cut off.
         var replicated: Set<String> = []
+        /// The server, by run id, with a write that no replica has confirmed.
+        var unconfirmed: String?
         /// The greatest that a Sentinel has named. It grows with each failover.
         var configurationEpoch: UInt64 = 0
         /// Hosts that failed last are tried last.
@@ -29,6 +33,10 @@ final class PrimaryRecord: Sendable {
 
     func opened(_ mark: [UInt8]) { self.state.withLock { $0.mark = mark } }
 
+    var hasLostRecords: Bool { self.state.withLock(\.hasLostRecords) }
+
+    func lostRecords() { self.state.withLock { $0.hasLostRecords = true } }
+
     /// What the primary said last about itself.
     var info: ServerInfo? { self.state.withLock(\.info) }
 
@@ -37,6 +45,21 @@ final class PrimaryRecord: Sendable {
 
     /// Whether a write on this server is acknowledged only after a replica has it.
     func awaitsReplica(on info: ServerInfo) -> Bool { self.state.withLock { $0.replicated.contains(info.runID) } }
+
+    /// Whether the server has a write that no replica has confirmed. What it says then may be lost, so it must not be read: a
+    /// claim that only an isolated former primary has is none.
+    func isUnconfirmed(_ info: ServerInfo) -> Bool { self.state.withLock { $0.unconfirmed == info.runID } }
+
+    /// Notes whether all writes on the server up to now are confirmed.
+    func note(isConfirmed: Bool, on info: ServerInfo) {
+        self.state.withLock { state in
+            if !isConfirmed {
+                state.unconfirmed = info.runID
+            } else if state.unconfirmed == info.runID {
+                state.unconfirmed = nil
+            }
+        }
+    }
 
     /// The hosts in the order in which they are tried.
     func order(of hosts: [RedisServer.Host]) -> [RedisServer.Host] {

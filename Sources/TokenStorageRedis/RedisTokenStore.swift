@@ -120,12 +120,16 @@ package final class RedisTokenStore: TokenStore {
 
     package var guarantees: StoreGuarantees { StoreGuarantees(reach: .network, failover: .losesSuffix) }
 
+    /// Whether the server does not have the records any more that this object has opened. It serves no call then; another
+    /// object may be opened.
+    package var hasLostRecords: Bool { self.primary.hasLostRecords }
+
     /// What an operator should look at, of what the server says about itself.
     package var warnings: [String] { self.primary.info?.warnings ?? [] }
 
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-        let reply = try await self.reader.run(Script.read(self.layout, key))
-        guard let found = reply.elements, found.count == 2, found[1].bytes == self.primary.mark else { throw Self.lost }
+        let reply = try await self.reader.run([Script.read(self.layout, key)])
+        guard let found = reply.elements, found.count == 2, found[1].bytes == self.primary.mark else { throw self.lost }
         return try Self.record(in: found[0], at: key)
     }
 
@@ -145,36 +149,43 @@ package final class RedisTokenStore: TokenStore {
         guard key.rawValue.utf8.count <= Self.longestKey else {
             throw StoreError(.invalid, "the key has more than \(Self.longestKey) bytes")
         }
+        let mark = self.primary.mark
+        let writing = Script.write(value, self.layout, at: key, as: version, expecting: expecting, mark: mark)
         let change = RecordChange(key: key, version: version)
-        try await self.run(
-            change,
-            Script.write(
-                value,
-                self.layout,
-                change,
-                as: version,
-                expecting: expecting,
-                mark: self.primary.mark,
-                sender: self.sender
-            )
-        )
+        let listing = Script.list(self.layout, key, mark: mark)
+        // A key that is there stays in the sorted set.
+        if expecting != nil, try await self.run(change, [writing]) { return }
+        for _ in 0..<Self.mostTries { if try await self.run(change, [listing, writing]) { return } }
+        throw StoreError(.unreachable, "others removed the record again and again while it was written")
     }
+
+    private static let mostTries = 8
 
     package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
-        let change = RecordChange(key: key, version: nil)
-        try await self.run(
-            change,
-            Script.remove(self.layout, change, expecting: expecting, mark: self.primary.mark, sender: self.sender)
-        )
+        let removing = Script.remove(self.layout, key, expecting: expecting, mark: self.primary.mark)
+        let unlisting = Script.unlist(self.layout, key)
+        _ = try await self.run(RecordChange(key: key, version: nil), [removing, unlisting], deciding: 0)
     }
 
-    private func run(_ change: RecordChange, _ command: Command) async throws(StoreError) {
-        let reply = try await self.writer.run(command)
+    /// Runs the commands of one change, and tells the others of it.
+    ///
+    /// - Parameter index: the command whose reply counts; `nil`: the last.
+    /// - Returns: false if the key is not in the sorted set.
+    private func run(
+        _ change: RecordChange,
+        _ commands: [Command],
+        deciding index: Int? = nil
+    ) async throws(StoreError) -> Bool {
+        let publishing = Script.publish(self.layout, change, by: self.sender, mark: self.primary.mark)
+        let reply = try await self.writer.run(commands + [publishing], deciding: index ?? commands.count - 1)
         switch Script.Outcome(reply) {
-        case .done: self.broadcaster.announce(change)
+        case .done:
+            self.broadcaster.announce(change)
+            return true
+        case .unlisted: return false
         case .conflict: throw .conflict(try Self.record(in: reply.elements?.last ?? .null, at: change.key))
         case .damaged: throw Self.unreadable(change.key.rawValue)
-        default: throw Self.lost
+        default: throw self.lost
         }
     }
 
@@ -186,13 +197,13 @@ package final class RedisTokenStore: TokenStore {
         try StoreError.checkLimit(limit)
         let limit = min(limit, Self.largestPage)
         let reply = try await self.reader.run(
-            Script.page(self.layout, prefix, after: after, limit: limit, mark: self.primary.mark),
+            [Script.page(self.layout, prefix, after: after, limit: limit, mark: self.primary.mark)],
             isLarge: true
         )
         switch Script.Outcome(reply) {
         case .done: return try Self.page(in: reply.elements?.dropFirst() ?? [])
         case .damaged: throw Self.unreadable("a key under \(prefix.rawValue)")
-        default: throw Self.lost
+        default: throw self.lost
         }
     }
 
@@ -214,7 +225,7 @@ package final class RedisTokenStore: TokenStore {
     /// Asks the server about itself.
     package func condition() async throws(StoreError) -> StoreCondition {
         let info: ServerInfo
-        let reply = try await self.reader.run(.info)
+        let reply = try await self.reader.run([.info])
         do throws(SessionError) {
             info = try ServerInfo(reply)
             try self.primary.learn(info)
@@ -224,11 +235,16 @@ package final class RedisTokenStore: TokenStore {
         return StoreCondition(
             time: info.time,
             isReplicated: self.primary.awaitsReplica(on: info) && info.connectedReplicas > 0,
+            // The replica that is promoted need not be the one that has confirmed the last writes.
+            losesNothing: false,
             connectedReplicas: info.connectedReplicas
         )
     }
 
-    private static let lost = StoreError(.unreachable, SessionError.lostRecords.message)
+    private var lost: StoreError {
+        self.primary.lostRecords()
+        return StoreError(.unreachable, SessionError.lostRecords.message)
+    }
 
     private static func unreadable(_ what: String) -> StoreError {
         StoreError(.unreadable, "what is stored at \(what) is not a record")

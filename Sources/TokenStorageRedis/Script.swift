@@ -7,6 +7,11 @@ internal import TokenStorage
 /// A script's text is sent each time: it is shorter than most records, the server keeps it compiled, and there is no case
 /// of a server that does not know its digest, as after each failover. Versions are compared as texts of eight bytes; Lua's
 /// numbers have only 53 bits.
+///
+/// **No script makes more than one change.** A server logs a script with several as a transaction. If its user `default` is
+/// off, as is good practice, and has no rights, the server drops each transaction when it loads its append-only file
+/// (redis/redis#14541, valkey-io/valkey#3983): after a restart all records would be gone. So a key is put into the sorted set
+/// before its record is written, and taken out after the record is removed; a key there without a record is skipped.
 enum Script {
     /// The result of a script, its first element.
     enum Outcome: String {
@@ -15,6 +20,8 @@ enum Script {
         case conflict
         /// The mark is missing, or another one.
         case lost
+        /// The key is not in the sorted set, so the record was not written.
+        case unlisted
         /// What is there is not a record.
         case damaged
         /// There is nothing at the keys.
@@ -35,7 +42,7 @@ enum Script {
     ///
     /// - Returns: the command; its reply has an ``Outcome``, and the mark that is there.
     static func prepare(_ layout: Layout, mark: [UInt8]) -> Command {
-        self.command(Self.preparing, layout, [mark, Array(layout.channel.utf8)])
+        self.command(Self.preparing, layout, [mark])
     }
 
     private static let preparing = """
@@ -48,12 +55,20 @@ enum Script {
         redis.call('ZADD', KEYS[2], 'XX', 0, '\\255')
         redis.call('ZREM', KEYS[2], '\\255')
         redis.call('HDEL', KEYS[1], '\\254')
-        redis.call('PUBLISH', ARGV[2], '')
         if not mark then
             mark = ARGV[1]
             redis.call('HSET', KEYS[1], '\\255', mark)
         end
         return {'done', mark}
+        """
+
+    /// Writes the mark again. A `WAIT` behind it confirms all writes before it, of any connection.
+    static func confirm(_ layout: Layout, mark: [UInt8]) -> Command { self.command(Self.confirming, layout, [mark]) }
+
+    private static let confirming = """
+        if redis.call('HMGET', KEYS[1], '\\255')[1] ~= ARGV[1] then return {'lost'} end
+        redis.call('HSET', KEYS[1], '\\255', ARGV[1])
+        return {'done'}
         """
 
     // MARK: - Records
@@ -66,42 +81,53 @@ enum Script {
         Command(["HMGET", layout.records], [Array(key.rawValue.utf8), Layout.markField])
     }
 
+    /// Puts the key of a record that is about to be written into the sorted set.
+    static func list(_ layout: Layout, _ key: RecordKey, mark: [UInt8]) -> Command {
+        self.command(Self.entering, layout, [mark, Array(key.rawValue.utf8)])
+    }
+
+    private static let entering = """
+        if redis.call('HMGET', KEYS[1], '\\255')[1] ~= ARGV[1] then return {'lost'} end
+        redis.call('ZADD', KEYS[2], 0, ARGV[2])
+        return {'done'}
+        """
+
+    /// Takes the key of a record that was removed out of the sorted set, unless it was written anew.
+    static func unlist(_ layout: Layout, _ key: RecordKey) -> Command {
+        self.command(Self.leaving, layout, [Array(key.rawValue.utf8)])
+    }
+
+    private static let leaving = """
+        if not redis.call('HMGET', KEYS[1], ARGV[1])[1] then redis.call('ZREM', KEYS[2], ARGV[1]) end
+        return {'done'}
+        """
+
     /// Writes a record as `version` if `expecting` is there.
     static func write(
         _ value: SealedBytes,
         _ layout: Layout,
-        _ change: RecordChange,
+        at key: RecordKey,
         as version: Version,
         expecting: Version?,
-        mark: [UInt8],
-        sender: UInt64
+        mark: [UInt8]
     ) -> Command {
-        self.change(layout, change, expecting, mark, sender, [Layout.value(value, as: version)])
+        let value = Layout.value(value, as: version)
+        return self.change(layout, key, expecting, mark, [value])
     }
 
     /// Removes a record if `expecting` is there.
-    static func remove(
-        _ layout: Layout,
-        _ change: RecordChange,
-        expecting: Version,
-        mark: [UInt8],
-        sender: UInt64
-    ) -> Command {
-        self.change(layout, change, expecting, mark, sender, [])
+    static func remove(_ layout: Layout, _ key: RecordKey, expecting: Version, mark: [UInt8]) -> Command {
+        self.change(layout, key, expecting, mark, [])
     }
 
     private static func change(
         _ layout: Layout,
-        _ change: RecordChange,
+        _ key: RecordKey,
         _ expecting: Version?,
         _ mark: [UInt8],
-        _ sender: UInt64,
         _ value: [[UInt8]]
     ) -> Command {
-        let arguments = [
-            mark, Array(change.key.rawValue.utf8), expecting?.rawValue.bigEndianBytes ?? [],
-            Array(layout.channel.utf8), Layout.hint(of: change, by: sender, mark: mark),
-        ]
+        let arguments = [mark, Array(key.rawValue.utf8), expecting?.rawValue.bigEndianBytes ?? []]
         return self.command(Self.changing, layout, arguments + value)
     }
 
@@ -109,20 +135,22 @@ enum Script {
     private static let changing = """
         local found = redis.call('HMGET', KEYS[1], ARGV[2], '\\255')
         if found[2] ~= ARGV[1] then return {'lost'} end
-        local current, listed = found[1], redis.call('ZSCORE', KEYS[2], ARGV[2])
-        if (current and not listed) or (listed and not current) then return {'damaged'} end
+        local current = found[1]
         if current and #current < 8 then return {'damaged'} end
         if (current and string.sub(current, 1, 8) or '') ~= ARGV[3] then return {'conflict', current} end
-        if ARGV[6] then
-            redis.call('HSET', KEYS[1], ARGV[2], ARGV[6])
-            if not current then redis.call('ZADD', KEYS[2], 0, ARGV[2]) end
+        if ARGV[4] then
+            if not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return {'unlisted'} end
+            redis.call('HSET', KEYS[1], ARGV[2], ARGV[4])
         else
             redis.call('HDEL', KEYS[1], ARGV[2])
-            redis.call('ZREM', KEYS[2], ARGV[2])
         end
-        redis.call('PUBLISH', ARGV[4], ARGV[5])
         return {'done'}
         """
+
+    /// Tells the others of a change.
+    static func publish(_ layout: Layout, _ change: RecordChange, by sender: UInt64, mark: [UInt8]) -> Command {
+        Command(["PUBLISH", layout.channel], [Layout.hint(of: change, by: sender, mark: mark)])
+    }
 
     /// A page. The reply has an ``Outcome``, and then keys and values by turns.
     static func page(
@@ -140,22 +168,29 @@ enum Script {
     }
 
     /// Values are read sixteen at a time, so that one read beyond the page costs little, and none exceeds what Lua can
-    /// unpack. The hash has one field more than there are keys, the mark. If it has not, a record is missing on some page,
-    /// perhaps on this one.
+    /// unpack. Each field of the hash but the mark has its key in the sorted set. If there are more fields, a record is
+    /// missing on some page, perhaps on this one.
     private static let listing = """
         if redis.call('HMGET', KEYS[1], '\\255')[1] ~= ARGV[1] then return {'lost'} end
-        if redis.call('HLEN', KEYS[1]) ~= redis.call('ZCARD', KEYS[2]) + 1 then return {'damaged'} end
-        local keys = redis.call('ZRANGE', KEYS[2], ARGV[2], ARGV[3], 'BYLEX', 'LIMIT', 0, ARGV[4])
-        local page, bytes = {'done'}, 0
-        for first = 1, #keys, 16 do
-            local values = redis.call('HMGET', KEYS[1], unpack(keys, first, math.min(first + 15, #keys)))
-            for index, value in ipairs(values) do
-                if not value or #value < 8 then return {'damaged'} end
-                bytes = bytes + #value - 8
-                if bytes > \(StoreGuarantees.largestPage) and #page > 1 then return page end
-                page[#page + 1] = keys[first + index - 1]
-                page[#page + 1] = value
+        if redis.call('HLEN', KEYS[1]) > redis.call('ZCARD', KEYS[2]) + 1 then return {'damaged'} end
+        local page, bytes, count, start, limit = {'done'}, 0, 0, ARGV[2], tonumber(ARGV[4])
+        while count < limit do
+            local keys = redis.call('ZRANGE', KEYS[2], start, ARGV[3], 'BYLEX', 'LIMIT', 0, limit - count)
+            if #keys == 0 then return page end
+            for first = 1, #keys, 16 do
+                local values = redis.call('HMGET', KEYS[1], unpack(keys, first, math.min(first + 15, #keys)))
+                for index, value in ipairs(values) do
+                    if value then
+                        if #value < 8 then return {'damaged'} end
+                        bytes = bytes + #value - 8
+                        if bytes > \(StoreGuarantees.largestPage) and count > 0 then return page end
+                        count = count + 1
+                        page[2 * count] = keys[first + index - 1]
+                        page[2 * count + 1] = value
+                    end
+                end
             end
+            start = '(' .. keys[#keys]
         end
         return page
         """

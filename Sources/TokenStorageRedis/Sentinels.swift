@@ -11,6 +11,13 @@ extension RedisServer.Sentinels {
         let configurationEpoch: UInt64
     }
 
+    /// What one Sentinel has answered, or why it has not.
+    private struct Response: Sendable {
+        let host: RedisServer.Host
+        var answer: Answer?
+        var error: SessionError?
+    }
+
     /// The primary that the latest failover has chosen.
     ///
     /// All Sentinels are asked at once: one that is cut off together with the former primary still names that one.
@@ -25,26 +32,26 @@ extension RedisServer.Sentinels {
     ) async throws(SessionError) -> RedisServer.Host {
         let deadline = ContinuousClock.now + limit
         let tls = try server.tls()
-        let results = await withTaskGroup { tasks in
+        let responses = await withTaskGroup(of: Response.self) { tasks in
             for host in server.hosts {
-                tasks.addTask { () -> (RedisServer.Host, Result<Answer, SessionError>) in
+                tasks.addTask {
                     do throws(SessionError) {
-                        return (host, .success(try await self.ask(host, tls: tls, on: group, by: deadline)))
+                        return Response(host: host, answer: try await self.ask(host, tls: tls, on: group, by: deadline))
                     } catch {
-                        return (host, .failure(error))
+                        return Response(host: host, error: error)
                     }
                 }
             }
-            return await tasks.reduce(into: []) { $0.append($1) }
+            return await tasks.reduce(into: [Response]()) { $0.append($1) }
         }
-        let answers = results.compactMap { try? $0.1.get() }
+        let answers = responses.compactMap(\.answer)
         guard let latest = answers.max(by: { $0.configurationEpoch < $1.configurationEpoch }) else {
-            let failures = results.compactMap { host, result -> (text: String, error: SessionError)? in
-                guard case .failure(let error) = result else { return nil }
-                return ("Sentinel \(host.text): \(error.message)", error)
-            }
-            let telling = failures.first { $0.error.meaning != .outage } ?? failures.first
-            throw SessionError(failures.map(\.text).sorted().joined(separator: "; "), telling?.error.meaning ?? .outage)
+            let failures = responses.map { "Sentinel \($0.host.text): \($0.error?.message ?? "-")" }
+            let meanings = responses.compactMap { $0.error?.meaning }
+            throw SessionError(
+                failures.sorted().joined(separator: "; "),
+                meanings.first { $0 != .outage } ?? meanings.first ?? .outage
+            )
         }
         try record.admit(configurationEpoch: latest.configurationEpoch)
         return latest.primary

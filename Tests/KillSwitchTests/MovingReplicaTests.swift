@@ -175,9 +175,8 @@ import TokenStorage
     @Test func `the records are moved back, and the replicas that stayed at the first store go on`() async throws {
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {
-            let kill = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
+            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
             try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
-            #expect(kill.state == .complete)
         }
         let back = try await self.mover("back", back: true)
         try await self.house.run([back.replica]) {

@@ -130,6 +130,8 @@ struct StatusResponse: Encodable, Sendable {
         let open: Bool
         /// Whether each acknowledged write is on a synchronous standby too; left out if the store has no server.
         let replicated: Bool?
+        /// Whether a failover loses no acknowledged write; left out if the store has no server.
+        let lossless: Bool?
         /// How many synchronous standbys are connected; left out if that can't be seen.
         let standbys: Int?
         /// How far this host's wall clock is behind the server's.
@@ -159,6 +161,7 @@ struct StatusResponse: Encodable, Sendable {
             self.driver = store.driver
             self.open = store.isOpen
             self.replicated = store.server?.isReplicated
+            self.lossless = store.server?.losesNothing
             self.standbys = store.server?.connectedReplicas
             self.clockOffset = store.server.map { Int64($0.clockOffset / .milliseconds(1)) }
             self.move = store.move.map { Move(state: $0.state, moved: $0.moved) }
@@ -169,7 +172,7 @@ struct StatusResponse: Encodable, Sendable {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case driver, open, replicated, standbys, move, mirrors
+            case driver, open, replicated, lossless, standbys, move, mirrors
             case clockOffset = "clock_offset_ms"
         }
     }

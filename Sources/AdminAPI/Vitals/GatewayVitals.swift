@@ -149,13 +149,16 @@ extension GatewayVitals {
         package struct Server: Equatable, Sendable {
             /// Whether each acknowledged write is on a synchronous standby.
             package var isReplicated: Bool
+            /// Whether a failover then loses none.
+            package var losesNothing: Bool
             /// How many synchronous standbys are connected; `nil` if that can't be seen.
             package var connectedReplicas: Int?
             /// How far this host's wall clock is behind the server's.
             package var clockOffset: Duration
 
-            package init(isReplicated: Bool, connectedReplicas: Int?, clockOffset: Duration) {
+            package init(isReplicated: Bool, losesNothing: Bool, connectedReplicas: Int?, clockOffset: Duration) {
                 self.isReplicated = isReplicated
+                self.losesNothing = losesNothing
                 self.connectedReplicas = connectedReplicas
                 self.clockOffset = clockOffset
             }

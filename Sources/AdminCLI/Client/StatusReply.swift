@@ -60,6 +60,8 @@ package struct StatusReply: Decodable, Equatable, Sendable {
         package let open: Bool
         /// Whether each acknowledged write is on a synchronous standby too; `nil` if the store has no server.
         package let replicated: Bool?
+        /// Whether a failover loses no acknowledged write; `nil` if the store has no server.
+        package let lossless: Bool?
         /// How many synchronous standbys are connected; `nil` if that can't be seen.
         package let standbys: Int?
         /// How many milliseconds the gateway's clock is behind the server's.
@@ -86,7 +88,7 @@ package struct StatusReply: Decodable, Equatable, Sendable {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case driver, open, replicated, standbys, move, mirrors
+            case driver, open, replicated, lossless, standbys, move, mirrors
             case clockOffset = "clock_offset_ms"
         }
     }

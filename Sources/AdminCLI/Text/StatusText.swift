@@ -33,14 +33,7 @@ package struct StatusText: Sendable {
     private static func store(_ store: StatusReply.Store) -> [String] {
         var texts = ["\(store.driver), \(store.open ? "open" : "out of reach")"]
         if let isReplicated = store.replicated {
-            let connected = store.standbys.map { " (\($0) connected)" } ?? ""
-            texts.append(
-                !isReplicated
-                    ? "no synchronous standby: a failover may lose the last writes"
-                    : store.standbys == 0
-                        ? "writes wait for a synchronous standby, and none is connected"
-                        : "each write waits for a synchronous standby\(connected): a failover to it loses nothing"
-            )
+            texts.append(Self.failover(store, isReplicated))
         }
         if let offset = store.clockOffset, abs(offset) > 1_000 {
             let relation = offset > 0 ? "behind" : "ahead of"
@@ -54,6 +47,21 @@ package struct StatusText: Sendable {
             texts.append("mirror \(mirror.name): \(mirror.state.replacing("_", with: " "))\(complete)")
         }
         return texts
+    }
+
+    /// What a failover of the store's server loses.
+    private static func failover(_ store: StatusReply.Store, _ isReplicated: Bool) -> String {
+        let connected = store.standbys.map { " (\($0) connected)" } ?? ""
+        switch (isReplicated, store.lossless == true) {
+        case (false, _):
+            return "no synchronous standby: a failover may lose the last writes"
+        case (true, _) where store.standbys == 0:
+            return "writes wait for a synchronous standby, and none is connected"
+        case (true, true):
+            return "each write waits for a synchronous standby\(connected): a failover to it loses nothing"
+        case (true, false):
+            return "each write waits for a replica\(connected): a failover to another one may lose the last writes"
+        }
     }
 
     private static func move(_ move: StatusReply.Store.Move) -> String {

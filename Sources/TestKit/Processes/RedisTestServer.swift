@@ -27,6 +27,8 @@ package final class RedisTestServer: Sendable {
     package let port: Int
     private let directory: String
     private let isSentinel: Bool
+    /// How an administrator logs in, where the default user is off.
+    private let login: String
 
     /// Makes a server and starts it.
     ///
@@ -65,6 +67,7 @@ package final class RedisTestServer: Sendable {
         self.directory = "/tmp/martlet-redis-\(UInt64.random(in: .min ... .max))"
         self.port = if let port { port } else { try LoopbackPort.free() }
         self.isSentinel = isSentinel
+        self.login = settings.contains("user default off") ? " --no-auth-warning --user admin --pass any" : ""
         let certificates = [
             ("server.pem", TestCertificates.valid), ("server.key", TestCertificates.serverKey),
             ("roots.pem", TestCertificates.authority), ("client.pem", TestCertificates.client),
@@ -118,7 +121,7 @@ package final class RedisTestServer: Sendable {
     private var administration: String {
         let place =
             self.isSentinel
-            ? "--tls --cacert \(self.roots) -h 127.0.0.1 -p \(self.port)" : "-s \(self.directory)/socket"
+            ? "--tls --cacert \(self.roots) -h 127.0.0.1 -p \(self.port)" : "-s \(self.directory)/socket\(self.login)"
         return "redis-cli -e --raw \(place)"
     }
 

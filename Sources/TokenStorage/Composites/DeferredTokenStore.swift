@@ -1,10 +1,11 @@
 package import TokenModel
 
-/// A store that can't be reached yet, and is opened when it can: a mirror that is away must not keep a gateway from
-/// starting.
+/// A store that is opened when it can be reached, and anew when its server has lost all records: a mirror that is away must
+/// not keep a gateway from starting, and one that comes back empty is filled again.
 package actor DeferredTokenStore: TokenStore {
     package nonisolated let guarantees: StoreGuarantees
     private let open: @Sendable () async throws(StoreError) -> any TokenStore
+    private let isLost: @Sendable (any TokenStore) -> Bool
     private let timepiece: Timepiece
     private var store: (any TokenStore)?
     private var opening: Task<Void, Never>?
@@ -16,14 +17,20 @@ package actor DeferredTokenStore: TokenStore {
 
     /// - Parameters:
     ///   - guarantees: those of the store.
+    ///   - store: the store, if it is open already.
+    ///   - isLost: whether an open store has to be opened anew. Asked when a call has failed.
     ///   - open: opens it. Called again about once a second while calls are made, until it succeeds.
     package init(
         _ guarantees: StoreGuarantees,
+        store: (any TokenStore)? = nil,
         timepiece: Timepiece = .system,
+        isLost: @escaping @Sendable (any TokenStore) -> Bool = { _ in false },
         open: @escaping @Sendable () async throws(StoreError) -> any TokenStore
     ) {
         self.guarantees = guarantees
         self.timepiece = timepiece
+        self.store = store
+        self.isLost = isLost
         self.open = open
     }
 
@@ -46,8 +53,20 @@ package actor DeferredTokenStore: TokenStore {
         self.opening = nil
     }
 
+    private func call<Value: Sendable>(
+        _ body: (any TokenStore) async throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        let store = try self.opened()
+        do throws(StoreError) {
+            return try await body(store)
+        } catch {
+            if error.code == .unreachable, self.isLost(store) { self.store = nil }
+            throw error
+        }
+    }
+
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-        try await self.opened().read(key)
+        try await self.call { store throws(StoreError) in try await store.read(key) }
     }
 
     package func write(
@@ -56,11 +75,13 @@ package actor DeferredTokenStore: TokenStore {
         as version: Version,
         expecting: Version?
     ) async throws(StoreError) {
-        try await self.opened().write(value, at: key, as: version, expecting: expecting)
+        try await self.call { store throws(StoreError) in
+            try await store.write(value, at: key, as: version, expecting: expecting)
+        }
     }
 
     package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
-        try await self.opened().remove(key, expecting: expecting)
+        try await self.call { store throws(StoreError) in try await store.remove(key, expecting: expecting) }
     }
 
     package func records(
@@ -68,7 +89,9 @@ package actor DeferredTokenStore: TokenStore {
         after: RecordKey?,
         limit: Int
     ) async throws(StoreError) -> [KeyedRecord] {
-        try await self.opened().records(under: prefix, after: after, limit: limit)
+        try await self.call { store throws(StoreError) in
+            try await store.records(under: prefix, after: after, limit: limit)
+        }
     }
 
     /// Ends only with this object: nobody listens to a mirror.

@@ -276,6 +276,12 @@ package final class MigratingTokenStore: TokenStore {
         return true
     }
 
+    /// Removes a record of `previous` that belongs to nobody any more. If that fails, it stays.
+    package func leaveBehind(_ key: RecordKey) async {
+        guard let stored = try? await self.previous.read(key) else { return }
+        try? await self.previous.remove(key, expecting: stored.version)
+    }
+
     private func noteFilling() async throws(StoreError) {
         let source = self.source
         _ = try await self.places.current.change { place in

@@ -104,6 +104,13 @@ extension StorePlace: SealableRecord {
     }
 }
 
+extension StorePlace {
+    /// The place of a store; `nil` if it never was part of a move.
+    package static func read(_ records: SealedRecords) async throws(StoreError) -> StorePlace? {
+        try await PlaceVault(records).read()?.record
+    }
+}
+
 /// The place record of one store.
 struct PlaceVault: Sendable {
     private let vault: RecordVault<StorePlace>
