@@ -1,6 +1,6 @@
 internal import Glibc
 internal import SystemSupport
-internal import TokenModel
+package import TokenModel
 
 /// The files of the incarnations (starts of this program) in one `state_dir`: `boots/<incarnation id>`, which its
 /// process locks for as long as it lives, and `journal/<incarnation id>`.
