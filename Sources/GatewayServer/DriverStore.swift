@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 package import Settings
+internal import Synchronization
 package import TokenStorage
 
 /// A store as the settings name it: one database, or several that a composite joins.
@@ -18,6 +19,14 @@ package struct DriverStore: Sendable {
     package private(set) var mirroring: MirroringTokenStore?
     /// Closes the store after all writers have stopped.
     package let close: @Sendable () async -> Void
+    private let ending: Ending
+
+    /// Whether the process is about to end its work on the mirrors.
+    private final class Ending: Sendable {
+        private let flag = Mutex(false)
+        var hasBegun: Bool { self.flag.withLock { $0 } }
+        func begin() { self.flag.withLock { $0 = true } }
+    }
 
     /// A store that is one database.
     private init(_ database: OpenDatabase, keys: any KeyRingSource, warnings: [String] = []) {
@@ -30,8 +39,10 @@ package struct DriverStore: Sendable {
         _ store: any TokenStore,
         keys: any KeyRingSource,
         name: String,
-        closing databases: [OpenDatabase]
+        closing databases: [OpenDatabase],
+        ending: Ending = Ending()
     ) {
+        self.ending = ending
         self.store = store
         self.keys = keys
         self.name = name
@@ -142,6 +153,7 @@ extension DriverStore {
         changed: @escaping @Sendable (MirrorState) -> Void
     ) async throws(StartError) -> DriverStore {
         var opened: [OpenDatabase] = []
+        let ending = Ending()
         do throws(StartError) {
             for mirror in mirrors { opened.append(try await OpenDatabase.openMirror(mirror)) }
             do throws(StoreError) {
@@ -149,9 +161,10 @@ extension DriverStore {
                     primary: primary.store,
                     mirrors: opened.map { MirroringTokenStore.Target(name: $0.name, store: $0.store) },
                     keys: keys,
-                    changed: changed
+                    changed: { if !ending.hasBegun { changed($0) } }
                 )
-                var driver = DriverStore(store, keys: keys, name: primary.name, closing: opened + [primary])
+                let databases = opened + [primary]
+                var driver = DriverStore(store, keys: keys, name: primary.name, closing: databases, ending: ending)
                 driver.mirroring = store
                 driver.condition = primary.condition
                 return driver
@@ -177,8 +190,8 @@ extension DriverStore {
     /// Waits for what is on its way to the mirrors, after all writers have stopped.
     func flush() async {
         _ = await self.mirroring?.flush(within: .seconds(3))
-        // What mirrors are told at the end is no news.
-        self.hasEnded.withLock { $0 = true }
+        // From now on the mirrors are behind, which is no news.
+        self.ending.begin()
     }
 }
 

@@ -13,7 +13,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// The id of this very copy of the records. It is drawn once for each copy, and is never copied.
     package static let place = RecordKey(rawValue: "place")
 
-    /// The mark of a store that is a mirror of another one (``MirrorMark``).
+    /// The mark of a store that is a mirror of another one, or was one (``MirrorMark``).
     package static let mirror = RecordKey(rawValue: "mirror")
 
     /// Whether the record is about one copy of the records and not about their content, so that it is never copied to

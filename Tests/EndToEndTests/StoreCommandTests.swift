@@ -85,7 +85,7 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
-    @Test(arguments: ["verify", "rekey"])
+    @Test(arguments: ["verify", "rekey", "copy"])
     func `help has examples`(command: String) async throws {
         let directory = try TemporaryDirectory()
         let outcome = try await Program.run("martlet", ["store", command, "--help"], in: directory)

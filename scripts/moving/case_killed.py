@@ -17,9 +17,9 @@ LIFE = 20
 GRACE = "30s"
 # The part of the accounts that has moved when the gateways are killed.
 LEAST_PART, MOST_PART = 0.3, 0.8
-# How often the gateways are killed around the moment at which they go over, and how long after the second one serves, in seconds.
-# Every other time, the delay begins when the log says that they go over.
-TRIES, LEAST_TRIES, DELAY, SHORT_DELAY = 6, 3, 0.6, 0.15
+# How often the gateways are killed around the moment at which they go over, and how long after the second one has the new store, in
+# seconds. Every other time, the delay begins when the log says that they go over.
+TRIES, LEAST_TRIES, DELAY, SHORT_DELAY = 6, 4, 0.6, 0.15
 PATH = (SQLITE, POSTGRES, REDIS, ANOTHER)
 
 
@@ -43,6 +43,7 @@ async def half_way(run):
             left = cluster.databases[SQLITE].accounts()
             there = cluster.databases[POSTGRES].accounts()
             run.checks.append(Check(name + "accounts in the old and in the new store after the kill", f"{left}, {there}", "some in both", left > 0 and there > 0))
+            await slow_down(cluster, 0)
             began = time.monotonic()
             await cluster.restart(cluster.layout)
             await ended(cluster)
@@ -63,8 +64,8 @@ async def around(run):
             source, target = leg(number)
             name = f"going over, {number + 1}: " + name_of(source, target)
             began = time.monotonic()
-            await cluster.end_all()
-            await cluster.restart(cluster.migrating(target, source))
+            # They go over together, when the last process with the old store alone has ended.
+            await cluster.take_over(cluster.migrating(target, source))
             if number % 2:
                 await said(cluster, BEGUN, began)
                 await asyncio.sleep(run.random.uniform(0, SHORT_DELAY))

@@ -11,8 +11,8 @@ from moving.moves import all_served, leavings, move, settled, spent_once
 from moving.traffic import Traffic
 
 ACCOUNTS, LEAST, RATE = 10_000, 1000, 100
-# Tokens are refreshed after half of their life, so 10,000 accounts with tokens of this many seconds take 67 refreshes a second.
-LIFE, LEAST_LIFE = 300, 30
+# 10,000 accounts with tokens of this many seconds take about 100 refreshes a second.
+LIFE, LEAST_LIFE = 150, 30
 # How long the traffic runs before the first takeover, and after the last one, in seconds.
 BEFORE, AFTER = 15, 5
 # The last target is another file: the first one has been moved away to PostgreSQL, and a move needs an empty store, or the one that

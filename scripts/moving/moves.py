@@ -170,10 +170,10 @@ async def part_moved(cluster, source, least, most, limit=60):
     return part
 
 
-async def slow_down(cluster):
-    """Lets each commit of PostgreSQL take longer from now on, so that a move to it takes some seconds."""
+async def slow_down(cluster, delay=COMMIT_DELAY):
+    """Lets each commit of PostgreSQL take longer from now on, so that a move to it takes some seconds. 0 ends that."""
     server = cluster.databases[POSTGRES].server
-    for statement in (f"alter system set commit_delay = {COMMIT_DELAY}", "alter system set commit_siblings = 0", "select pg_reload_conf()"):
+    for statement in (f"alter system set commit_delay = {delay}", "alter system set commit_siblings = 0", "select pg_reload_conf()"):
         await server.ask(statement)
 
 

@@ -29,7 +29,7 @@ struct Mirror: Sendable {
         self.store = store
         self.inspection = inspection
         self.synchronizer = RecordSynchronizer(from: primary, to: store) { () async throws(StoreError) in
-            guard let id = status.markID, try await !inspection.hasMark(id) else { return }
+            guard let id = status.markID, try await !inspection.isMirror(id) else { return }
             status.update { progress, _ in progress.promoted() }
             throw StoreError(.outdated, "mirror \(status.name) is a store of its own by now")
         }
@@ -160,7 +160,9 @@ struct Mirror: Sendable {
     /// - Returns: why nothing may be written to the mirror; `nil` if it is a mirror or can't be reached now.
     func refusal() async throws(StoreError) -> StoreError? {
         do throws(StoreError) {
-            guard try await self.inspect() == nil, case .refused(let reason) = self.status.state.phase else { return nil }
+            guard try await self.inspect() == nil, case .refused(let reason) = self.status.state.phase else {
+                return nil
+            }
             return StoreError(.unreadable, "mirror \(self.status.name): \(reason)")
         } catch {
             guard error.code == .unreachable else { throw error }
@@ -172,16 +174,16 @@ struct Mirror: Sendable {
     ///
     /// - Returns: the version of the mark that a complete one replaces.
     private func prepareMark(_ entry: MirrorMark.Entry) async throws(StoreError) -> Version {
-        guard self.status.state.phase != .upToDate, entry.mark.isComplete else { return entry.version }
-        return try await self.write(isComplete: false, over: entry)?.version ?? entry.version
+        guard self.status.state.phase != .upToDate, entry.mark.state == .complete else { return entry.version }
+        return try await self.write(.behind, over: entry)?.version ?? entry.version
     }
 
     /// Lets the mark say that the mirror is complete, unless another gateway has found it behind since `version`.
     private func completeMark(_ version: Version) async throws(StoreError) {
         guard let entry = try await self.ownMark() else { return }
-        guard entry.version == version || entry.mark.isComplete else { return self.doubt() }
-        guard let now = try await self.write(isComplete: true, over: entry) else { return }
-        guard now.mark.isComplete else { return self.doubt() }
+        guard entry.version == version || entry.mark.state == .complete else { return self.doubt() }
+        guard let now = try await self.write(.complete, over: entry) else { return }
+        guard now.mark.state == .complete else { return self.doubt() }
         self.status.update { $0.confirmed(at: $1) }
     }
 
@@ -196,12 +198,12 @@ struct Mirror: Sendable {
         do throws(StoreError) {
             guard let entry = try await self.ownMark() else { return }
             guard isComplete else {
-                _ = try await self.write(isComplete: false, over: entry)
+                _ = try await self.write(.behind, over: entry)
                 return
             }
             // Another gateway has found the mirror behind: it is complete after a comparison.
-            guard entry.mark.isComplete else { return self.doubt() }
-            guard try await self.write(isComplete: true, over: entry)?.mark.isComplete == true else { return }
+            guard entry.mark.state == .complete else { return self.doubt() }
+            guard try await self.write(.complete, over: entry)?.mark.state == .complete else { return }
             self.status.update { $0.confirmed(at: $1) }
         } catch {
             // The status says that the mirror has failed.
@@ -211,28 +213,28 @@ struct Mirror: Sendable {
     /// The mark, if it is the one that the mirror has had. Otherwise somebody has started from the mirror.
     private func ownMark() async throws(StoreError) -> MirrorMark.Entry? {
         guard let id = self.status.markID else { return nil }
-        if let entry = try await MirrorMark.read(in: self.store), entry.mark.id == id { return entry }
+        if let entry = try await MirrorMark.read(in: self.store), entry.mark.isOfMirror(id) { return entry }
         self.status.update { progress, _ in progress.promoted() }
         return nil
     }
 
     /// - Returns: the mark that is there then; `nil` if the mirror is a store of its own by now.
     private func write(
-        isComplete: Bool,
+        _ state: MirrorMark.State,
         over entry: MirrorMark.Entry
     ) async throws(StoreError) -> MirrorMark.Entry? {
         var mark = entry.mark
         var version = entry.version
         for _ in 0..<Self.rounds {
-            mark.isComplete = isComplete
-            if isComplete { mark.completeAt = self.status.now.wall }
+            mark.state = state
+            if state == .complete { mark.completeAt = self.status.now.wall }
             let found = try await mark.write(in: self.store, expecting: version)
-            guard let found, found.mark.id == entry.mark.id else {
+            guard let found, found.mark.isOfMirror(entry.mark.id) else {
                 self.status.update { progress, _ in progress.promoted() }
                 return nil
             }
             // Another gateway was faster. A complete mark gives way to any other; one that is behind does not.
-            if found.mark == mark || isComplete { return found }
+            if found.mark == mark || state == .complete { return found }
             mark = found.mark
             version = found.version
         }

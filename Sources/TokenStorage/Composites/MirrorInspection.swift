@@ -23,9 +23,9 @@ struct MirrorInspection: Sendable {
         self.keys = keys
     }
 
-    /// Whether the store has the mark with this id.
-    func hasMark(_ id: MirrorMark.ID) async throws(StoreError) -> Bool {
-        try await MirrorMark.read(in: self.store)?.mark.id == id
+    /// Whether the store is still the mirror with this mark.
+    func isMirror(_ id: MirrorMark.ID) async throws(StoreError) -> Bool {
+        try await MirrorMark.read(in: self.store)?.mark.isOfMirror(id) == true
     }
 
     /// Inspects the store. Writes the mark if the store has none and may become a mirror.
@@ -33,7 +33,8 @@ struct MirrorInspection: Sendable {
     /// - Parameter known: the id of the mark that it had before; `nil` at first.
     func run(knowing known: MirrorMark.ID?) async throws(StoreError) -> Finding {
         let entry = try await MirrorMark.read(in: self.store)
-        if let known, let entry, entry.mark.id != known { return .promoted }
+        if let known, let entry, !entry.mark.isOfMirror(known) { return .promoted }
+        if entry?.mark.state == .promoted { return .refused(Self.usedByItself) }
         let hasRecords = try await self.hasRecords()
         // A mirror that was emptied is a new one.
         if known != nil, entry == nil, hasRecords { return .promoted }
@@ -42,7 +43,7 @@ struct MirrorInspection: Sendable {
         }
         if let refusal = try await self.refusalByCanary() { return .refused(refusal) }
         if let entry { return .mirror(entry) }
-        let mark = MirrorMark(id: .random(), isComplete: false, completeAt: nil)
+        let mark = MirrorMark(id: .random(), state: .behind, completeAt: nil)
         guard let found = try await mark.write(in: self.store, expecting: nil) else {
             throw StoreError(.unreachable, "the mark of the mirror was removed while it was written")
         }
@@ -64,14 +65,16 @@ struct MirrorInspection: Sendable {
         }
         let replicas = try await self.store.records(under: .replicas, after: nil, limit: 1)
         guard try await self.store.read(.place) == nil, replicas.isEmpty else {
-            return StoreError(
-                .invalid,
-                "gateways have used it as a store of its own, and becoming a mirror would undo what they wrote: empty it first "
-                    + "if this store is the one that counts"
-            )
+            return Self.usedByItself
         }
         return nil
     }
+
+    private static let usedByItself = StoreError(
+        .invalid,
+        "gateways have used it as a store of its own, and becoming a mirror would undo what they wrote: empty it first if the "
+            + "primary is the one that counts"
+    )
 
     private func refusalByCanary() async throws(StoreError) -> StoreError? {
         guard let theirs = try await self.store.read(.canary) else { return nil }

@@ -1,9 +1,10 @@
 package import TokenModel
 
-/// The mark of a store that is a mirror of another one, as long as it is one.
+/// The mark of a store that is a mirror of another one, or was one.
 ///
-/// A mirror may lack records, so a gateway does not start on a marked store unless an operator accepts that
-/// (``MirrorTreatment``). Then the mark is removed, and whoever still writes to the mirror notices and stops.
+/// A mirror may lack records, so a gateway does not start on it unless an operator accepts that (``MirrorTreatment``).
+/// Then the mark says so for good: whoever still writes to the mirror notices and stops, and a gateway that is started
+/// with an old configuration does not make it a mirror again.
 ///
 /// The mark is the record ``RecordKey/mirror``. It holds no secret and is not sealed, because a store that writes to
 /// mirrors has no keys. All gateways with the same mirror share its mark, so its id is the one that is there.
@@ -14,22 +15,31 @@ package struct MirrorMark: Equatable, Sendable {
         package init(rawValue: String) { self.rawValue = rawValue }
     }
 
+    /// What the store is, as far as the writer of the mark knew.
+    package enum State: String, Sendable {
+        /// A mirror that lacks records, or may.
+        case behind
+        /// A mirror that has all records.
+        case complete
+        /// A store of its own, because somebody has started from it.
+        case promoted
+    }
+
     package let id: ID
-    /// Whether the mirror had all records when this was written, as far as its writer knew.
-    package var isComplete: Bool
+    package var state: State
     /// When the mirror was last known to have all records; `nil`: never.
     package var completeAt: WallTime?
 
-    package init(id: ID, isComplete: Bool, completeAt: WallTime?) {
+    package init(id: ID, state: State, completeAt: WallTime?) {
         self.id = id
-        self.isComplete = isComplete
+        self.state = state
         self.completeAt = completeAt
     }
 
     /// The mark as the bytes of its record: a line of words, of which the first three never change.
     package func encoded() -> SealedBytes {
         let time = self.completeAt.map { String($0.millisecondsSince1970) } ?? "never"
-        let words = Self.format + [self.id.rawValue, self.isComplete ? "complete" : "behind", time]
+        let words = Self.format + [self.id.rawValue, self.state.rawValue, time]
         return SealedBytes(bytes: Array(words.joined(separator: " ").utf8))
     }
 
@@ -41,11 +51,11 @@ package struct MirrorMark: Equatable, Sendable {
     package init(decoding value: SealedBytes) throws(StoreError) {
         let text = String(validating: value.bytes, as: UTF8.self) ?? ""
         let words = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        guard words.count == 6, Array(words.prefix(3)) == Self.format, ["complete", "behind"].contains(words[4]) else {
+        guard words.count == 6, Array(words.prefix(3)) == Self.format, let state = State(rawValue: words[4]) else {
             throw Self.malformed
         }
         self.id = ID(rawValue: words[3])
-        self.isComplete = words[4] == "complete"
+        self.state = state
         guard words[5] != "never" else {
             self.completeAt = nil
             return
@@ -67,7 +77,10 @@ extension MirrorMark {
         let version: Version
     }
 
-    /// The mark of a store; `nil` if the store is not a mirror.
+    /// Whether this is the mark with that id, and the store still a mirror.
+    func isOfMirror(_ id: ID) -> Bool { self.id == id && self.state != .promoted }
+
+    /// The mark of a store; `nil` if the store never was a mirror.
     static func read(in store: any TokenStore) async throws(StoreError) -> Entry? {
         guard let stored = try await store.read(.mirror) else { return nil }
         return try Self.entry(stored)
@@ -92,27 +105,23 @@ extension MirrorMark {
         Entry(mark: try MirrorMark(decoding: stored.value), version: stored.version)
     }
 
-    /// Removes the mark, so that the store is one of its own. A store without a mark stays as it is.
-    static func remove(from store: any TokenStore) async throws(StoreError) {
-        var current = try await store.read(.mirror)
-        while let stored = current {
-            do throws(StoreError) {
-                try await store.remove(.mirror, expecting: stored.version)
-                return
-            } catch {
-                // A gateway that writes to this mirror has refreshed the mark.
-                guard error.code == .conflict else { throw error }
-                current = error.current
-            }
+    /// Lets the mark say that the store is one of its own. A store without a mark stays as it is.
+    static func promote(_ store: any TokenStore) async throws(StoreError) {
+        var current = try await Self.read(in: store)
+        while var mark = current?.mark, mark.state != .promoted {
+            mark.state = .promoted
+            // A gateway that writes to this mirror may have refreshed the mark meanwhile.
+            current = try await mark.write(in: store, expecting: current?.version)
         }
     }
 
-    /// The error for a start on a mirror.
-    var refusal: StoreError {
-        let time = self.completeAt.map { "\($0.rfc3339)" }
+    /// The error for a start on a mirror; `nil` if the store is one of its own.
+    var refusal: StoreError? {
+        guard self.state != .promoted else { return nil }
+        let time = self.completeAt?.rfc3339
         let state =
-            switch (self.isComplete, time) {
-            case (true, let time?): "it was complete at \(time)"
+            switch (self.state, time) {
+            case (.complete, let time?): "it was complete at \(time)"
             case (_, let time?): "it is behind: records are missing here and there; it was last complete at \(time)"
             case (_, nil): "it was never complete: records are missing"
             }
@@ -124,11 +133,11 @@ extension MirrorMark {
     }
 }
 
-/// What to do with a store that carries the mark of a mirror when it is opened.
+/// What to do with a store that is a mirror when it is opened.
 package enum MirrorTreatment: Sendable {
     /// Throw ``StoreError/Code/outdated``.
     case refuse
-    /// Remove the mark, so that the store is one of its own. An operator must have accepted that records may be missing.
+    /// Make it a store of its own. An operator must have accepted that records may be missing.
     case promote
     /// Open it all the same, to read it only.
     case readOnly

@@ -13,7 +13,11 @@ package import TokenModel
 ///
 /// A mirror carries a ``MirrorMark``, so that no gateway starts on it by mistake. Starting from a mirror is like
 /// starting from a restored backup. Whoever does that stops the gateways that write to it first: they notice only after
-/// up to ten seconds that it is no mirror any more.
+/// up to ten seconds that it is a store of its own.
+///
+/// A primary of reach `.network` may be read stale: a gateway that is cut off with a former primary takes a newer record of
+/// a mirror for one that was lost, and puts the older one there. The next comparison by a gateway that is not cut off
+/// puts the newer one back.
 ///
 /// A gateway that can't reach a mirror which others do reach can't say so on its mark. Then the mark is wrong until one
 /// of the others has compared the mirror, which each does every five minutes.

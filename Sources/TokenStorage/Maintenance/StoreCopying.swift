@@ -70,7 +70,7 @@ package struct StoreCopying: Sendable {
     /// - Returns: the keys of the target.
     private func checkTarget() async throws(StoreError) -> KeyRing {
         let keyRing = try await self.targetKeys()
-        if let mark = try await MirrorMark.read(in: self.target)?.mark { throw mark.refusal }
+        if let refusal = try await MirrorMark.read(in: self.target)?.mark.refusal { throw refusal }
         let places = (try await self.source.store.read(.place), try await self.target.read(.place))
         guard places.0 == nil || places.0 != places.1 else {
             throw StoreError(.invalid, "both configurations name the same store")

@@ -43,9 +43,9 @@ package struct OpenedStore: Sendable {
         mirror: MirrorTreatment = .refuse
     ) async throws(StoreError) -> OpenedStore {
         let mark = try await MirrorMark.read(in: store)?.mark
-        if let mark, mirror == .refuse { throw mark.refusal }
+        if let refusal = mark?.refusal, mirror == .refuse { throw refusal }
         let opened = try await Self.open(store, keys: keys, isMirror: mark != nil)
-        if mark != nil, mirror == .promote { try await MirrorMark.remove(from: store) }
+        if mirror == .promote { try await MirrorMark.promote(store) }
         return opened
     }
 

