@@ -13,8 +13,8 @@ mock's statistics and the ends of the logs, and exits 1.
            an account is killed, and stays killed
   killed   both gateways are killed (SIGKILL) when half of 3,000 accounts have moved, and start again: the move goes on and ends.
            Then the same around the moment at which the gateways go over to the new store, several times
-  undone   both gateways are stopped when a part of 3,000 accounts has moved, and start with the two stores exchanged: all records
-           are in the first store again, and none is in the second
+  undone   both gateways are stopped (SIGTERM) when a part of 3,000 accounts has moved, and start with the two stores exchanged: all
+           records are in the first store again, and none is in the second. Then the same with SIGKILL
   mirror   300 accounts under load on PostgreSQL, mirrored to Redis, and in a full run to SQLite too. The mirror is away for a
            minute, and then does not answer for a while: no request fails, and the mirror catches up. Accounts are refreshed,
            imported, removed and killed meanwhile. In the end all records are the same, byte for byte

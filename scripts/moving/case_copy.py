@@ -28,7 +28,8 @@ async def run(run):
         files = {name: cluster.write_configuration(f"{name}.yaml", cluster.alone(name)) for name in (SQLITE, POSTGRES, REDIS)}
         refusal = await cluster.command("store", "copy", "--config", files[SQLITE], "--to", files[POSTGRES])
         text = refusal.stderr.strip().splitlines()[-1] if refusal.stderr.strip() else ""
-        run.checks += [equals("with gateways: the exit code", refusal.returncode, REFUSED), Check("with gateways: what it says", text[-300:], "who is listed", "listed" in text),
+        run.checks += [equals("with gateways: the exit code", refusal.returncode, REFUSED),
+                       Check("with gateways: what it says", text[-300:], "who is listed", "listed" in text),
                        equals("with gateways: accounts in the new store", cluster.databases[POSTGRES].accounts(), 0)]
         codes = await cluster.end_all()
         run.checks.append(equals("return codes of the gateways", codes, [0, 0]))

@@ -42,14 +42,16 @@ async def half_way(run):
             kill_both(cluster)
             left = cluster.databases[SQLITE].accounts()
             there = cluster.databases[POSTGRES].accounts()
-            run.checks.append(Check(name + "accounts in the old and in the new store after the kill", f"{left}, {there}", "some in both", left > 0 and there > 0))
+            run.checks.append(Check(name + "accounts in the old and in the new store after the kill", f"{left}, {there}", "some in both",
+                                    left > 0 and there > 0))
             await slow_down(cluster, 0)
             began = time.monotonic()
             await cluster.restart(cluster.layout)
             await ended(cluster)
         finally:
             await traffic.end()
-        run.checks += [counted(name + "moved before the kill", f"{part:.0%}"), counted(name + "the move is done after the restart in, s", f"{time.monotonic() - began:.1f}"),
+        run.checks += [counted(name + "moved before the kill", f"{part:.0%}"),
+                       counted(name + "the move is done after the restart in, s", f"{time.monotonic() - began:.1f}"),
                        counted(name + "requests", traffic.summary), equals(name + "requests that failed", traffic.failed_of(), 0),
                        *await moved(cluster, name, SQLITE, POSTGRES), *await all_served(cluster, name)]
 

@@ -72,4 +72,5 @@ async def start_from_mirror(cluster):
     await first.start(arguments=ACCEPT)
     await second.start()
     return [equals("the exit code without --accept-older-store", refusal.returncode, REFUSED),
-            Check("what it says", text[-400:], "that it is a mirror, and how complete", all(one in text for one in ("is a mirror of", "complete at", ACCEPT[0])))]
+            Check("what it says", text[-400:], "that it is a mirror, and how complete",
+                  all(one in text for one in ("is a mirror of", "complete at", ACCEPT[0])))]

@@ -72,7 +72,8 @@ async def are_up_to_date(cluster, name, limit=CAUGHT_UP):
 
 async def is_behind(cluster, name):
     said = [await gateway.mirrors() for gateway in cluster.gateways]
-    return Check(name + "what the gateways say about their mirrors", str(said), "one of them is behind", any(one != "up_to_date" for states in said for one in states))
+    return Check(name + "what the gateways say about their mirrors", str(said), "one of them is behind",
+                 any(one != "up_to_date" for states in said for one in states))
 
 
 async def kill_and_sign_in(cluster, accounts, name):
