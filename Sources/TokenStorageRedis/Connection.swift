@@ -32,6 +32,8 @@ final class Connection: Sendable {
         let commands: [Command]
         /// The command whose reply counts.
         let deciding: Int
+        /// Whether the reply has records in it.
+        let isOfRecords: Bool
         /// Its share of ``largestGroup``.
         let weight: Int
         let deadline: ContinuousClock.Instant
@@ -113,16 +115,25 @@ final class Connection: Sendable {
     /// - Parameters:
     ///   - index: the command whose reply is returned.
     ///   - isLarge: whether the reply may be as large as a page.
+    ///   - isOfRecords: whether the reply has records in it.
     /// - Throws: ``StoreError/Code/unreachable``, ``StoreError/Code/unwritable`` and ``StoreError/Code/unreadable``.
     func run(
         _ commands: [Command],
         deciding index: Int = 0,
-        isLarge: Bool = false
+        isLarge: Bool = false,
+        isOfRecords: Bool = true
     ) async throws(StoreError) -> RESPValue {
         try await Self.deadlines.reply(late: { self.late() }) { reply in
             let weight = isLarge ? StoreGuarantees.uncutPage : 1
             self.add(
-                Call(commands: commands, deciding: index, weight: weight, deadline: .now + Self.callLimit, reply: reply)
+                Call(
+                    commands: commands,
+                    deciding: index,
+                    isOfRecords: isOfRecords,
+                    weight: weight,
+                    deadline: .now + Self.callLimit,
+                    reply: reply
+                )
             )
         }
     }
@@ -242,13 +253,14 @@ final class Connection: Sendable {
         return next
     }
 
-    private func run(_ group: [Call], _ connected: ConnectedSession) async throws(SessionError) {
+    private func run(_ calls: [Call], _ connected: ConnectedSession) async throws(SessionError) {
         let host = connected.session.host
         let isUnconfirmed = self.primary.isUnconfirmed(connected.info)
-        guard self.role == .writing || !isUnconfirmed else {
+        let group = calls.filter { self.role == .writing || !isUnconfirmed || !$0.isOfRecords }
+        if group.count < calls.count {
             let failure = self.storeError(Self.unconfirmed)
-            for call in group { call.reply.give(.failure(failure)) }
-            return
+            for call in calls where call.isOfRecords { call.reply.give(.failure(failure)) }
+            guard !group.isEmpty else { return }
         }
         let waits = self.role == .writing && self.primary.awaitsReplica(on: connected.info)
         let confirming = isUnconfirmed ? [Script.confirm(Layout(prefix: self.server.prefix), mark: self.primary.mark)] : []

@@ -225,7 +225,7 @@ package final class RedisTokenStore: TokenStore {
     /// Asks the server about itself.
     package func condition() async throws(StoreError) -> StoreCondition {
         let info: ServerInfo
-        let reply = try await self.reader.run([.info])
+        let reply = try await self.reader.run([.info], isOfRecords: false)
         do throws(SessionError) {
             info = try ServerInfo(reply)
             try self.primary.learn(info)

@@ -75,7 +75,7 @@ class Replicas(Cluster):
     async def safe_stores(self):
         """Returns the names of the replicas that say that a failover of the store loses nothing."""
         answers = await asyncio.gather(*(gateway.ask("GET", "/v1/status") for gateway in self.gateways))
-        return "".join(gateway.name for gateway, (_, body) in zip(self.gateways, answers) if json.loads(body)["store"].get("replicated"))
+        return "".join(gateway.name for gateway, (_, body) in zip(self.gateways, answers) if json.loads(body)["store"].get("lossless"))
 
     def own_part(self, gateway):
         listener, admin = (":".join(map(str, place)) for place in (gateway.port, gateway.admin))
