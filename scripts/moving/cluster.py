@@ -124,10 +124,15 @@ replica: {{ name: {gateway.name}, lease: {LEASE}s }}"""
         await self.start_gateways()
 
     async def end_all(self):
-        """Asks both gateways to end, and waits for that. Returns their return codes."""
+        """Asks both gateways to end, and waits for that. Returns their return codes; one that does not end in time is killed, and has
+        None."""
         for gateway in self.gateways:
             gateway.ask_to_end()
-        return [code for code, _ in await asyncio.gather(*(gateway.end_code(END_SECONDS) for gateway in self.gateways))]
+        codes = [code for code, _ in await asyncio.gather(*(gateway.end_code(END_SECONDS) for gateway in self.gateways))]
+        for gateway, code in zip(self.gateways, codes):
+            if code is None:
+                gateway.kill()
+        return codes
 
     async def sign_in_at_both(self):
         await asyncio.gather(*(self.sign_in(self.accounts[place::2], by=gateway) for place, gateway in enumerate(self.gateways)))

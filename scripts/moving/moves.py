@@ -132,7 +132,7 @@ async def spent_once(cluster, name=""):
     """Checks by the provider's statistics that no refresh token was used twice."""
     stats = await cluster.provider.stats()
     most = max((count for counts in stats["refresh_token_uses"].values() for count in counts), default=0)
-    return [counted(name + "refreshes", stats["token_requests"]["ok"]), equals(name + "most uses of a refresh token", most, 1),
+    return [counted(name + "refreshes", stats["token_requests"]["ok"]), Check(name + "most uses of a refresh token", str(most), "1", most == 1),
             equals(name + "reuse detections", stats["reuse_detections"], 0)]
 
 
