@@ -192,7 +192,10 @@ let package = Package(
                 "OAuth", "TestKit", "TokenModel", crypto, cryptoExtras, logging, nioCore, nioPosix, nioSSL,
             ]
         ),
-        tests(of: "TokenStorage", using: ["TestKit", "TokenModel", "TokenStorageSQLite"]),
+        tests(
+            of: "TokenStorage",
+            using: ["TestKit", "TokenModel", "TokenStoragePostgreSQL", "TokenStorageRedis", "TokenStorageSQLite"]
+        ),
         tests(
             of: "TokenStorageSQLite",
             using: ["TestKit", "TokenModel", "TokenStorage", database, databaseEngine]

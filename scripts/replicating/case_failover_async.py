@@ -51,10 +51,12 @@ async def isolated(run):
         late = await late_heads(cluster, death)
         await asyncio.sleep(max(0, cut + run.scaled(LASTS, 20) - time.monotonic()))
         goes_on = [account for account, at in island.served.items() if at > cut + LEASE + 1]
-        spent_alone = {use.account for use in recorder.uses if use.process == "a" and use.at > losing - 2}
         await cluster.store.retire()
         network.mend()
         mended = time.monotonic()
+        # Until then the isolated replica may go on with the old primary.
+        await cluster.store.is_retired()
+        spent_alone = {use.account for use in recorder.uses if use.process == "a" and use.at > losing - 2}
         await sign_in_again(b, killed)
         joined = await serves_living(cluster, island, shared, mended, AGAIN + 5)
         await end(*loads)

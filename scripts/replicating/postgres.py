@@ -151,6 +151,9 @@ class Postgres(servers.Store):
         """Makes sure that nobody can reach the old primary once the island is back. Nothing in PostgreSQL does that."""
         await self.db1.stop()
 
+    async def is_retired(self):
+        """Waits, after the cut, until the old primary takes no more writes: it has stopped."""
+
     def dump(self):
         """Returns all data of the store as text."""
         primary = self.primary

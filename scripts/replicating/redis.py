@@ -224,6 +224,10 @@ class Redis(servers.Store):
     async def retire(self):
         """Does nothing to the old primary before the island is back: the Sentinels make a replica of it."""
 
+    async def is_retired(self):
+        """Waits, after the cut, until the old primary takes no more writes: until it follows the new one."""
+        await self.db1.follows(self.known, REPLICA_SECONDS)
+
     def dump(self):
         """Returns all files of all servers, which also have what was overwritten, as long as they were not rewritten."""
         found = b""

@@ -12,11 +12,16 @@ struct MigratingStores {
     let replicas: [MigratingTokenStore]
 
     init(from previous: any TokenStore, to current: any TokenStore) async throws {
-        (self.previous, self.current) = (previous, current)
-        _ = try await OpenedStore.open(previous, keys: self.keys)
+        try await self.init(from: [previous, previous], to: [current, current])
+    }
+
+    /// - Parameters: the handles of each replica.
+    init(from previous: [any TokenStore], to current: [any TokenStore]) async throws {
+        (self.previous, self.current) = (previous[0], current[0])
+        _ = try await OpenedStore.open(previous[0], keys: self.keys)
         var replicas: [MigratingTokenStore] = []
-        for _ in 0..<2 {
-            replicas.append(MigratingTokenStore(try await StoreMigration(to: current, from: previous, keys: self.keys)))
+        for (source, target) in zip(previous, current) {
+            replicas.append(MigratingTokenStore(try await StoreMigration(to: target, from: source, keys: self.keys)))
         }
         self.replicas = replicas
     }
@@ -30,6 +35,25 @@ struct MigratingStores {
         for replica in self.replicas { #expect(try await replica.goOver()) }
     }
 
+    /// Checks a clause of the contract, with the replicas as two processes.
+    ///
+    /// - Parameter calls: the number of calls after which the replicas go over, while others are made; `nil`: never.
+    func check(_ clause: TokenStoreContract.Clause, goingOverAfter calls: Int?) async throws {
+        let departure = Departure(self, after: calls ?? .max)
+        if calls == 0 { try await self.goOver() }
+        try await withThrowingTaskGroup { tasks in
+            for replica in self.replicas { tasks.addTask { await replica.run { _ in } } }
+            try await clause.check(
+                TokenStoreContract.Subject(
+                    store: PartOfStore(whole: self.replicas[0], called: { departure.count() }),
+                    other: PartOfStore(whole: self.replicas[1], called: { departure.count() })
+                )
+            )
+            try await departure.ended()
+            tasks.cancelAll()
+        }
+    }
+
     /// Moves all records, and returns when none is left.
     func drain() async {
         await withTaskGroup { tasks in
@@ -40,6 +64,26 @@ struct MigratingStores {
             tasks.cancelAll()
         }
     }
+}
+
+/// Has replicas go over to the other store after a number of calls.
+private final class Departure: Sendable {
+    private let stores: MigratingStores
+    private let calls: Int
+    private let state = Mutex((count: 0, task: Task<Void, any Error>?.none))
+
+    init(_ stores: MigratingStores, after calls: Int) {
+        (self.stores, self.calls) = (stores, calls)
+    }
+
+    func count() {
+        self.state.withLock { state in
+            state.count += 1
+            if state.count == self.calls { state.task = Task { try await self.stores.goOver() } }
+        }
+    }
+
+    func ended() async throws { try await self.state.withLock(\.task)?.value }
 }
 
 /// The records under one part of the keys of another store, as if they were all there are. Calls `called` before each

@@ -1,31 +1,8 @@
-import Synchronization
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 import TokenStorageSQLite
-
-/// Has replicas go over to the other store after a number of calls.
-private final class Departure: Sendable {
-    private let stores: MigratingStores
-    private let calls: Int
-    private let state = Mutex((count: 0, task: Task<Void, any Error>?.none))
-
-    init(_ stores: MigratingStores, after calls: Int) {
-        (self.stores, self.calls) = (stores, calls)
-    }
-
-    func leave() async throws { try await self.stores.goOver() }
-
-    func count() {
-        self.state.withLock { state in
-            state.count += 1
-            if state.count == self.calls { state.task = Task { try await self.stores.goOver() } }
-        }
-    }
-
-    func ended() async throws { try await self.state.withLock(\.task)?.value }
-}
 
 struct MigratingTokenStoreTests {
     private let alice = RecordKey.account("alice")
@@ -40,7 +17,7 @@ struct MigratingTokenStoreTests {
     ) async throws {
         let stores = try await MigratingStores(from: MemoryTokenStore(), to: MemoryTokenStore())
 
-        try await self.check(clause, stores, goingOverAfter: calls)
+        try await stores.check(clause, goingOverAfter: calls)
     }
 
     @Test(arguments: TokenStoreContract.clauses, [true, false])
@@ -55,29 +32,8 @@ struct MigratingTokenStoreTests {
             ? try await MigratingStores(from: database, to: MemoryTokenStore())
             : try await MigratingStores(from: MemoryTokenStore(), to: database)
 
-        try await self.check(clause, stores, goingOverAfter: 3)
+        try await stores.check(clause, goingOverAfter: 3)
         await database.close()
-    }
-
-    private func check(
-        _ clause: TokenStoreContract.Clause,
-        _ stores: MigratingStores,
-        goingOverAfter calls: Int?
-    ) async throws {
-        let departure = Departure(stores, after: calls ?? .max)
-        if calls == 0 { try await departure.leave() }
-        let called: @Sendable () async -> Void = { departure.count() }
-        try await withThrowingTaskGroup { tasks in
-            for replica in stores.replicas { tasks.addTask { await replica.run { _ in } } }
-            try await clause.check(
-                TokenStoreContract.Subject(
-                    store: PartOfStore(whole: stores.replicas[0], called: called),
-                    other: PartOfStore(whole: stores.replicas[1], called: called)
-                )
-            )
-            try await departure.ended()
-            tasks.cancelAll()
-        }
     }
 
     @Test func `a record is moved when it is changed, and others when nobody uses them`() async throws {
