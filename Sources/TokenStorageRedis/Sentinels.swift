@@ -41,7 +41,8 @@ extension RedisServer.Sentinels {
         guard let latest = answers.max(by: { $0.configurationEpoch < $1.configurationEpoch }) else {
             let failures = results.compactMap { host, result -> (text: String, error: SessionError)? in
                 guard case .failure(let error) = result else { return nil }
-                return ("Sentinel \(host.text): \(error.message)", error)
+                let advice = error.meaning == .login ? " (it has a login of its own: store.sentinel_password)" : ""
+                return ("Sentinel \(host.text): \(error.message)\(advice)", error)
             }
             let telling = failures.first { $0.error.meaning != .outage } ?? failures.first
             throw SessionError(failures.map(\.text).sorted().joined(separator: "; "), telling?.error.meaning ?? .outage)

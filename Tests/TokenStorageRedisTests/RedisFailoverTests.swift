@@ -190,6 +190,32 @@ struct RedisFailoverTests {
         #expect(error?.message.contains("it knows no primary of the name another") == true)
     }
 
+    @Test func `a user of the Sentinels needs one right, and its password is not shown`() async throws {
+        // Given a Sentinel with a user
+        let host = try await RedisTestServer()
+        let sentinel = try await host.makeSentinel(quorum: 1)
+        try await sentinel.command("ACL", "SETUSER", "watcher", "on", ">a-secret", "-@all", "+sentinel|master")
+        let records = try await TestRecords(on: host)
+        let server = { (password: String) in
+            records.server(
+                hosts: [RedisServer.Host(name: "127.0.0.1", port: sentinel.port)],
+                sentinels: RedisServer.Sentinels(name: "martlet", user: "watcher", password: Secret(password))
+            )
+        }
+
+        // When a store is opened with it
+        try await TokenStoreContract.countUp(Self.key, in: try await RedisTokenStore.open(server("a-secret")))
+
+        // Then another password is refused
+        let error = await Self.failure { () async throws(StoreError) in
+            _ = try await RedisTokenStore.open(server("another-secret"))
+        }
+        #expect(error?.code == .unwritable)
+        #expect(error?.message.contains("WRONGPASS") == true)
+        #expect(error?.message.contains("store.sentinel_password") == true)
+        #expect(error?.message.contains("secret") == false)
+    }
+
     /// Three Sentinels that know each other and the replica.
     private static func sentinels(of host: RedisTestServer) async throws -> [RedisTestServer] {
         var sentinels: [RedisTestServer] = []
