@@ -110,6 +110,26 @@ struct RedisFailoverTests {
         try await eventually("the store to be back") { (try? await store.read(Self.key)?.version) == known }
     }
 
+    @Test func `a primary that an administrator makes a replica is left at its first refusal`() async throws {
+        // Given a primary with a replica, and a store that knows both
+        let former = try await RedisTestServer()
+        let next = try await former.makeReplica()
+        let hosts = [former, next].map { RedisServer.Host(name: "127.0.0.1", port: $0.port) }
+        let records = try await TestRecords(on: former)
+        let store = try await RedisTokenStore.open(records.server(hosts: hosts))
+        try await TokenStoreContract.countUp(Self.key, in: store)
+
+        // When they change roles, without an end of any connection
+        try await next.command("REPLICAOF", "NO", "ONE")
+        try await former.command("REPLICAOF", "127.0.0.1", String(next.port))
+
+        // Then writes go on at the new primary, sooner than the store would look for it by itself
+        try await eventually("the store to be back", limit: .seconds(8)) {
+            (try? await TokenStoreContract.countUp(Self.key, in: store)) != nil
+        }
+        #expect(try await next.command("HLEN", records.records) == "2\n")
+    }
+
     @Test func `a primary without the records of an open store is not used in place of the one that has them`()
         async throws
     {
