@@ -38,9 +38,10 @@ extension KillMachine {
     /// the same number.
     private func hasTaken(_ record: ReplicaRecord, _ epoch: Epoch) -> Bool {
         guard record.acknowledged >= epoch else { return false }
-        // A replica that names no entry uses a store of one host, which loses none. Others move such a store.
-        guard self.hasHeartbeat, record.lastEntry != nil else { return true }
-        return record.lastEntry == self.log.contents[record.acknowledged]?.id
+        guard self.hasHeartbeat else { return true }
+        // In a move, replicas that are not configured for it may use the store as one of this host, which loses no entry.
+        guard record.lastEntry != nil || self.home.target == nil else { return true }
+        return record.lastEntry != nil && record.lastEntry == self.log.contents[record.acknowledged]?.id
     }
 
     /// The entry was written again after the replicas were listed. A replica may have joined in between without reading

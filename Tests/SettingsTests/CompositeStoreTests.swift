@@ -102,6 +102,12 @@ import Testing
                 "store.mirrors[1].\(name): \(fault)"
             ]
         )
+        #expect(
+            self.faults("driver: migrating, current: \(Self.redis), previous: { driver: postgres, url: x, \(key) }")
+                .sorted() == [
+                    "store.previous.\(name): \(fault)", "store.previous.url: expected a URL with postgres://",
+                ]
+        )
     }
 
     @Test(arguments: [("migrating", "current", "previous: {}"), ("mirroring", "primary", "mirrors: [{}]")])
@@ -141,7 +147,7 @@ import Testing
         )
         #expect(
             self.faults(
-                "driver: mirroring, primary: { path: a.db }, mirrors: [{ path: '' }, { driver: redis, url: redis://cache:0 }, a]"
+                "driver: mirroring, primary: {}, mirrors: [{ path: '' }, { driver: redis, url: redis://cache:0 }, a]"
             ) == [
                 "store.mirrors[0].path: is empty", "store.mirrors[1].url: has port 0",
                 "store.mirrors[2]: expected a mapping, found text",
@@ -153,7 +159,7 @@ import Testing
             ]
         )
         #expect(
-            self.faults("driver: mirroring, primary: {}, mirrors: { path: a.db }") == [
+            self.faults("driver: mirroring, primary: {}, mirrors: { path: b.db }") == [
                 "store.mirrors: expected a list, found a mapping"
             ]
         )

@@ -38,8 +38,9 @@ import TokenModel
         #expect(store.sentinels == nil)
     }
 
-    @Test func `a URL needs only a host, and the rest has defaults`() throws {
-        let store = try self.store("url: rediss://cache")
+    @Test(arguments: ["rediss://cache", "rediss://cache/", "rediss://@cache", "rediss://cache:6379/0"])
+    func `a URL needs only a host, and the rest has defaults`(url: String) throws {
+        let store = try self.store("url: \"\(url)\"")
 
         #expect(store.user == nil)
         #expect(store.hosts.map(\.text) == ["cache:6379"])
@@ -57,7 +58,11 @@ import TokenModel
         #expect(try self.store("url: \"\(url)\"").isEncrypted == isEncrypted)
     }
 
-    @Test(arguments: ["redis://cache", "redis://127.0.0.1,cache", "redis://127.0.0.1?sentinel=main"])
+    // A Sentinel on this machine may name a primary on another one.
+    @Test(arguments: [
+        "redis://cache", "redis://127.0.0.1,cache", "redis://cache1,cache2?sentinel=main",
+        "redis://127.0.0.1?sentinel=main",
+    ])
     func `cleartext to another machine is a fault unless the file allows it`(url: String) throws {
         let found = self.faults("\(Self.key), url: \"\(url)\"")
         #expect(

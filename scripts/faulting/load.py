@@ -21,6 +21,9 @@ class Load:
     """Sends requests from `begin` to `end`. A request without a response does not count as failed if its process was killed or
     stopped by the test. It does count as failed if the process ended by itself."""
 
+    # How connections are made, and whether one is kept when its gateway has a new process.
+    make_caller, keeps_connections = Caller, False
+
     def __init__(self, cluster, rate, accounts=None, gateways=None, workers=16):
         self.cluster, self.rate, self.workers = cluster, rate, workers
         self.accounts, self.gateways = accounts or cluster.accounts, gateways or cluster.gateways
@@ -44,7 +47,7 @@ class Load:
             self.cluster.history.note(f"the slowest response, after {self.longest:.3f} s: {self.longest_of}")
 
     async def work(self, gateway, number, place):
-        caller, boot, turn = Caller(gateway.port), gateway.boot, number
+        caller, boot, turn = self.make_caller(gateway.port), gateway.boot, number
         pace, start = len(self.gateways) * self.workers / self.rate, time.monotonic()
         start += (number * len(self.gateways) + place) / self.rate
         # Each process gets requests for each account, at different moments.
@@ -53,16 +56,20 @@ class Load:
             await self.rest(start + (turn - number) // self.workers * pace - time.monotonic())
             if self.ending.is_set():
                 break
-            if boot != gateway.boot:
+            if boot != gateway.boot and not self.keeps_connections:
                 # The kept connection belongs to the previous boot and is closed.
                 caller.close()
                 boot = gateway.boot
             if gateway.is_down:
                 caller.close()
             else:
-                await self.request(caller, gateway, self.accounts[(turn + offset) % len(self.accounts)])
+                await self.request(caller, gateway, self.choose(turn + offset))
             turn += self.workers
         caller.close()
+
+    def choose(self, turn):
+        """Returns the account of the next request."""
+        return self.accounts[turn % len(self.accounts)]
 
     async def rest(self, seconds):
         if seconds > 0:

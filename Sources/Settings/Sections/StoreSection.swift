@@ -74,10 +74,9 @@ extension DatabaseSettings {
     fileprivate init?(_ section: Section<StoreKey>, _ driver: StoreDriver, state: String) {
         switch driver {
         case .sqlite:
-            self = .sqlite(
-                path: section.read(.path) { $0.file(under: state) }
-                    ?? SettingsEnvironment.path("tokens.db", under: state)
-            )
+            let path = section.read(.path) { $0.file(under: state) }
+            guard section.has(.path) == (path != nil) else { return nil }
+            self = .sqlite(path: path ?? SettingsEnvironment.path("tokens.db", under: state))
         case .postgres:
             guard let settings = PostgreSQLSettings(section) else { return nil }
             self = .postgres(settings)
@@ -126,15 +125,13 @@ extension Section<StoreKey> {
     fileprivate static func store(at place: Place, holdsKey: Bool, state: String) -> Inner? {
         guard let section = Section<StoreKey>(place) else { return nil }
         let driver = section.readDriver()
-        guard let database = DatabaseSettings(section, driver, state: state) else { return nil }
-        guard holdsKey else {
-            for key in [StoreKey.sealingKey, .sealingKeyFile] {
-                section[key]?.faultAtKey(
-                    "has no place here: the key of current, or of primary, seals in both and must open both"
-                )
-            }
-            return (database, nil)
+        for key in [StoreKey.sealingKey, .sealingKeyFile] where !holdsKey {
+            section[key]?.faultAtKey(
+                "has no place here: the key of current, or of primary, seals in both and must open both"
+            )
         }
+        guard let database = DatabaseSettings(section, driver, state: state) else { return nil }
+        guard holdsKey else { return (database, nil) }
         guard let key = section.ownSealingKey(driver, state: state) else { return nil }
         return (database, key)
     }

@@ -52,8 +52,8 @@ package final class MigratingTokenStore: TokenStore {
     private let timepiece: Timepiece
     private let state: Mutex<State>
     private let broadcaster = ChangeBroadcaster()
-    /// The hints of the store that counts in those phases. Open from the start, so that none is missed.
-    private let hints: [(phases: [Phase], changes: AsyncStream<RecordChange>)]
+    /// The hints of both stores. Open from the start, so that none is missed.
+    private let hints: (previous: AsyncStream<RecordChange>, current: AsyncStream<RecordChange>)
 
     /// - Parameter opening: the two stores as they were found.
     package init(_ opening: StoreMigration, timepiece: Timepiece = .system) {
@@ -65,7 +65,7 @@ package final class MigratingTokenStore: TokenStore {
             opening.isTurnedAround ? LayeredTokenStore(upper: self.previous, lower: self.current) : self.previous
         self.after = LayeredTokenStore(upper: self.current, lower: self.previous)
         self.timepiece = timepiece
-        self.hints = [([.before, .leaving], self.previous.changes()), ([.after], self.current.changes())]
+        self.hints = (self.previous.changes(), self.current.changes())
         self.state = Mutex(State(phase: opening.isCommitted ? .after : .before))
     }
 
@@ -293,10 +293,14 @@ package final class MigratingTokenStore: TokenStore {
     /// - Parameter ended: called when nothing is left in `previous`.
     package func run(ended: @Sendable (Progress) -> Void) async {
         await withDiscardingTaskGroup { tasks in
-            for (phases, changes) in self.hints {
-                tasks.addTask {
-                    for await change in changes where phases.contains(self.phase) { self.broadcaster.announce(change) }
+            tasks.addTask {
+                // A write may be heard of late. Removals after the move are those of records that have moved.
+                for await change in self.hints.previous where self.phase != .after || change.version != nil {
+                    self.broadcaster.announce(change)
                 }
+            }
+            tasks.addTask {
+                for await change in self.hints.current where self.phase == .after { self.broadcaster.announce(change) }
             }
             while !Task.isCancelled, !self.state.withLock(\.isDone) {
                 // A store that can't be reached is tried again.

@@ -81,14 +81,16 @@ package struct StoreMigration: Sendable {
         case .prepared:
             throw StoreError(.moved, "previous was prepared as the target of a move, and has no records yet")
         case .own:
-            guard [.prepared(for: source.id), .movedAway(to: source.id)].contains(target.stage) else {
+            switch target.stage {
+            // Whatever it was part of before: it must be empty now.
+            case .prepared, .movedAway: return (false, false)
+            case .own, .filling:
                 throw StoreError(
                     .moved,
-                    "current has records of this store already, as a copy has: a move needs an empty store, or the one that "
-                        + "the records were moved from before"
+                    "current has records of this store already, as a copy has: a move needs an empty store, or one that the "
+                        + "records were moved from before"
                 )
             }
-            return (false, false)
         }
     }
 
