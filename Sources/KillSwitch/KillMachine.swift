@@ -66,6 +66,8 @@ package struct KillMachine: ~Copyable, Sendable {
     package let lease: Duration
     let guarantees: StoreGuarantees
     package private(set) var home: Home
+    /// The store is the target now, which counts from the next poll on.
+    private var isArriving = false
     /// Whether the lease requires a write.
     var hasHeartbeat: Bool { self.guarantees.reach == .network }
 
@@ -127,6 +129,7 @@ package struct KillMachine: ~Copyable, Sendable {
         known: KillLogContents? = nil,
         keys: [SealingKey.ID] = []
     ) -> PollAction {
+        self.arrive()
         self.keys = keys.map(\.description)
         (self.isRenewal, self.startedAt, self.wall) = (true, now.boot, now.wall)
         self.nextMembership = .random()
@@ -141,6 +144,7 @@ package struct KillMachine: ~Copyable, Sendable {
     /// Begins a poll that only finds out what is new in the log. It brings no lease. It still looks for the known
     /// entries: no token may be stamped with an epoch of a log that has diverged.
     package mutating func beginRead() -> PollAction {
+        self.arrive()
         self.isRenewal = false
         (self.ahead, self.rereads, self.sealsAnew, self.rewrites, self.raised) = (nil, 0, false, 0, [])
         return self.readLog()
@@ -286,13 +290,23 @@ package struct KillMachine: ~Copyable, Sendable {
         return self.replica.map { $0.record.acknowledged >= move.epoch } ?? false
     }
 
-    /// This replica uses its target from now on. It takes no lease until it is listed there and has read the log there.
-    package mutating func goneOver() {
-        guard let target = self.home.target else { return }
-        self.home = Home(place: target)
+    /// The store is the target from now on. A poll in progress brings no lease. The next one lists this replica there, and reads
+    /// the log there.
+    ///
+    /// - Returns: the replica that was listed in the store that is left.
+    package mutating func goneOver() -> ReplicaID? {
+        guard self.home.target != nil, !self.isArriving else { return nil }
+        self.isArriving = true
         self.leaseUntil = .distantPast
+        return self.replica?.id
+    }
+
+    private mutating func arrive() {
+        guard self.isArriving, let target = self.home.target else { return }
+        self.isArriving = false
+        self.home = Home(place: target)
         self.replica = nil
-        (self.membership, self.nextMembership) = (.random(), .random())
+        self.membership = .random()
     }
 
     private mutating func join() -> PollAction {
@@ -315,6 +329,7 @@ package struct KillMachine: ~Copyable, Sendable {
     /// No kill waits for this replica any more. It takes no lease until it is listed again and has read the log after
     /// that.
     private mutating func joinAnew() -> PollAction {
+        guard !self.isArriving else { return self.end(.moving) }
         self.leaseUntil = .distantPast
         self.replica = nil
         self.rewrites += 1

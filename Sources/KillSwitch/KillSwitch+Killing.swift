@@ -203,7 +203,7 @@ extension KillSwitch {
     /// Looks once at all replicas that the kill waits for.
     ///
     /// - Returns: whether the kill is complete.
-    private func look(at epoch: Epoch) async throws(StoreError) -> Bool {
+    func look(at epoch: Epoch) async throws(StoreError) -> Bool {
         var action = self.state.withLock { $0.machine.beginWait(for: epoch) }
         while true {
             switch action {

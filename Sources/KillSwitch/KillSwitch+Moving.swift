@@ -55,7 +55,7 @@ extension KillSwitch {
     func seeMoveThrough() async {
         guard let move = self.move else { return }
         var missing: [String] = []
-        while !Task.isCancelled, self.home.target != nil {
+        while !Task.isCancelled, move.phase != .after {
             do throws(StoreError) {
                 if self.isGoingOver {
                     try await self.goOver()
@@ -119,18 +119,14 @@ extension KillSwitch {
         )
     }
 
-    /// Waits for the other replicas for a moment, and goes over if the move is committed.
+    /// Looks once whether all replicas have left, and goes over if the move is committed.
     private func goOver() async throws(StoreError) {
         guard let move = self.move, let entry = self.known.contents.lastMove else { return }
         if try await !move.goOver() {
             guard self.state.withLock({ $0.machine.hasLeft }) else { return self.ringForRenewal() }
-            await self.watch(entry.epoch, until: self.timepiece.now.boot.advanced(by: .milliseconds(500)))
-            guard try await move.goOver() else { return }
+            guard try await self.look(at: entry.epoch), try await move.goOver() else { return }
         }
-        let former = self.state.withLock { state in
-            defer { state.machine.goneOver() }
-            return state.machine.replica?.id
-        }
+        let former = self.state.withLock { $0.machine.goneOver() }
         // The record there would stand for a replica that is gone.
         if let former { await move.leaveBehind(.replica(former.rawValue)) }
         self.state.withLock { state in

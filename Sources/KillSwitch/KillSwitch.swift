@@ -255,13 +255,13 @@ extension KillSwitch {
                 return try await self.pollOnce(renews: renews, until: deadline)
             } catch {
                 // The replicas go over to another store at this moment: that takes less than a caller waits.
-                guard self.isGoingOver, self.timepiece.now.boot < end else { throw error }
+                guard error.code == .moved, self.move != nil, self.timepiece.now.boot < end else { throw error }
                 await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(20)))
             }
         }
     }
 
-    private static let longestMove = Duration.seconds(5)
+    static let longestMove = Duration.seconds(5)
 
     private func pollOnce(renews: Bool, until deadline: BootInstant?) async throws(StoreError) {
         let waiter = PollWaiter()

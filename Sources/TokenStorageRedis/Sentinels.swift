@@ -46,7 +46,11 @@ extension RedisServer.Sentinels {
         }
         let answers = responses.compactMap(\.answer)
         guard let latest = answers.max(by: { $0.configurationEpoch < $1.configurationEpoch }) else {
-            let failures = responses.map { "Sentinel \($0.host.text): \($0.error?.message ?? "-")" }
+            let failures = responses.map { response in
+                let isLogin = response.error?.meaning == .login
+                let advice = isLogin ? " (it has a login of its own: store.sentinel_password)" : ""
+                return "Sentinel \(response.host.text): \(response.error?.message ?? "-")\(advice)"
+            }
             let meanings = responses.compactMap { $0.error?.meaning }
             throw SessionError(
                 failures.sorted().joined(separator: "; "),

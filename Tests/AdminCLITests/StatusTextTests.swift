@@ -55,11 +55,22 @@ internal import Testing
     @Test(arguments: [
         (#""replicated":false,"clock_offset_ms":3"#, ["no synchronous standby: a failover may lose the last writes"]),
         (
-            #""replicated":true,"standbys":2,"clock_offset_ms":0"#,
+            #""replicated":true,"lossless":true,"standbys":2,"clock_offset_ms":0"#,
             ["each write waits for a synchronous standby (2 connected): a failover to it loses nothing"]
         ),
         (
-            #""replicated":true,"clock_offset_ms":0"#,
+            #""replicated":true,"lossless":false,"standbys":2,"clock_offset_ms":0"#,
+            ["each write waits for a replica (2 connected): a failover to another one may lose the last writes"]
+        ),
+        (
+            #""clock_offset_ms":0,"move":{"state":"moving","moved":7}"#, ["moving, 7 records moved by this replica"]
+        ),
+        (
+            #""mirrors":[{"name":"b.db","state":"up_to_date","complete_at":"2025-11-20T21:00:00.000Z"}]"#,
+            ["mirror b.db: up to date, complete at 2025-11-20T21:00:00.000Z"]
+        ),
+        (
+            #""replicated":true,"lossless":true,"clock_offset_ms":0"#,
             ["each write waits for a synchronous standby: a failover to it loses nothing"]
         ),
         (

@@ -114,6 +114,26 @@ struct RedisFailoverTests {
         try await eventually("the store to be back") { (try? await store.read(Self.key)?.version) == known }
     }
 
+    @Test func `a primary that an administrator makes a replica is left at its first refusal`() async throws {
+        // Given a primary with a replica, and a store that knows both
+        let former = try await RedisTestServer()
+        let next = try await former.makeReplica()
+        let hosts = [former, next].map { RedisServer.Host(name: "127.0.0.1", port: $0.port) }
+        let records = try await TestRecords(on: former)
+        let store = try await RedisTokenStore.open(records.server(hosts: hosts))
+        try await TokenStoreContract.countUp(Self.key, in: store)
+
+        // When they change roles, without an end of any connection
+        try await next.command("REPLICAOF", "NO", "ONE")
+        try await former.command("REPLICAOF", "127.0.0.1", String(next.port))
+
+        // Then writes go on at the new primary, sooner than the store would look for it by itself
+        try await eventually("the store to be back", limit: .seconds(8)) {
+            (try? await TokenStoreContract.countUp(Self.key, in: store)) != nil
+        }
+        #expect(try await next.command("HLEN", records.records) == "2\n")
+    }
+
     @Test func `a primary without the records of an open store is not used in place of the one that has them`()
         async throws
     {
@@ -192,6 +212,32 @@ struct RedisFailoverTests {
         let error = await Self.failure { () async throws(StoreError) in _ = try await RedisTokenStore.open(server) }
         #expect(error?.code == .unwritable)
         #expect(error?.message.contains("it knows no primary of the name another") == true)
+    }
+
+    @Test func `a user of the Sentinels needs one right, and its password is not shown`() async throws {
+        // Given a Sentinel with a user
+        let host = try await RedisTestServer()
+        let sentinel = try await host.makeSentinel(quorum: 1)
+        try await sentinel.command("ACL", "SETUSER", "watcher", "on", ">a-secret", "-@all", "+sentinel|master")
+        let records = try await TestRecords(on: host)
+        let server = { (password: String) in
+            records.server(
+                hosts: [RedisServer.Host(name: "127.0.0.1", port: sentinel.port)],
+                sentinels: RedisServer.Sentinels(name: "martlet", user: "watcher", password: Secret(password))
+            )
+        }
+
+        // When a store is opened with it
+        try await TokenStoreContract.countUp(Self.key, in: try await RedisTokenStore.open(server("a-secret")))
+
+        // Then another password is refused
+        let error = await Self.failure { () async throws(StoreError) in
+            _ = try await RedisTokenStore.open(server("another-secret"))
+        }
+        #expect(error?.code == .unwritable)
+        #expect(error?.message.contains("WRONGPASS") == true)
+        #expect(error?.message.contains("store.sentinel_password") == true)
+        #expect(error?.message.contains("secret") == false)
     }
 
     /// Three Sentinels that know each other and the replica.

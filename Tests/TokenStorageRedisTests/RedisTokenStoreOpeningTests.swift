@@ -206,6 +206,9 @@ struct RedisTokenStoreOpeningTests {
         #expect(store.warnings.first?.contains("appendonly yes") == true)
         #expect(store.warnings.last?.contains("min-replicas-to-write 1") == true)
         #expect(try await store.condition().connectedReplicas == 1)
+
+        try await host.command("CONFIG", "SET", "min-replicas-to-write", "1")
+        #expect(try await RedisTokenStore.open(TestRecords(on: host).server).warnings.count == 1)
         _ = replica
     }
 

@@ -131,7 +131,9 @@ extension KillSwitch {
     /// Returns at once while the lease holds. Otherwise tries to renew it, for up to a second.
     package func renewIfLapsed() async throws(CredentialError) {
         guard !self.holdsLease else { return }
-        let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
+        // While the replicas go over to another store, no lease can be had.
+        let patience = self.isGoingOver ? Self.longestMove : .seconds(1)
+        let deadline = self.timepiece.now.boot.advanced(by: patience)
         while self.timepiece.now.boot < deadline {
             do throws(StoreError) {
                 try await self.poll(until: deadline)
