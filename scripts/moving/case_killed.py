@@ -10,9 +10,12 @@ from moving.cluster import BEGUN, GONE_OVER
 from moving.databases import ANOTHER, POSTGRES, REDIS, SQLITE
 from moving.moves import all_served, ended, moved, name_of, part_moved, settled, slow_down
 from moving.traffic import Traffic
+from replicating.waiting import until
 
 ACCOUNTS, LEAST, FEW, RATE = 3000, 600, 200, 60
 LIFE = 20
+# How long the provider takes for a response, and how long a token request is waited for before the kill, in seconds.
+LATENESS, WAIT_SECONDS = 0.5, 5
 # A process that is killed while a token request is under way loses the response. The provider takes the spent token for this long.
 GRACE = "30s"
 # The part of the accounts that has moved when the gateways are killed.
@@ -36,9 +39,13 @@ async def half_way(run):
         name = "half-way, " + name_of(SQLITE, POSTGRES)
         traffic = Traffic(cluster, RATE, is_strict=False).begin()
         try:
+            cluster.provider.recorder.lateness = lambda use: LATENESS
             await slow_down(cluster)
             await cluster.take_over(cluster.migrating(POSTGRES, SQLITE))
             part = await part_moved(cluster, SQLITE, LEAST_PART, MOST_PART)
+            await cluster.provider.expire()
+            await until(lambda: under_way(cluster), WAIT_SECONDS, 0.01)
+            sent = under_way(cluster)
             kill_both(cluster)
             left = cluster.databases[SQLITE].accounts()
             there = cluster.databases[POSTGRES].accounts()
@@ -50,7 +57,7 @@ async def half_way(run):
             await ended(cluster)
         finally:
             await traffic.end()
-        run.checks += [counted(name + "moved before the kill", f"{part:.0%}"),
+        run.checks += [counted(name + "moved before the kill, and token requests under way then", f"{part:.0%}, {sent}"),
                        counted(name + "the move is done after the restart in, s", f"{time.monotonic() - began:.1f}"),
                        counted(name + "requests", traffic.summary), equals(name + "requests that failed", traffic.failed_of(), 0),
                        *await moved(cluster, name, SQLITE, POSTGRES), *await all_served(cluster, name)]
@@ -88,6 +95,11 @@ def leg(number):
     legs = list(zip(PATH, PATH[1:]))
     tour = legs + [(target, source) for source, target in reversed(legs)]
     return tour[number % len(tour)]
+
+
+def under_way(cluster):
+    """Returns how many token requests have been sent and have no response."""
+    return sum(use.ended is None for use in cluster.provider.recorder.uses)
 
 
 def kill_both(cluster):
