@@ -1,6 +1,8 @@
 internal import FoundationEssentials
+internal import KillSwitch
 package import Settings
 internal import Synchronization
+internal import TokenModel
 package import TokenStorage
 
 /// A store as the settings name it: one database, or several that a composite joins.
@@ -117,7 +119,9 @@ extension DriverStore {
         }
         let name = "\(target.name) (moving from \(source.name))"
         do throws(StoreError) {
-            let migration = try await StoreMigration(to: target.store, from: source.store, keys: keys)
+            let migration = try await StoreMigration(to: target.store, from: source.store, keys: keys) {
+                records throws(StoreError) in try await KillLog(records).contents().last.rawValue
+            }
             guard !migration.isDone else {
                 await source.close()
                 return DriverStore(target, keys: keys, warnings: [Self.moved])

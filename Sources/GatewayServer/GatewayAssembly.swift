@@ -200,7 +200,7 @@ extension GatewayAssembly {
         at store: OpenedStore,
         _ driver: DriverStore,
         _ timepiece: Timepiece
-    ) async throws(StartError) -> (place: PlaceID?, arrival: ReplicaID?) {
+    ) async throws(StartError) -> (place: StorePlace?, arrival: ReplicaID?) {
         do throws(StoreError) {
             guard let migration = driver.migration else { return (try await store.wholePlace(), nil) }
             guard migration.phase == .before else { return (nil, nil) }
@@ -272,7 +272,7 @@ extension GatewayAssembly {
     }
 
     private func wire(
-        _ opened: (store: OpenedStore, place: PlaceID?, migration: MigratingTokenStore?),
+        _ opened: (store: OpenedStore, place: StorePlace?, migration: MigratingTokenStore?),
         _ storeWatch: StoreWatch,
         _ timepiece: Timepiece,
         _ host: DirectoryHostState,

@@ -51,12 +51,25 @@ package struct KillMachine: ~Copyable, Sendable {
     package struct Home: Equatable, Sendable {
         /// The store that it uses now; `nil`: one that never was part of a move.
         package var place: PlaceID?
+        /// Moves up to this entry of the log are those of another store, of which this one is a copy.
+        package var inherited: Epoch
         /// The store that it goes over to as soon as all replicas can; `nil`: it stays.
         package var target: PlaceID?
 
-        package init(place: PlaceID? = nil, target: PlaceID? = nil) {
+        package init(place: PlaceID? = nil, inherited: Epoch = .start, target: PlaceID? = nil) {
             self.place = place
+            self.inherited = inherited
             self.target = target
+        }
+
+        /// The home in a store with that place.
+        package init(at place: StorePlace?, target: PlaceID? = nil) {
+            self.init(place: place?.id, inherited: Epoch(place?.inherited ?? 0), target: target)
+        }
+
+        /// Whether the records are still in this store after that move.
+        package func holds(after move: NumberedKillEntry) -> Bool {
+            move.entry.destination == self.place || move.epoch <= self.inherited
         }
     }
 
@@ -133,7 +146,7 @@ package struct KillMachine: ~Copyable, Sendable {
         self.keys = keys.map(\.description)
         (self.isRenewal, self.startedAt, self.wall) = (true, now.boot, now.wall)
         self.nextMembership = .random()
-        self.ahead = known?.ofStore(at: self.home.place)
+        self.ahead = known?.ofStore(self.home)
         (self.rereads, self.sealsAnew, self.rewrites, self.raised) = (0, false, 0, [])
         guard let replica = self.replica else { return self.join() }
         guard !self.hasHeartbeat else { return self.readLog() }
@@ -274,14 +287,14 @@ package struct KillMachine: ~Copyable, Sendable {
 
     /// Why this replica takes no lease although it has read the log: the records are moved to another store.
     private var obstacle: StoreError? {
-        guard let move = self.log.contents.lastMove, move.entry.destination != self.home.place else { return nil }
+        guard let move = self.log.contents.lastMove, !self.home.holds(after: move) else { return nil }
         return self.isGoingOver ? .moving : .movedAway
     }
 
     /// The log was read before this replica joined, and the store has no place. Then moves in the log are those of the
     /// store that it is a copy of.
     package mutating func settle(_ contents: KillLogContents) {
-        if self.home == Home() { self.home.place = contents.lastMove?.entry.destination }
+        if let move = contents.lastMove { self.home.inherited = max(self.home.inherited, move.epoch) }
     }
 
     /// The other replicas know that this one has left the store.
@@ -365,8 +378,8 @@ package struct KillMachine: ~Copyable, Sendable {
     /// Writes the first pending kill that the store has not taken behind the log as it was just read.
     private mutating func raise(behind whole: KillLogContents) -> PollAction {
         self.ahead = nil
-        let read = whole.ofStore(at: self.home.place)
-        let isMoved = read.lastMove.map { $0.entry.destination != self.home.place } ?? false
+        let read = whole.ofStore(self.home)
+        let isMoved = read.lastMove.map { !self.home.holds(after: $0) } ?? false
         guard self.isRenewal, !isMoved else { return self.fence(by: read) }
         let pendingKill = self.log.pendingKills.first { kill in
             kill.cause != nil && !self.raised.contains(kill.entry.id) && !read.contains(kill.entry.id)

@@ -126,14 +126,13 @@ extension KillSwitch {
             guard self.state.withLock({ $0.machine.hasLeft }) else { return self.ringForRenewal() }
             guard try await self.look(at: entry.epoch), try await move.goOver() else { return }
         }
-        let former = self.state.withLock { $0.machine.goneOver() }
-        // The record there would stand for a replica that is gone.
-        if let former { await move.leaveBehind(.replica(former.rawValue)) }
-        self.state.withLock { state in
+        let former = self.state.withLock { state in
             state.machine.log.note(kill: entry.epoch) { $0.isEnded = true }
+            return state.machine.goneOver()
         }
-        self.fence.setLeaseDeadline(.distantPast)
         self.logger.notice("this replica has gone over to the store that the records are moved to")
         self.ringForRenewal()
+        // The record there would stand for a replica that is gone.
+        if let former { await move.leaveBehind(.replica(former.rawValue)) }
     }
 }

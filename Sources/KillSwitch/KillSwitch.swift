@@ -88,7 +88,7 @@ package final class KillSwitch: Sendable {
         name: String,
         lease: Duration,
         host: any HostState = NoHostState(),
-        place: PlaceID? = nil,
+        place: StorePlace? = nil,
         move: MigratingTokenStore? = nil,
         timepiece: Timepiece = .system,
         logger: Logger,
@@ -101,8 +101,9 @@ package final class KillSwitch: Sendable {
         let home =
             move.map { move in
                 move.phase == .after
-                    ? KillMachine.Home(place: move.target) : KillMachine.Home(place: move.source, target: move.target)
-            } ?? KillMachine.Home(place: place)
+                    ? KillMachine.Home(at: move.ends.target)
+                    : KillMachine.Home(at: move.ends.source, target: move.target)
+            } ?? KillMachine.Home(at: place)
         self.state = Mutex(
             State(
                 machine: KillMachine(incarnation: incarnation, name: name, lease: lease, guarantees, home: home)

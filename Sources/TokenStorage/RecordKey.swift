@@ -16,6 +16,12 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// The mark of a store that is a mirror of another one, or was one (``MirrorMark``).
     package static let mirror = RecordKey(rawValue: "mirror")
 
+    /// Whether records of that kind are removed when they are not needed any more, so that one of them says nothing of what
+    /// was written later.
+    var mayBeRemoved: Bool {
+        [Prefix.revocations, .killSnapshots, .kills, .audit, Prefix(rawValue: "revoked/")].contains { $0.contains(self) }
+    }
+
     /// Whether the record is about one copy of the records and not about their content, so that it is never copied to
     /// another store: who runs on the copy, its id, and whether it is a mirror.
     package var staysInItsStore: Bool { self == .place || self == .mirror || Prefix.replicas.contains(self) }

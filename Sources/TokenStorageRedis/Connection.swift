@@ -45,6 +45,8 @@ final class Connection: Sendable {
         var isClosed = false
         /// Why there is no connection; `nil` while there is one.
         var failure: SessionError?
+        /// The primary that the Sentinels have named since the last connection.
+        var named: RedisServer.Host?
     }
 
     private let server: RedisServer
@@ -165,7 +167,7 @@ final class Connection: Sendable {
             do throws(SessionError) {
                 if connected == nil { connected = try await self.reconnect(&backoff, after: last) }
                 guard let session = connected else { return }
-                self.state.withLock { $0.failure = nil }
+                self.state.withLock { ($0.failure, $0.named) = (nil, nil) }
                 last = session.info
                 try await self.work(session)
             } catch {
@@ -187,6 +189,8 @@ final class Connection: Sendable {
         while true {
             guard connected.session.isOpen else { throw .closed }
             guard self.primary.isCurrent(connected.info) else { throw .anotherPrimary }
+            let named = self.state.withLock(\.named)
+            guard named == nil || named == connected.session.host else { throw .anotherPrimary }
             if nextLook <= .now {
                 try await self.look(at: connected)
                 nextLook = .now + Self.lookInterval
@@ -211,20 +215,24 @@ final class Connection: Sendable {
     private func look(at connected: ConnectedSession) async throws(SessionError) {
         let reply = try await connected.session.perform([.info], by: .now + Self.groupLimit)
         try self.primary.learn(try ServerInfo(reply.first))
-        // A former primary that is cut off from its Sentinels does not know that it is one. This process may.
-        guard self.role == .reading, let sentinels = self.server.sentinels else { return }
-        let named: RedisServer.Host?
-        do throws(SessionError) {
-            named = try await sentinels.primary(
+    }
+
+    /// Asks the Sentinels from time to time, beside the calls: one that does not respond must not hold them up. A former
+    /// primary that is cut off from its Sentinels does not know that it is one, and this process may.
+    func watchSentinels() async {
+        guard let sentinels = self.server.sentinels else { return }
+        while !self.state.withLock({ $0.isClosed }) {
+            guard (try? await Task.sleep(for: Self.lookInterval)) != nil else { return }
+            let host = try? await sentinels.primary(
                 of: self.server,
                 self.primary,
                 on: self.group,
                 within: ConnectedSession.limit
             )
-        } catch {
-            named = nil
+            guard let host else { continue }
+            self.state.withLock { $0.named = host }
+            self.bell.continuation.yield()
         }
-        guard named == nil || named == connected.session.host else { throw .anotherPrimary }
     }
 
     private enum Next {
@@ -286,7 +294,9 @@ final class Connection: Sendable {
         var ending = isConfirmed ? nil : Self.unconfirmed
         var position = 0
         for call in group {
-            let reply = replies[position + call.deciding]
+            // A command that fails keeps those behind it from what they are to do.
+            let decisive = replies[position...(position + call.deciding)]
+            let reply = decisive.first { if case .failure = $0 { true } else { false } } ?? replies[position + call.deciding]
             position += call.commands.count
             if case .failure(let failure) = reply {
                 let error = SessionError(failure, from: host)

@@ -108,6 +108,8 @@ final class PrimaryRecord: Sendable {
         guard info.isPrimary else { throw SessionError("the server has become a replica", .notPrimary) }
         let isCurrent = self.state.withLock { state in
             guard state.info?.runID == info.runID else { return false }
+            // Two connections ask at the same time: what the server said before it began a new history is no news.
+            guard !state.succeeded.contains(info.replicationID) else { return true }
             Self.note(info, in: &state)
             return true
         }

@@ -67,6 +67,9 @@ package final class RedisTokenStore: TokenStore {
                 await withTaskGroup { tasks in
                     tasks.addTask { await writer.serve(from: writing) }
                     tasks.addTask { await reader.serve(from: reading) }
+                    let watching = Task { await reader.watchSentinels() }
+                    await tasks.waitForAll()
+                    watching.cancel()
                 }
                 try? await group.shutdownGracefully()
             }

@@ -66,6 +66,10 @@ struct CopyStoreCommand: AsyncParsableCommand {
     }
 
     private func copy(_ source: OfflineStore, to target: CopyTarget) async throws {
+        // Stores that are or were part of a move have a part of the records, or none that counts.
+        for (opened, name) in [(source.opened, source.path)] + (try await target.opened().map { [($0, target.name)] } ?? []) {
+            do throws(StoreError) { _ = try await opened.wholePlace() } catch { throw CommandFailure(error, store: name) }
+        }
         let running = try await target.replicas()
         guard running.isEmpty else {
             throw CommandFailure(
@@ -213,12 +217,17 @@ private struct CopyTarget {
         self.stateDirectory = settings.stateDirectory
     }
 
+    /// The store, if it holds one already.
+    func opened() async throws(StoreError) -> OpenedStore? {
+        guard try await self.store.read(.canary) != nil else { return nil }
+        return try await OpenedStore.openExisting(self.store, keys: self.keys)
+    }
+
     func close() async { await self.driver.close() }
 
     /// The replicas that run on an earlier copy.
     func replicas() async throws(StoreError) -> [String] {
-        guard try await self.store.read(.canary) != nil else { return [] }
-        let opened = try await OpenedStore.openExisting(self.store, keys: self.keys)
+        guard let opened = try await self.opened() else { return [] }
         return try await ListedReplicas(opened, stateDirectory: self.stateDirectory).names()
     }
 }

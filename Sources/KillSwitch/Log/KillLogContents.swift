@@ -1,5 +1,5 @@
 package import TokenModel
-package import TokenStorage
+internal import TokenStorage
 
 /// An entry of the kill log with its number.
 package struct NumberedKillEntry: Equatable, Sendable {
@@ -121,9 +121,9 @@ package struct KillLogContents: Equatable, Sendable {
         self.lastMove = NumberedKillEntry(epoch: Epoch(end.rawValue + UInt64(count)), entry: entries[index])
     }
 
-    /// The log of the store at `place`: without what stands behind a move to another store, which was written too late.
-    package func ofStore(at place: PlaceID?) -> KillLogContents {
-        guard let move = self.lastMove, move.entry.destination != place, move.epoch < self.last,
+    /// The log of one store: without what stands behind a move to another store, which was written too late.
+    package func ofStore(_ home: KillMachine.Home) -> KillLogContents {
+        guard let move = self.lastMove, !home.holds(after: move), move.epoch < self.last,
             move.epoch >= self.snapshot.last
         else { return self }
         let count = Int(move.epoch.rawValue - self.snapshot.last.rawValue)

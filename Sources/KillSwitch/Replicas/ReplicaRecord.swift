@@ -131,10 +131,11 @@ extension KillSwitch {
     /// Returns at once while the lease holds. Otherwise tries to renew it, for up to a second.
     package func renewIfLapsed() async throws(CredentialError) {
         guard !self.holdsLease else { return }
-        // While the replicas go over to another store, no lease can be had.
-        let patience = self.isGoingOver ? Self.longestMove : .seconds(1)
-        let deadline = self.timepiece.now.boot.advanced(by: patience)
-        while self.timepiece.now.boot < deadline {
+        let begin = self.timepiece.now.boot
+        while true {
+            // While the replicas go over to another store, no lease can be had.
+            let deadline = begin.advanced(by: self.isGoingOver ? Self.longestMove : .seconds(1))
+            guard self.timepiece.now.boot < deadline else { break }
             do throws(StoreError) {
                 try await self.poll(until: deadline)
                 if self.holdsLease { return }

@@ -30,7 +30,33 @@ package struct AccountVault: Sendable {
     /// - Throws: ``StoreError/Code/unreadable`` for a record that does not open. It stays in the store: an account that
     ///   can't be read is not an account without tokens.
     package func read(_ account: AccountID) async throws(StoreError) -> Entry? {
-        try await self.vault.read(.account(account.rawValue))
+        let found = try await self.vault.read(.account(account.rawValue))
+        if found == nil { try await self.expectHere() }
+        return found
+    }
+
+    /// A process that stood still while the others moved the records to another store finds none here, and must not write a
+    /// new one: a token that was written here now would be lost.
+    private func expectHere() async throws(StoreError) {
+        guard self.guarantees.reach != .process, let place = try await StorePlace.read(self.vault.records) else { return }
+        guard case .movedAway = place.stage else { return }
+        throw StoreError(.unreachable, "the records were moved to another store, without this process")
+    }
+
+    /// Passes on what a write throws, unless it is due to a move.
+    private func checking<Value>(
+        _ expecting: Version?,
+        _ write: () async throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        do throws(StoreError) {
+            let value = try await write()
+            // After the write: its outcome counts only if the records were here until then.
+            if expecting == nil { try await self.expectHere() }
+            return value
+        } catch {
+            if error.code == .conflict, error.current == nil { try await self.expectHere() }
+            throw error
+        }
     }
 
     /// Opens the stored record that a conflict returned.
@@ -50,7 +76,9 @@ package struct AccountVault: Sendable {
         for account: AccountID,
         expecting: Version?
     ) async throws(StoreError) -> Version {
-        try await self.vault.write(record, at: .account(account.rawValue), expecting: expecting)
+        try await self.checking(expecting) { () async throws(StoreError) in
+            try await self.vault.write(record, at: .account(account.rawValue), expecting: expecting)
+        }
     }
 
     /// Writes a record as `version`, which must be greater than any version read or written for the account before, in
@@ -63,7 +91,9 @@ package struct AccountVault: Sendable {
         as version: Version,
         expecting: Version?
     ) async throws(StoreError) {
-        try await self.vault.write(record, at: .account(account.rawValue), as: version, expecting: expecting)
+        try await self.checking(expecting) { () async throws(StoreError) in
+            try await self.vault.write(record, at: .account(account.rawValue), as: version, expecting: expecting)
+        }
     }
 
     /// All accounts that have a record, in the byte order of their names.

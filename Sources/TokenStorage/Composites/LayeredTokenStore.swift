@@ -9,6 +9,9 @@ internal import TokenModel
 ///   store never has a newer version of a record that the lower one still has: a record that a crash has left in both
 ///   is the same in both, and the move can be turned around.
 ///
+/// A removal is undone by a process that has read the record below before, and copies it up after: it comes back. Only records
+/// whose key holds a random id are removed, revocations and the like, and what is done with them may be done twice.
+///
 /// A few keys are only looked for in the upper store (``RecordKey/isPinned``). A call makes up to ten calls of the two
 /// stores, so the caller limits its time.
 struct LayeredTokenStore: TokenStore {

@@ -28,9 +28,12 @@ package final class MigratingTokenStore: TokenStore {
         var moved = 0
         /// The calls in progress, without those of records that stay in their store.
         var calls = 0
+        /// When this process went over.
+        var arrivedAt = BootInstant.distantPast
         /// When a change last ended with an unknown outcome.
         var uncertainAt: BootInstant?
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var nextWaiter: UInt64 = 0
     }
 
     /// A change whose outcome is unknown may be carried out late. For so long after it no replica leaves `previous`.
@@ -38,17 +41,18 @@ package final class MigratingTokenStore: TokenStore {
     private static let deadlines = Deadlines(.milliseconds(1_900))
 
     /// The place of `current`, and that of `previous`.
-    package let target: PlaceID
-    package let source: PlaceID
+    package var target: PlaceID { self.ends.target.id }
+    /// The place records of `previous` and of `current` as they were found.
+    package let ends: (source: StorePlace, target: StorePlace)
     let current: any TokenStore
     let previous: any TokenStore
     /// The two stores before and after the move: if `previous` lacks records that are still in `current`, they are
     /// layered before the move too.
     private let before: any TokenStore
     private let after: LayeredTokenStore
+    /// The records in `current`, whatever the phase.
+    package let targetRecords: SealedRecords
     private let places: (current: PlaceVault, previous: PlaceVault)
-    /// The version of the place record of `previous` before the move is committed.
-    private let uncommitted: Version
     private let timepiece: Timepiece
     private let state: Mutex<State>
     private let broadcaster = ChangeBroadcaster()
@@ -58,9 +62,9 @@ package final class MigratingTokenStore: TokenStore {
     /// - Parameter opening: the two stores as they were found.
     package init(_ opening: StoreMigration, timepiece: Timepiece = .system) {
         (self.current, self.previous) = (opening.current.store, opening.previous.store)
-        (self.target, self.source) = (opening.target.record.id, opening.source.record.id)
+        self.ends = (opening.source.record, opening.target.record)
+        self.targetRecords = opening.current
         self.places = (PlaceVault(opening.current), PlaceVault(opening.previous))
-        self.uncommitted = opening.source.version
         self.before =
             opening.isTurnedAround ? LayeredTokenStore(upper: self.previous, lower: self.current) : self.previous
         self.after = LayeredTokenStore(upper: self.current, lower: self.previous)
@@ -132,9 +136,19 @@ package final class MigratingTokenStore: TokenStore {
         _ body: @escaping @Sendable (any TokenStore) async throws(StoreError) -> Value,
         mayBeGone: @escaping @Sendable (Value) -> Bool = { _ in true }
     ) async throws(StoreError) -> Value {
-        try await Self.deadlines.reply(late: { Self.late }) { reply in
+        let waiter = self.state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        return try await Self.deadlines.reply(
+            late: {
+                // Whoever waits no longer is not kept.
+                self.state.withLock { $0.waiting.removeValue(forKey: waiter) }?.resume()
+                return Self.late
+            }
+        ) { reply in
             Task {
-                let store = await self.begin(isFree)
+                guard let store = await self.begin(isFree, waiter, while: { reply.isAwaited }) else { return }
                 guard reply.isAwaited else { return self.end(isFree) }
                 do throws(StoreError) {
                     let value = try await body(store)
@@ -156,8 +170,14 @@ package final class MigratingTokenStore: TokenStore {
     private static let late = StoreError(.unreachable, "the store is being moved, or the two stores take too long")
 
     /// Waits until the replicas have left `previous`, if they are about to.
-    private func begin(_ isFree: Bool) async -> any TokenStore {
-        while true {
+    ///
+    /// - Returns: `nil` if nobody waits for the call any more.
+    private func begin(
+        _ isFree: Bool,
+        _ waiter: UInt64,
+        while isAwaited: () -> Bool
+    ) async -> (any TokenStore)? {
+        while isAwaited() {
             let store: (any TokenStore)? = self.state.withLock { state in
                 guard isFree || state.phase != .leaving else { return nil }
                 if !isFree { state.calls += 1 }
@@ -168,12 +188,15 @@ package final class MigratingTokenStore: TokenStore {
             await withCheckedContinuation { continuation in
                 let isOver = self.state.withLock { state in
                     guard state.phase == .leaving else { return true }
-                    state.waiting.append(continuation)
+                    state.waiting[waiter] = continuation
                     return false
                 }
+                // It may be over just now, after the look at the deadline before.
                 if isOver { continuation.resume() }
+                if !isAwaited() { self.state.withLock { $0.waiting.removeValue(forKey: waiter) }?.resume() }
             }
         }
+        return nil
     }
 
     private func end(_ isFree: Bool, uncertain: Bool = false) {
@@ -188,7 +211,9 @@ package final class MigratingTokenStore: TokenStore {
     /// be gone from `previous`, and a change there may be too late.
     private func expectUncommitted(_ store: any TokenStore) async throws(StoreError) {
         guard self.phase != .after else { return }
-        guard try await self.previous.read(.place)?.version == self.uncommitted else {
+        let place = try await self.places.previous.read()?.record
+        let isMoved = if case .movedAway = place?.stage { true } else { false }
+        guard let place, !isMoved, place.moves == self.ends.source.moves else {
             throw StoreError(.unreachable, "the other replicas have moved to another store, and this one has not yet")
         }
     }
@@ -244,11 +269,11 @@ package final class MigratingTokenStore: TokenStore {
         }
     }
 
-    /// Commits the move for all replicas. Call it when every replica of `previous` has left or lapsed.
+    /// Commits the move for all replicas. Call it when every replica of `previous` has left or lapsed, and the kill log is
+    /// copied.
     package func commit() async throws(StoreError) {
         guard let place = try await self.places.previous.read()?.record, place.stage != .movedAway(to: self.target)
         else { return }
-        try await self.copyKillLog()
         let moves = try await self.places.current.read()?.record.moves ?? 0
         _ = try await self.places.previous.change { place in
             guard place.stage != .movedAway(to: self.target) else { return false }
@@ -266,12 +291,13 @@ package final class MigratingTokenStore: TokenStore {
         let place = try await self.places.previous.read()?.record
         guard place?.stage == .movedAway(to: self.target) else { return false }
         try await self.noteFilling()
+        let now = self.timepiece.now.boot
         let waiting = self.state.withLock { state in
-            state.phase = .after
-            defer { state.waiting = [] }
+            (state.phase, state.arrivedAt) = (.after, now)
+            defer { state.waiting = [:] }
             return state.waiting
         }
-        for one in waiting { one.resume() }
+        for one in waiting.values { one.resume() }
         self.broadcaster.announce(.anotherServer)
         return true
     }
@@ -283,7 +309,7 @@ package final class MigratingTokenStore: TokenStore {
     }
 
     private func noteFilling() async throws(StoreError) {
-        let source = self.source
+        let source = self.ends.source.id
         _ = try await self.places.current.change { place in
             switch place.stage {
             case .own, .filling: return false
@@ -300,30 +326,37 @@ package final class MigratingTokenStore: TokenStore {
     package func run(ended: @Sendable (Progress) -> Void) async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask {
-                // A write may be heard of late. Removals after the move are those of records that have moved.
-                for await change in self.hints.previous where self.phase != .after || change.version != nil {
+                // A write may be heard of late. Later hints are of records that have moved.
+                for await change in self.hints.previous where !self.hasBeenThere(for: .seconds(3)) {
                     self.broadcaster.announce(change)
                 }
             }
-            tasks.addTask {
-                for await change in self.hints.current where self.phase == .after { self.broadcaster.announce(change) }
-            }
-            while !Task.isCancelled, !self.state.withLock(\.isDone) {
+            tasks.addTask { for await change in self.hints.current { self.broadcaster.announce(change) } }
+            while !Task.isCancelled {
                 // A store that can't be reached is tried again.
-                if self.phase == .after, (try? await self.moveAll()) != nil { ended(self.progress) }
+                if self.phase == .after { try? await self.moveAll() }
+                if self.state.withLock(\.isDone) {
+                    ended(self.progress)
+                    break
+                }
                 await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(1)))
             }
         }
+    }
+
+    private func hasBeenThere(for time: Duration) -> Bool {
+        let since = self.timepiece.now.boot
+        return self.state.withLock { $0.phase == .after && $0.arrivedAt.advanced(by: time) < since }
     }
 
     /// Moves all records, until a pass finds none.
     private func moveAll() async throws(StoreError) {
         try await self.noteFilling()
         var (last, found) = (RecordKey?.none, false)
-        while true {
+        while !Task.isCancelled {
             let page = try await self.previous.records(under: .all, after: last, limit: StoreGuarantees.listing)
             guard let end = page.last?.key else {
-                guard found else { break }
+                guard found else { return try await self.noteDone() }
                 (last, found) = (nil, false)
                 continue
             }
@@ -332,7 +365,10 @@ package final class MigratingTokenStore: TokenStore {
             try await self.move(keys)
             last = end
         }
-        let source = self.source
+    }
+
+    private func noteDone() async throws(StoreError) {
+        let source = self.ends.source.id
         _ = try await self.places.current.change { place in
             guard place.stage == .filling(from: source) else { return false }
             place.stage = .own
@@ -344,7 +380,7 @@ package final class MigratingTokenStore: TokenStore {
     private func move(_ keys: [RecordKey]) async throws(StoreError) {
         let after = self.after
         try await ConcurrentCalls.forEach(keys) { key throws(StoreError) in
-            if try await after.moveUp(key) { self.state.withLock { $0.moved += 1 } }
+            if !Task.isCancelled, try await after.moveUp(key) { self.state.withLock { $0.moved += 1 } }
         }
     }
 }

@@ -20,12 +20,14 @@ package struct StoreMigration: Sendable {
     /// - Parameters:
     ///   - keys: the keys of `current`, which must open `previous` too.
     ///   - previous: an existing store.
+    ///   - logEnd: the number of the last entry of a store's kill log.
     /// - Throws: ``StoreError/Code/moved`` where the two are not the source and the target of one move;
     ///   ``StoreError/Code/unreadable`` where the keys do not open one of them, or it is of another store.
     package init(
         to current: any TokenStore,
         from previous: any TokenStore,
-        keys: some KeyRingSource
+        keys: some KeyRingSource,
+        logEnd: @Sendable (SealedRecords) async throws(StoreError) -> UInt64 = { _ in 0 }
     ) async throws(StoreError) {
         let source: OpenedStore
         do throws(StoreError) { source = try await OpenedStore.openExisting(previous, keys: keys) } catch {
@@ -51,7 +53,8 @@ package struct StoreMigration: Sendable {
             self.current = SealedRecords(store: current, keys: source.keys, storeID: source.storeID)
         }
         let places = (current: PlaceVault(self.current), previous: PlaceVault(self.previous))
-        let from = try await places.previous.readOrMake(.own)
+        let records = source.records
+        let from = try await places.previous.readOrMake(.own) { () async throws(StoreError) in try await logEnd(records) }
         self.source = from
         self.target = try await places.current.readOrMake(hasCanary ? .own : .prepared(for: from.record.id))
         (self.isCommitted, self.isTurnedAround) = try Self.stage(of: self.target.record, from.record)
@@ -125,10 +128,10 @@ extension OpenedStore {
     /// The place of this copy of the records; `nil` if it never was part of a move.
     ///
     /// - Throws: ``StoreError/Code/moved`` if the store must not be used alone.
-    package func wholePlace() async throws(StoreError) -> PlaceID? {
-        guard let place = try await PlaceVault(self.records).read()?.record else { return nil }
+    package func wholePlace() async throws(StoreError) -> StorePlace? {
+        guard let place = try await StorePlace.read(self.records) else { return nil }
         try place.expectWhole()
-        return place.id
+        return place
     }
 }
 

@@ -31,11 +31,15 @@ package struct StorePlace: Equatable, Sendable {
     package var stage: Stage
     /// Of two stores that were moved to each other, the one that was moved away later has the greater number.
     package var moves: UInt64
+    /// The number of the last entry of the kill log when the record was made. Moves up to it are those of the store that this
+    /// one is a copy of.
+    package let inherited: UInt64
 
-    package init(id: PlaceID = .random(), stage: Stage = .own, moves: UInt64 = 0) {
+    package init(id: PlaceID = .random(), stage: Stage = .own, moves: UInt64 = 0, inherited: UInt64 = 0) {
         self.id = id
         self.stage = stage
         self.moves = moves
+        self.inherited = inherited
     }
 
     /// - Throws: ``StoreError/Code/moved`` if a gateway must not use the store alone.
@@ -72,6 +76,7 @@ extension StorePlace: SealableRecord {
         let writer = FieldWriter(format: Self.format)
         writer.write(self.id.rawValue)
         writer.write(self.moves)
+        writer.write(self.inherited)
         let (stage, other): (UInt8, PlaceID?) =
             switch self.stage {
             case .own: (0, nil)
@@ -91,6 +96,7 @@ extension StorePlace: SealableRecord {
         var reader = try FieldReader(bytes, formats: Self.format...Self.format)
         self.id = PlaceID(rawValue: try reader.read())
         self.moves = try reader.read()
+        self.inherited = try reader.read()
         let stage: UInt8 = try reader.read()
         let other = try reader.readOptional { reader throws(StoreError) in PlaceID(rawValue: try reader.read()) }
         switch (stage, other) {
@@ -120,10 +126,15 @@ struct PlaceVault: Sendable {
     func read() async throws(StoreError) -> StoredEntry<StorePlace>? { try await self.vault.read(.place) }
 
     /// The place record, which is made with that stage if there is none.
-    func readOrMake(_ stage: StorePlace.Stage) async throws(StoreError) -> StoredEntry<StorePlace> {
+    ///
+    /// - Parameter inherited: the number of the last entry of the kill log.
+    func readOrMake(
+        _ stage: StorePlace.Stage,
+        inherited: () async throws(StoreError) -> UInt64 = { 0 }
+    ) async throws(StoreError) -> StoredEntry<StorePlace> {
         if let found = try await self.read() { return found }
         // Another process may make it at the same time.
-        try await self.vault.put(StorePlace(stage: stage), at: .place)
+        try await self.vault.put(StorePlace(stage: stage, inherited: try await inherited()), at: .place)
         guard let made = try await self.read() else {
             throw StoreError(.unreachable, "the record of the store's place was written, and is not there")
         }

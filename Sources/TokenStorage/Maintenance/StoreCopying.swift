@@ -58,6 +58,7 @@ package struct StoreCopying: Sendable {
         progress: (Step, Int) -> Void = { _, _ in }
     ) async throws(StoreError) -> Outcome {
         let keyRing = try await self.checkTarget()
+        try await self.expectUnused()
         var outcome = Outcome()
         try await self.copy(&outcome) { progress(.copying, $0) }
         let opened = OpenedStore(store: self.target, keyRing: keyRing, storeID: self.source.storeID)
@@ -92,6 +93,21 @@ package struct StoreCopying: Sendable {
             try await self.expectEmptyTarget()
         }
         return keyRing
+    }
+
+    /// Expects a target that no gateway has written to. What it has written is newer than what would be copied over it.
+    private func expectUnused() async throws(StoreError) {
+        let comparison = RecordComparison(of: self.target, with: self.source.store)
+        try await comparison.forEachDifference(under: .all, leavingOut: \.staysInItsStore) { difference throws(StoreError) in
+            guard let there = difference.target, difference.source.map({ there.version >= $0.version }) ?? true else { return }
+            // What the source has removed since an earlier copy is no use of the target.
+            guard difference.source != nil || !difference.key.mayBeRemoved else { return }
+            throw StoreError(
+                .invalid,
+                "gateways have used the target since it was copied, \(difference.key) is newer there: a copy would put dead "
+                    + "tokens in place of living ones; to copy all the same, empty the target first"
+            )
+        }
     }
 
     private func expectEmptyTarget() async throws(StoreError) {

@@ -30,7 +30,7 @@ struct ReplicaGroup: Sendable {
         lease: Duration = .seconds(10),
         witness: (any IncarnationWitness)? = nil,
         copy: KillLogFile? = nil,
-        place: PlaceID? = nil,
+        place: StorePlace? = nil,
         move: MigratingTokenStore? = nil
     ) -> Replica {
         let clock = self.clock
