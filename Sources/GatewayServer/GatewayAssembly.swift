@@ -90,9 +90,11 @@ package struct GatewayAssembly {
     private mutating func assemble() async throws(StartError) -> (RunningGateway, ProviderRegistry) {
         try StateDirectory.make(self.settings.stateDirectory)
         StateDirectory.warnIfExposed(self.settings.stateDirectory, logger: self.logger)
-        let (driver, store, storeWatch) = try await self.openStore()
+        let (driver, opened, storeWatch) = try await self.openStore()
         let timepiece = Timepiece.corrected(by: storeWatch.correction)
-        let (place, arrival) = try await self.arrive(at: store, driver, timepiece)
+        let (place, arrival) = try await self.arrive(at: opened, driver, timepiece)
+        var store = opened
+        store.moves = { driver.migration?.moves ?? place?.moves ?? 0 }
         let host = DirectoryHostState(
             self.settings.stateDirectory,
             of: store,

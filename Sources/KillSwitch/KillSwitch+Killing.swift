@@ -299,11 +299,7 @@ extension KillSwitch {
         if kill?.entry.kind == .moved {
             // Only a replica that goes there too knows the store.
             guard let move = self.move, kill?.entry.destination == move.target else { return }
-            try await move.copyKillLog()
-            // A listing of the log may have been stale, or a part of another copy may be in its way.
-            guard try await KillLog(move.targetRecords).contents().last >= epoch else {
-                throw StoreError(.unreachable, "the kill log is not whole in the store that the records are moved to")
-            }
+            try await self.copyLog(to: move, until: epoch)
             try await move.commit()
         }
         let end = KillEnd(

@@ -103,12 +103,20 @@ extension KillSwitch {
     }
 
     private func begin(_ move: MigratingTokenStore) async throws(StoreError) {
-        try await move.copyKillLog()
+        try await self.copyLog(to: move, until: self.epochs.last)
         let entry = KillEntry(.moved, .all, destination: move.target, at: self.timepiece.now.wall)
         // If another entry has this number, the next round tries again: perhaps that one is the move.
         guard try await self.log.place(entry, at: self.epochs.last.next) == .written else { return }
         self.logger.notice("all replicas go over to the store that the records are moved to")
         self.ringForRenewal()
+    }
+
+    /// Copies the kill log to the target, and makes sure that it is whole there: a listing may have been stale.
+    func copyLog(to move: MigratingTokenStore, until epoch: Epoch) async throws(StoreError) {
+        try await move.copyKillLog()
+        guard try await KillLog(move.targetRecords).contents().last >= epoch else {
+            throw StoreError(.unreachable, "the kill log is not whole in the store that the records are moved to")
+        }
     }
 
     private func tell(_ lacking: [String]) {

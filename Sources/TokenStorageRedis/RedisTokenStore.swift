@@ -70,6 +70,7 @@ package final class RedisTokenStore: TokenStore {
                     let watching = Task { await reader.watchSentinels() }
                     await tasks.waitForAll()
                     watching.cancel()
+                    await watching.value
                 }
                 try? await group.shutdownGracefully()
             }

@@ -172,6 +172,33 @@ import TokenStorage
         }
     }
 
+    @Test func `a copy of a store that was moved serves, and can be moved itself`() async throws {
+        let a = try await self.mover("a")
+        try await self.house.run([a.replica]) {
+            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
+            try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+        }
+        let copy = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
+        let source = try await OpenedStore.openExisting(self.current, keys: self.keys)
+        _ = try await StoreCopying(from: source, to: copy, keys: self.keys).run()
+        let settler = try await self.settler("settler", at: copy)
+        try await settler.kills.start()
+        #expect(settler.kills.holdsLease)
+        #expect(settler.kills.killedScopes == [.all])
+
+        // When a move of the copy is begun and given up
+        let migration = try await StoreMigration(to: MemoryTokenStore(), from: copy, keys: self.keys) {
+            records throws(StoreError) in try await KillLog(records).contents().last.rawValue
+        }
+        #expect(!migration.isDone)
+
+        // Then it still serves alone
+        let again = try await self.settler("again", at: copy)
+        try await again.kills.start()
+        #expect(again.kills.holdsLease)
+        #expect(again.kills.killedScopes == [.all])
+    }
+
     @Test func `the records are moved back, and the replicas that stayed at the first store go on`() async throws {
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {

@@ -192,6 +192,11 @@ struct RedisTokenStoreOutageTests {
                 ["ACL", "SETUSER", RedisTestServer.user, "-hset"], ["ACL", "SETUSER", RedisTestServer.user, "+hset"],
                 "ACL SETUSER"
             ),
+            // The first command of a new record fails.
+            (
+                ["ACL", "SETUSER", RedisTestServer.user, "-zadd", "-hset"],
+                ["ACL", "SETUSER", RedisTestServer.user, "+zadd", "+hset"], "ACL SETUSER"
+            ),
         ] {
             try await host.command(spoil)
             do throws(StoreError) {
@@ -202,6 +207,13 @@ struct RedisTokenStoreOutageTests {
                 #expect(error.message.contains(part), "\(error)")
             }
             #expect(try await store.read(Self.key)?.version == .first)
+            do throws(StoreError) {
+                try await store.write(Self.value, at: .account("new"), as: .first, expecting: nil)
+                Issue.record("a new record was written")
+            } catch {
+                #expect(error.code == .unwritable)
+                #expect(error.message.contains(part), "\(error)")
+            }
             try await host.command(mend)
         }
         try await TokenStoreContract.countUp(Self.key, in: store)

@@ -59,6 +59,14 @@ struct OfflineStore {
 
     func close() async { await self.driver.close() }
 
+    /// Expects a store that has all its records: none that is on its way to another one, unless both are named.
+    func expectWhole() async throws(CommandFailure) {
+        guard self.driver.migration == nil else { return }
+        do throws(StoreError) { _ = try await self.opened.wholePlace() } catch {
+            throw CommandFailure(.no, "store \(self.path): \(error.message)")
+        }
+    }
+
     /// The file of the sealing keys, for a command that changes it.
     func keyFile() throws(CommandFailure) -> KeyRingFile {
         guard let file = self.driver.keyFile else {

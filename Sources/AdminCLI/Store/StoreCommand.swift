@@ -47,6 +47,7 @@ struct VerifyStoreCommand: AsyncParsableCommand {
             let survey = try await store.opened.survey { progress.reached($0.records) }
             let journals = store.opened.surveyJournals(in: store.stateDirectory)
             try self.report(survey, journals, of: store)
+            try await store.expectWhole()
             guard survey.unreadable.isEmpty else {
                 throw CommandFailure(
                     .no,

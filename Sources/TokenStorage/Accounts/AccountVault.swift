@@ -3,6 +3,8 @@ package import TokenModel
 /// The account records of one store, sealed on write and opened on read.
 package struct AccountVault: Sendable {
     private let vault: RecordVault<AccountRecord>
+    /// How often the store was moved away when this process opened it (``StorePlace/moves``); `nil`: that is not looked at.
+    private let moves: (@Sendable () -> UInt64)?
 
     /// The accounts of the store `storeID`, under the keys of `keyRing`.
     package init(store: any TokenStore, keyRing: KeyRing, storeID: StoreID) {
@@ -10,8 +12,11 @@ package struct AccountVault: Sendable {
     }
 
     /// The accounts among the records of a store.
-    package init(_ records: SealedRecords) {
+    ///
+    /// - Parameter moves: how often the store was moved away when this process opened it; `nil`: that is not looked at.
+    package init(_ records: SealedRecords, moves: (@Sendable () -> UInt64)? = nil) {
         self.vault = RecordVault(records)
+        self.moves = moves
     }
 
     /// The guarantees of the store.
@@ -38,8 +43,8 @@ package struct AccountVault: Sendable {
     /// A process that stood still while the others moved the records to another store finds none here, and must not write a
     /// new one: a token that was written here now would be lost.
     private func expectHere() async throws(StoreError) {
-        guard self.guarantees.reach != .process, let place = try await StorePlace.read(self.vault.records) else { return }
-        guard case .movedAway = place.stage else { return }
+        guard let moves = self.moves, let place = try await StorePlace.read(self.vault.records), place.moves != moves()
+        else { return }
         throw StoreError(.unreachable, "the records were moved to another store, without this process")
     }
 

@@ -77,6 +77,9 @@ package final class MigratingTokenStore: TokenStore {
 
     package var phase: Phase { self.state.withLock(\.phase) }
 
+    /// How often the store that counts was moved away when it was found.
+    package var moves: UInt64 { self.phase == .after ? self.ends.target.moves : self.ends.source.moves }
+
     /// Those of the store that promises less: what stands on this one must be right on both.
     package var guarantees: StoreGuarantees {
         let (first, second) = (self.current.guarantees, self.previous.guarantees)
@@ -148,17 +151,17 @@ package final class MigratingTokenStore: TokenStore {
             }
         ) { reply in
             Task {
-                guard let store = await self.begin(isFree, waiter, while: { reply.isAwaited }) else { return }
+                guard let (store, isLeft) = await self.begin(isFree, waiter, while: { reply.isAwaited }) else { return }
                 guard reply.isAwaited else { return self.end(isFree) }
                 do throws(StoreError) {
                     let value = try await body(store)
-                    if !isFree, mayBeGone(value) { try await self.expectUncommitted(store) }
+                    if !isFree, isLeft, mayBeGone(value) { try await self.expectUncommitted() }
                     reply.give(.success(value))
                     self.end(isFree)
                 } catch {
                     var failure = error
-                    if !isFree, error.code == .conflict, error.current == nil {
-                        do throws(StoreError) { try await self.expectUncommitted(store) } catch { failure = error }
+                    if !isFree, isLeft, error.code == .conflict, error.current == nil {
+                        do throws(StoreError) { try await self.expectUncommitted() } catch { failure = error }
                     }
                     reply.give(.failure(failure))
                     self.end(isFree, uncertain: failure.code == .unreachable)
@@ -171,20 +174,20 @@ package final class MigratingTokenStore: TokenStore {
 
     /// Waits until the replicas have left `previous`, if they are about to.
     ///
-    /// - Returns: `nil` if nobody waits for the call any more.
+    /// - Returns: the store to use, and whether it is the one that is left; `nil` if nobody waits for the call any more.
     private func begin(
         _ isFree: Bool,
         _ waiter: UInt64,
         while isAwaited: () -> Bool
-    ) async -> (any TokenStore)? {
+    ) async -> (store: any TokenStore, isLeft: Bool)? {
         while isAwaited() {
-            let store: (any TokenStore)? = self.state.withLock { state in
+            let begun: (any TokenStore, Bool)? = self.state.withLock { state in
                 guard isFree || state.phase != .leaving else { return nil }
                 if !isFree { state.calls += 1 }
-                guard state.phase == .after else { return self.before }
-                return state.isDone ? self.current : self.after
+                guard state.phase == .after else { return (self.before, true) }
+                return (state.isDone ? self.current : self.after, false)
             }
-            if let store { return store }
+            if let begun { return begun }
             await withCheckedContinuation { continuation in
                 let isOver = self.state.withLock { state in
                     guard state.phase == .leaving else { return true }
@@ -209,8 +212,7 @@ package final class MigratingTokenStore: TokenStore {
 
     /// A replica that stood still for longer than its lease does not know that the others have moved on. Then a record may
     /// be gone from `previous`, and a change there may be too late.
-    private func expectUncommitted(_ store: any TokenStore) async throws(StoreError) {
-        guard self.phase != .after else { return }
+    private func expectUncommitted() async throws(StoreError) {
         let place = try await self.places.previous.read()?.record
         let isMoved = if case .movedAway = place?.stage { true } else { false }
         guard let place, !isMoved, place.moves == self.ends.source.moves else {
@@ -242,10 +244,9 @@ package final class MigratingTokenStore: TokenStore {
         var expected = there?.version
         do throws(StoreError) {
             if let there, there.version >= record.version {
-                // The first entry names the newest snapshot, so a greater version of it is one that came later.
-                guard key != .kill(1), key != .canary else { return }
+                guard key != .canary else { return }
                 // An entry that was written here too late, when this store had been moved away before.
-                try await self.expectUncommitted(self.previous)
+                try await self.expectUncommitted()
                 try await self.current.remove(key, expecting: there.version)
                 expected = nil
             }

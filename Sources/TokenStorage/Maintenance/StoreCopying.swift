@@ -98,10 +98,15 @@ package struct StoreCopying: Sendable {
     /// Expects a target that no gateway has written to. What it has written is newer than what would be copied over it.
     private func expectUnused() async throws(StoreError) {
         let comparison = RecordComparison(of: self.target, with: self.source.store)
+        let lastKill = RecordKey.kill(try await NumberedLog(self.source.records, under: .kills).lastNumber())
+        let lastAudit = RecordKey.audit(try await NumberedLog(self.source.records, under: .audit).lastNumber())
         try await comparison.forEachDifference(under: .all, leavingOut: \.staysInItsStore) { difference throws(StoreError) in
             guard let there = difference.target, difference.source.map({ there.version >= $0.version }) ?? true else { return }
-            // What the source has removed since an earlier copy is no use of the target.
-            guard difference.source != nil || !difference.key.mayBeRemoved else { return }
+            // What the source has removed since an earlier copy is no use of the target. Logs only lose their beginning.
+            let isLater =
+                RecordKey.Prefix.kills.contains(difference.key) && lastKill < difference.key
+                || RecordKey.Prefix.audit.contains(difference.key) && lastAudit < difference.key
+            guard difference.source != nil || !difference.key.mayBeRemoved || isLater else { return }
             throw StoreError(
                 .invalid,
                 "gateways have used the target since it was copied, \(difference.key) is newer there: a copy would put dead "

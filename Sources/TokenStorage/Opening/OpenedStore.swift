@@ -7,6 +7,9 @@ package struct OpenedStore: Sendable {
     package var keyRing: KeyRing { self.keys.ring }
     package let storeID: StoreID
     let keys: LiveKeyRing
+    /// How often the store was moved away when this process opened it; `nil`: that is not looked at. A gateway looks, so that it
+    /// writes no account anew that has moved without it.
+    package var moves: (@Sendable () -> UInt64)?
 
     /// - Parameters:
     ///   - source: where `keyRing` comes from, if its keys may change.
@@ -29,7 +32,7 @@ package struct OpenedStore: Sendable {
     }
 
     /// Access to the records of the accounts.
-    package var accounts: AccountVault { AccountVault(self.records) }
+    package var accounts: AccountVault { AccountVault(self.records, moves: self.moves) }
 
     /// Opens a store. If it has a canary, the existing keys must open it. Otherwise the store is new, and `keys` makes
     /// a first key if it can. If several processes open a new store at once, all get the same keys.

@@ -155,6 +155,63 @@ struct MigratingTokenStoreTests {
         _ = try await OpenedStore.openExisting(stores.previous, keys: stores.keys).wholePlace()
     }
 
+    @Test func `a move can be turned around while a replica of the first direction still runs`() async throws {
+        let stores = try await MigratingStores(from: MemoryTokenStore(), to: MemoryTokenStore())
+        try await stores.replicas[0].write(self.old, at: self.alice, as: .first, expecting: nil)
+        try await stores.goOver()
+        let back = try await StoreMigration(to: stores.previous, from: stores.current, keys: stores.keys)
+        let replica = MigratingTokenStore(back)
+
+        // The first direction ends meanwhile.
+        await stores.drain()
+
+        try await replica.write(self.new, at: self.alice, as: Version(2), expecting: .first)
+        try await replica.write(self.new, at: .account("bob"), as: .first, expecting: nil)
+        #expect(try await replica.read(.account("carol")) == nil)
+        #expect(try await stores.replicas[0].read(self.alice)?.version == Version(2))
+    }
+
+    @Test func `records move on from store to store, and back to the first`() async throws {
+        let (first, second, third) = (MemoryTokenStore(), MemoryTokenStore(), MemoryTokenStore())
+        let start = try await MigratingStores(from: first, to: second)
+        try await start.replicas[0].write(self.old, at: self.alice, as: .first, expecting: nil)
+        try await start.goOver()
+        await start.drain()
+        for (source, target) in [(second, third), (third, first), (first, second)] {
+            let migration = try await StoreMigration(to: target, from: source, keys: start.keys)
+            let replica = MigratingTokenStore(migration)
+            #expect(replica.leave())
+            try await replica.commit()
+            #expect(try await replica.goOver())
+            await withTaskGroup { tasks in
+                tasks.addTask { await replica.run { _ in } }
+                while replica.progress.state != .done { await Task.yield() }
+                tasks.cancelAll()
+            }
+            #expect(try await target.read(self.alice)?.value == self.old)
+            #expect(try await source.read(self.alice) == nil)
+        }
+    }
+
+    @Test func `an account is not written anew where it was moved away from`() async throws {
+        let stores = try await MigratingStores(from: MemoryTokenStore(), to: MemoryTokenStore())
+        let account = AccountID("alice")
+        // A gateway that is not configured for the move, and stands still.
+        var sleeper = try await OpenedStore.openExisting(stores.previous, keys: stores.keys)
+        sleeper.moves = { 0 }
+        let version = try await sleeper.accounts.write(.sample(), for: account, expecting: nil)
+        try await stores.goOver()
+        await stores.drain()
+
+        await #expect(throws: StoreError(.unreachable, "")) { try await sleeper.accounts.read(account) }
+        await #expect(throws: StoreError(.unreachable, "")) {
+            try await sleeper.accounts.write(.sample(), for: account, expecting: version)
+        }
+        await #expect(throws: StoreError(.unreachable, "")) {
+            try await sleeper.accounts.write(.sample(), for: account, expecting: nil)
+        }
+    }
+
     @Test func `a change that may still land keeps a replica from leaving`() async throws {
         let faulty = FaultyTokenStore()
         let stores = try await MigratingStores(from: faulty, to: MemoryTokenStore())

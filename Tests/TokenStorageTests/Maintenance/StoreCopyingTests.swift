@@ -29,6 +29,33 @@ struct StoreCopyingTests {
         return keys
     }
 
+    @Test func `a copy that gateways have used is not copied over`() async throws {
+        let (from, to) = (MemoryTokenStore(), MemoryTokenStore())
+        let source = try await self.source(from)
+        _ = try await StoreCopying(from: source, to: to, keys: self.keys).run()
+        let copy = try await OpenedStore.openExisting(to, keys: self.keys)
+        let entry = try #require(try await copy.accounts.read(AccountID("a1")))
+        _ = try await copy.accounts.write(.sample(), for: AccountID("a1"), expecting: entry.version)
+
+        await #expect(throws: StoreError(.invalid, "")) {
+            _ = try await StoreCopying(from: source, to: to, keys: self.keys).run()
+        }
+        #expect(try await copy.accounts.read(AccountID("a1"))?.version == entry.version.next)
+    }
+
+    @Test func `a kill in the copy alone keeps it from being copied over`() async throws {
+        let (from, to) = (MemoryTokenStore(), MemoryTokenStore())
+        let source = try await self.source(from)
+        _ = try await source.records.write(Secret([1]), at: .kill(1), expecting: nil)
+        _ = try await StoreCopying(from: source, to: to, keys: self.keys).run()
+        let copy = try await OpenedStore.openExisting(to, keys: self.keys)
+        _ = try await copy.records.write(Secret([1]), at: .kill(2), expecting: nil)
+
+        await #expect(throws: StoreError(.invalid, "")) {
+            _ = try await StoreCopying(from: source, to: to, keys: self.keys).run()
+        }
+    }
+
     enum Pair: CaseIterable { case memoryToSQLite, sqliteToMemory, sqliteToSQLite }
 
     @Test(arguments: Pair.allCases)
