@@ -138,7 +138,8 @@ let package = Package(
             uses: [
                 "AdminAPI", "Audit", "CShims", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient", "Proxy", "Settings",
                 "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage",
-                "TokenStorageRedis", "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, nioPosix,
+                "TokenStorageRedis", "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1,
+                nioPosix,
                 postgreSQL, serviceLifecycle, unixSignals,
             ]
         ),

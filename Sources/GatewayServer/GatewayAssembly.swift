@@ -179,7 +179,9 @@ extension GatewayAssembly {
         let logger = self.logger
         let driver = try await DriverStore.open(self.settings, createsMissing: true) { $0.tell(logger) }
         self.cleanup.push(driver.close)
-        for warning in driver.warnings { logger.warning("the store needs attention", metadata: ["store.warning": "\(warning)"]) }
+        for warning in driver.warnings {
+            logger.warning("the store needs attention", metadata: ["store.warning": "\(warning)"])
+        }
         do throws(StoreError) {
             let opened = try await OpenedStore.open(
                 self.metrics.timing(driver.store),
@@ -391,18 +393,5 @@ extension GatewayAssembly {
         } catch {
             throw StartError(.unavailable, error.message)
         }
-    }
-}
-
-/// The releases of what a start has acquired so far.
-struct CleanupStack {
-    private var releases: [@Sendable () async -> Void] = []
-
-    /// Adds a release, which runs before all earlier ones.
-    mutating func push(_ release: @escaping @Sendable () async -> Void) { self.releases.append(release) }
-
-    /// Runs all releases, the last one first.
-    mutating func unwind() async {
-        while let release = self.releases.popLast() { await release() }
     }
 }

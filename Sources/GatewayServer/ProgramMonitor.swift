@@ -76,7 +76,8 @@ extension MirrorState {
         let facts: Logger.Metadata = ["mirror.name": "\(self.name)"]
         switch self.phase {
         case .upToDate: logger.notice("a mirror has all records", metadata: facts)
-        case .behind: logger.warning("a mirror is behind: records are missing there until it is caught up", metadata: facts)
+        case .behind:
+            logger.warning("a mirror is behind: records are missing there until it is caught up", metadata: facts)
         case .promoted:
             logger.error(
                 "a mirror was made a store of its own, and is written no more: take it out of the configuration",

@@ -47,38 +47,12 @@ package struct KillMachine: ~Copyable, Sendable {
         case acknowledging
     }
 
-    /// The stores that this replica uses, by their places.
-    package struct Home: Equatable, Sendable {
-        /// The store that it uses now; `nil`: one that never was part of a move.
-        package var place: PlaceID?
-        /// Moves up to this entry of the log are those of another store, of which this one is a copy.
-        package var inherited: Epoch
-        /// The store that it goes over to as soon as all replicas can; `nil`: it stays.
-        package var target: PlaceID?
-
-        package init(place: PlaceID? = nil, inherited: Epoch = .start, target: PlaceID? = nil) {
-            self.place = place
-            self.inherited = inherited
-            self.target = target
-        }
-
-        /// The home in a store with that place.
-        package init(at place: StorePlace?, target: PlaceID? = nil) {
-            self.init(place: place?.id, inherited: Epoch(place?.inherited ?? 0), target: target)
-        }
-
-        /// Whether the records are still in this store after that move.
-        package func holds(after move: NumberedKillEntry) -> Bool {
-            move.entry.destination == self.place || move.epoch <= self.inherited
-        }
-    }
-
     /// The identity of this process, and its display name.
-    private let incarnation: IncarnationID
-    private let name: String
+    let incarnation: IncarnationID
+    let name: String
     package let lease: Duration
     let guarantees: StoreGuarantees
-    package private(set) var home: Home
+    package internal(set) var home: Home
     /// The store is the target now, which counts from the next poll on.
     private var isArriving = false
     /// Whether the lease requires a write.
@@ -91,14 +65,14 @@ package struct KillMachine: ~Copyable, Sendable {
     /// This replica's record, as it is listed.
     package private(set) var replica: ReplicaVault.Entry?
     /// The ids of the sealing keys that this process has, for its record.
-    private var keys: [String] = []
+    private(set) var keys: [String] = []
     private var notices: [Notice] = []
 
     private var poll = Poll.idle
     /// Whether the poll is to renew the lease.
     private var isRenewal = true
     private var startedAt = BootInstant.distantPast
-    private var wall = WallTime(millisecondsSince1970: 0)
+    private(set) var wall = WallTime(millisecondsSince1970: 0)
     /// The ID under which this replica is listed, or is about to be.
     private var membership: ReplicaID
     private var nextMembership: ReplicaID
@@ -280,29 +254,6 @@ package struct KillMachine: ~Copyable, Sendable {
         return isDone ? self.acknowledge() : self.end(.moving)
     }
 
-    /// The log says that the records are moved to the target of this replica.
-    package var isGoingOver: Bool {
-        self.home.target != nil && self.log.contents.lastMove?.entry.destination == self.home.target
-    }
-
-    /// Why this replica takes no lease although it has read the log: the records are moved to another store.
-    private var obstacle: StoreError? {
-        guard let move = self.log.contents.lastMove, !self.home.holds(after: move) else { return nil }
-        return self.isGoingOver ? .moving : .movedAway
-    }
-
-    /// The log was read before this replica joined, and the store has no place. Then moves in the log are those of the
-    /// store that it is a copy of.
-    package mutating func settle(_ contents: KillLogContents) {
-        if let move = contents.lastMove { self.home.inherited = max(self.home.inherited, move.epoch) }
-    }
-
-    /// The other replicas know that this one has left the store.
-    package var hasLeft: Bool {
-        guard self.isGoingOver, let move = self.log.contents.lastMove else { return false }
-        return self.replica.map { $0.record.acknowledged >= move.epoch } ?? false
-    }
-
     /// The store is the target from now on. A poll in progress brings no lease. The next one lists this replica there, and reads
     /// the log there.
     ///
@@ -407,19 +358,6 @@ package struct KillMachine: ~Copyable, Sendable {
         self.poll = .acknowledging
         let version = self.guarantees.version(behind: replica.version)
         return .writeReplica(self.record, replica.id, as: version, expecting: replica.version)
-    }
-
-    private var record: ReplicaRecord {
-        ReplicaRecord(
-            incarnation: self.incarnation,
-            name: self.name,
-            lease: self.lease,
-            acknowledged: self.log.epochs.last,
-            lastEntry: self.hasHeartbeat ? self.log.contents.lastEntry?.id : nil,
-            keys: self.hasHeartbeat ? self.keys : [],
-            target: self.home.target,
-            joinedAt: self.replica?.record.joinedAt ?? self.wall
-        )
     }
 
     private mutating func endForeign() -> PollAction {

@@ -19,7 +19,9 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// Whether records of that kind are removed when they are not needed any more, so that one of them says nothing of what
     /// was written later.
     var mayBeRemoved: Bool {
-        [Prefix.revocations, .killSnapshots, .kills, .audit, Prefix(rawValue: "revoked/")].contains { $0.contains(self) }
+        [Prefix.revocations, .killSnapshots, .kills, .audit, Prefix(rawValue: "revoked/")].contains {
+            $0.contains(self)
+        }
     }
 
     /// Whether the record is about one copy of the records and not about their content, so that it is never copied to

@@ -271,7 +271,8 @@ final class Connection: Sendable {
             guard !group.isEmpty else { return }
         }
         let waits = self.role == .writing && self.primary.awaitsReplica(on: connected.info)
-        let confirming = isUnconfirmed ? [Script.confirm(Layout(prefix: self.server.prefix), mark: self.primary.mark)] : []
+        let confirming =
+            isUnconfirmed ? [Script.confirm(Layout(prefix: self.server.prefix), mark: self.primary.mark)] : []
         let replies: [RESPValue]
         do throws(SessionError) {
             replies = try await connected.session.run(
@@ -296,7 +297,8 @@ final class Connection: Sendable {
         for call in group {
             // A command that fails keeps those behind it from what they are to do.
             let decisive = replies[position...(position + call.deciding)]
-            let reply = decisive.first { if case .failure = $0 { true } else { false } } ?? replies[position + call.deciding]
+            let reply =
+                decisive.first { if case .failure = $0 { true } else { false } } ?? replies[position + call.deciding]
             position += call.commands.count
             if case .failure(let failure) = reply {
                 let error = SessionError(failure, from: host)

@@ -168,7 +168,11 @@ import TokenStorage
             try await eventually("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
             try await eventually("both to hold a lease") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
             #expect(a.replica.kills.killedScopes == [.all])
-            #expect(try await KillLog(self.records(in: self.current)).contents().numbered().map(\.entry.kind) == [.moved, .kill])
+            #expect(
+                try await KillLog(self.records(in: self.current)).contents().numbered().map(\.entry.kind) == [
+                    .moved, .kill,
+                ]
+            )
         }
     }
 

@@ -34,7 +34,10 @@ struct RedisFailoverTests {
             try await store.write(Self.value, at: Self.key, as: Version(9), expecting: Version(8))
         }
         #expect(conflict?.code == .unreachable)
-        #expect(await Self.failure { () async throws(StoreError) in _ = try await store.read(Self.key) }?.code == .unreachable)
+        #expect(
+            await Self.failure { () async throws(StoreError) in _ = try await store.read(Self.key) }?.code
+                == .unreachable
+        )
         #expect(
             await Self.failure { () async throws(StoreError) in
                 _ = try await store.records(under: .accounts, after: nil, limit: 9)

@@ -67,8 +67,12 @@ struct CopyStoreCommand: AsyncParsableCommand {
 
     private func copy(_ source: OfflineStore, to target: CopyTarget) async throws {
         // Stores that are or were part of a move have a part of the records, or none that counts.
-        for (opened, name) in [(source.opened, source.path)] + (try await target.opened().map { [($0, target.name)] } ?? []) {
-            do throws(StoreError) { _ = try await opened.wholePlace() } catch { throw CommandFailure(error, store: name) }
+        for (opened, name) in [(source.opened, source.path)]
+            + (try await target.opened().map { [($0, target.name)] } ?? [])
+        {
+            do throws(StoreError) { _ = try await opened.wholePlace() } catch {
+                throw CommandFailure(error, store: name)
+            }
         }
         let running = try await target.replicas()
         guard running.isEmpty else {

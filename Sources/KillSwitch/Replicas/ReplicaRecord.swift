@@ -100,6 +100,22 @@ extension ReplicaRecord: SealableRecord {
     }
 }
 
+extension KillMachine {
+    /// This replica's record, as it is to be written next.
+    var record: ReplicaRecord {
+        ReplicaRecord(
+            incarnation: self.incarnation,
+            name: self.name,
+            lease: self.lease,
+            acknowledged: self.log.epochs.last,
+            lastEntry: self.hasHeartbeat ? self.log.contents.lastEntry?.id : nil,
+            keys: self.hasHeartbeat ? self.keys : [],
+            target: self.home.target,
+            joinedAt: self.replica?.record.joinedAt ?? self.wall
+        )
+    }
+}
+
 /// How long this replica may go on, for display.
 package struct LeaseReading: Equatable, Sendable {
     package let now: WallTime

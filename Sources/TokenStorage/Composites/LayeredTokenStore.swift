@@ -138,7 +138,9 @@ struct LayeredTokenStore: TokenStore {
 extension RecordKey {
     /// Whether a move does not take the record along like others: the kill log and the record that names the store are
     /// copied before the move, and what belongs to one copy of the records stays there.
-    var isPinned: Bool { self == .canary || self.staysInItsStore || RecordKey.Prefix.pinned.contains { $0.contains(self) } }
+    var isPinned: Bool {
+        self == .canary || self.staysInItsStore || RecordKey.Prefix.pinned.contains { $0.contains(self) }
+    }
 }
 
 extension RecordKey.Prefix {

@@ -95,7 +95,9 @@ package final class MigratingTokenStore: TokenStore {
     package func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
         try await self.call(key.isPinned || RecordKey.Prefix.killEnds.contains(key)) { store throws(StoreError) in
             try await store.read(key)
-        } mayBeGone: { $0 == nil }
+        } mayBeGone: {
+            $0 == nil
+        }
     }
 
     package func write(
@@ -224,36 +226,8 @@ package final class MigratingTokenStore: TokenStore {
 
     /// Copies the kill log to `current` as far as it goes, so that little is left to copy when the replicas wait.
     package func copyKillLog() async throws(StoreError) {
-        let comparison = RecordComparison(of: self.current, with: self.previous)
-        // An entry that names a snapshot comes after the snapshot.
-        for prefix in [RecordKey.Prefix.killSnapshots, .kills] {
-            try await comparison.forEachDifference(under: prefix) { difference throws(StoreError) in
-                try await self.copy(difference.source, over: difference.target, at: difference.key)
-            }
-        }
-        let (canary, there) = (try await self.previous.read(.canary), try await self.current.read(.canary))
-        if canary != there { try await self.copy(canary, over: there, at: .canary) }
-    }
-
-    private func copy(
-        _ record: StoredRecord?,
-        over there: StoredRecord?,
-        at key: RecordKey
-    ) async throws(StoreError) {
-        guard let record else { return }
-        var expected = there?.version
-        do throws(StoreError) {
-            if let there, there.version >= record.version {
-                guard key != .canary else { return }
-                // An entry that was written here too late, when this store had been moved away before.
-                try await self.expectUncommitted()
-                try await self.current.remove(key, expecting: there.version)
-                expected = nil
-            }
-            try await self.current.write(record.value, at: key, as: record.version, expecting: expected)
-        } catch {
-            // Another replica has copied it, or goes on already.
-            guard error.code == .conflict else { throw error }
+        try await KillLogCopying(from: self.previous, to: self.current).run { () async throws(StoreError) in
+            try await self.expectUncommitted()
         }
     }
 
@@ -270,11 +244,11 @@ package final class MigratingTokenStore: TokenStore {
         }
     }
 
-    /// Commits the move for all replicas. Call it when every replica of `previous` has left or lapsed, and the kill log is
-    /// copied.
+    /// Commits the move for all replicas. Call it when every replica of `previous` has left or lapsed.
     package func commit() async throws(StoreError) {
         guard let place = try await self.places.previous.read()?.record, place.stage != .movedAway(to: self.target)
         else { return }
+        try await self.copyKillLog()
         let moves = try await self.places.current.read()?.record.moves ?? 0
         _ = try await self.places.previous.change { place in
             guard place.stage != .movedAway(to: self.target) else { return false }

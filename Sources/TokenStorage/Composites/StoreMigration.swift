@@ -54,7 +54,8 @@ package struct StoreMigration: Sendable {
         }
         let places = (current: PlaceVault(self.current), previous: PlaceVault(self.previous))
         let records = source.records
-        let from = try await places.previous.readOrMake(.own) { () async throws(StoreError) in try await logEnd(records) }
+        let from = try await places.previous.readOrMake(.own) { () async throws(StoreError) in try await logEnd(records)
+        }
         self.source = from
         self.target = try await places.current.readOrMake(hasCanary ? .own : .prepared(for: from.record.id))
         (self.isCommitted, self.isTurnedAround) = try Self.stage(of: self.target.record, from.record)
@@ -80,7 +81,10 @@ package struct StoreMigration: Sendable {
         case .filling(target.id):
             return (false, true)
         case .filling:
-            throw StoreError(.moved, "previous is itself the target of a move that has not ended; finish that one first")
+            throw StoreError(
+                .moved,
+                "previous is itself the target of a move that has not ended; finish that one first"
+            )
         case .prepared:
             throw StoreError(.moved, "previous was prepared as the target of a move, and has no records yet")
         case .own:

@@ -100,8 +100,11 @@ package struct StoreCopying: Sendable {
         let comparison = RecordComparison(of: self.target, with: self.source.store)
         let lastKill = RecordKey.kill(try await NumberedLog(self.source.records, under: .kills).lastNumber())
         let lastAudit = RecordKey.audit(try await NumberedLog(self.source.records, under: .audit).lastNumber())
-        try await comparison.forEachDifference(under: .all, leavingOut: \.staysInItsStore) { difference throws(StoreError) in
-            guard let there = difference.target, difference.source.map({ there.version >= $0.version }) ?? true else { return }
+        try await comparison.forEachDifference(under: .all, leavingOut: \.staysInItsStore) {
+            difference throws(StoreError) in
+            guard let there = difference.target, difference.source.map({ there.version >= $0.version }) ?? true else {
+                return
+            }
             // What the source has removed since an earlier copy is no use of the target. Logs only lose their beginning.
             let isLater =
                 RecordKey.Prefix.kills.contains(difference.key) && lastKill < difference.key

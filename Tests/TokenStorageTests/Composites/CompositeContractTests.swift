@@ -31,7 +31,9 @@ struct CompositeContractTests {
         var stores: [any TokenStore] = []
         switch kind {
         case .sqlite:
-            for _ in 0..<handles { stores.append(try await SQLiteTokenStore.open(at: self.files.path(of: "tokens.db"))) }
+            for _ in 0..<handles {
+                stores.append(try await SQLiteTokenStore.open(at: self.files.path(of: "tokens.db")))
+            }
         case .postgres:
             let server = try await PostgreSQLTestServer.shared()
             let database = PostgreSQLServer(
@@ -70,7 +72,8 @@ struct CompositeContractTests {
     }
 
     @Test(arguments: TokenStoreContract.clauses, ["sqlite", "postgres", "redis"])
-    func `a mirrored store satisfies the contract`(clause: TokenStoreContract.Clause, primary kind: String) async throws {
+    func `a mirrored store satisfies the contract`(clause: TokenStoreContract.Clause, primary kind: String) async throws
+    {
         let kind = try #require(Kind(rawValue: kind))
         let primaries = try await self.open(kind, handles: 2)
         let mirrors = try await self.open(kind.other, handles: 2)

@@ -44,7 +44,9 @@ struct DeferredTokenStoreTests {
         #expect(source.opened == 0)
         source.comeBack()
 
-        try await eventually("the store to be open") { (try? await store.records(under: .all, after: nil, limit: 1)) != nil }
+        try await eventually("the store to be open") {
+            (try? await store.records(under: .all, after: nil, limit: 1)) != nil
+        }
         try await store.write(self.value, at: self.alice, as: .first, expecting: nil)
         #expect(try await store.records(under: .accounts, after: nil, limit: 9).map(\.key) == [self.alice])
         try await store.remove(self.alice, expecting: .first)
@@ -57,7 +59,9 @@ struct DeferredTokenStoreTests {
         let store = DeferredTokenStore(self.guarantees, isLost: { _ in source.isLost() }) {
             () async throws(StoreError) in try source.open()
         }
-        try await eventually("the store to be open") { (try? await store.records(under: .all, after: nil, limit: 1)) != nil }
+        try await eventually("the store to be open") {
+            (try? await store.records(under: .all, after: nil, limit: 1)) != nil
+        }
 
         source.fail()
         await #expect(throws: StoreError(.unreachable, "")) { try await store.read(self.alice) }
@@ -65,7 +69,9 @@ struct DeferredTokenStoreTests {
         #expect(source.opened == 1)
 
         source.lose()
-        try await eventually("another one to be open") { (try? await store.records(under: .all, after: nil, limit: 1)) != nil }
+        try await eventually("another one to be open") {
+            (try? await store.records(under: .all, after: nil, limit: 1)) != nil
+        }
         #expect(source.opened == 2)
     }
 }

@@ -8,7 +8,8 @@ struct RecordComparisonTests {
     private let target = MemoryTokenStore()
     private var comparison: RecordComparison { RecordComparison(of: self.target, with: self.source) }
 
-    private func put(_ byte: UInt8, _ version: UInt64 = 1, at key: String, in stores: MemoryTokenStore...) async throws {
+    private func put(_ byte: UInt8, _ version: UInt64 = 1, at key: String, in stores: MemoryTokenStore...) async throws
+    {
         for store in stores {
             let value = SealedBytes(bytes: [byte])
             try await store.write(value, at: RecordKey(rawValue: key), as: Version(version), expecting: nil)
@@ -24,7 +25,8 @@ struct RecordComparisonTests {
         return found
     }
 
-    @Test func `a record that is missing in one store, or has another version or value, is a difference`() async throws {
+    @Test func `a record that is missing in one store, or has another version or value, is a difference`() async throws
+    {
         // Given
         try await self.put(1, at: "a/only-source", in: self.source)
         try await self.put(1, at: "b/only-target", in: self.target)

@@ -57,12 +57,9 @@ import TokenStorage
     }
 
     @Test func `a command sees whether an incarnation has ended, without a file of its own`() async throws {
-        let store = try await self.open()
-        let other = try await self.open()
-        let ended = try await self.killed(store)
-        let running = IncarnationID.random()
+        let (store, other) = (try await self.open(), try await self.open())
+        let (ended, running) = (try await self.killed(store), IncarnationID.random())
         let registry = try self.begin(store, as: running)
-
         #expect(store.isEnded(ended, in: self.directory.path))
         #expect(!store.isEnded(running, in: self.directory.path))
         #expect(!store.isEnded(.random(), in: self.directory.path))
