@@ -113,7 +113,10 @@ extension DriverStore {
             // After the move, nobody needs the other store any more.
             guard (try? await StoreMigration.isWhole(target.store, keys: keys)) == true else {
                 await target.close()
-                throw error
+                throw StartError(
+                    error.code,
+                    "\(error.message); this is the store that records are moved from: are current and previous exchanged?"
+                )
             }
             return DriverStore(target, keys: keys, warnings: [Self.moved])
         }

@@ -74,7 +74,7 @@ final class StoreWatch: Sendable {
             )
         } else {
             self.logger.warning(
-                "the store has no synchronous standby: a failover may lose the last writes, and a replica that is cut off together with the former primary does not learn of kills"
+                "no standby or replica of the store confirms writes: a failover may lose the last ones, and a gateway that is cut off together with the former primary does not learn of kills"
             )
         }
     }

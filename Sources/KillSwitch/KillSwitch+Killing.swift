@@ -321,7 +321,11 @@ extension KillSwitch {
             }
         }
         if isNew {
-            self.logger.notice("a kill is complete", metadata: ["kill.epoch": .stringConvertible(epoch.rawValue)])
+            let isMove = self.known.kill(epoch)?.entry.kind == .moved
+            self.logger.notice(
+                isMove ? "all replicas have left the store that the records are moved from" : "a kill is complete",
+                metadata: ["kill.epoch": .stringConvertible(epoch.rawValue)]
+            )
         }
     }
 

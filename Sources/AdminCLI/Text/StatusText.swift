@@ -54,7 +54,7 @@ package struct StatusText: Sendable {
         let connected = store.standbys.map { " (\($0) connected)" } ?? ""
         switch (isReplicated, store.lossless == true) {
         case (false, _):
-            return "no synchronous standby: a failover may lose the last writes"
+            return "no standby or replica confirms writes: a failover may lose the last ones"
         case (true, _) where store.standbys == 0:
             return "writes wait for a synchronous standby, and none is connected"
         case (true, true):

@@ -590,7 +590,7 @@ function showProviders() {
 function storeText(store) {
   if (store.replicated === undefined) return "";
   const clock = Math.abs(store.clock_offset_ms) > 1000 ? `; this host’s clock is off by ${store.clock_offset_ms} ms` : "";
-  return (store.replicated ? "each write waits for a synchronous standby" : "no synchronous standby") + clock;
+  return (store.replicated ? "each write waits for a standby or replica" : "no standby or replica confirms writes") + clock;
 }
 
 function showGateway() {
