@@ -163,7 +163,10 @@ import TokenStorage
             kill.withLock { $0 = report }
         }
         try await self.house.run([a.replica, b.replica]) {
-            try await eventually("the kill to be complete") { kill.withLock { $0 }?.state == .complete }
+            try await eventually("the kill to be complete") {
+                guard let id = kill.withLock({ $0?.id }) else { return false }
+                return try await b.replica.kills.report(on: id).state == .complete
+            }
             // The other one may go over after that, without a lease until it has read the kill there.
             try await eventually("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
             try await eventually("both to hold a lease") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }

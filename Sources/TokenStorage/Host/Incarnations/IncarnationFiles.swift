@@ -164,13 +164,10 @@ final class IncarnationLock: Sendable {
         kernel.map { self.head.starts(with: Self.contents(of: self.storeID, under: $0)) } ?? false
     }
 
-    /// Whether another process has found the incarnation dead, as of when the file was opened.
-    var isMarkedDead: Bool { self.head.last == Self.deadMark }
-
     /// Marks the incarnation as dead in the file, whose modification time then says since when. A second call does
     /// nothing.
     func markDead() {
-        guard !self.isMarkedDead else { return }
+        guard self.head.last != Self.deadMark else { return }
         try? self.file.write([Self.deadMark], at: self.head.count)
     }
 

@@ -146,8 +146,7 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
             if !self.counted.insert(incarnation).inserted { (sum.committed, sum.dropped) = (0, 0) }
             return sum
         }
-        // An earlier process has told of it.
-        if self.dead.insert(incarnation).inserted, !lock.isMarkedDead { sum.incarnations = 1 }
+        if self.dead.insert(incarnation).inserted { sum.incarnations = 1 }
         lock.markDead()
         if isStale { lock.remove() }
         // Hold the lock up to here, across all suspension points.
