@@ -254,8 +254,8 @@ package struct KillMachine: ~Copyable, Sendable {
         return isDone ? self.acknowledge() : self.end(.moving)
     }
 
-    /// The store is the target from now on. A poll in progress brings no lease. The next one lists this replica there, and reads
-    /// the log there.
+    /// The store is the target from now on. The next poll lists this replica there, and reads the log there. Call it between two
+    /// polls.
     ///
     /// - Returns: the replica that was listed in the store that is left.
     package mutating func goneOver() -> ReplicaID? {

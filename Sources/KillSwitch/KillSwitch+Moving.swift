@@ -71,6 +71,8 @@ extension KillSwitch {
             let pause = self.isGoingOver ? Self.pause : Self.longPause
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: pause))
         }
+        // The record there would stand for a replica that is gone.
+        if let former = self.state.withLock({ $0.former.take() }) { await move.leaveBehind(.replica(former.rawValue)) }
     }
 
     private static let pause = Duration.milliseconds(10)
@@ -127,20 +129,24 @@ extension KillSwitch {
         )
     }
 
-    /// Looks once whether all replicas have left, and goes over if the move is committed.
+    /// Looks once whether all replicas have left. If they have, this one or another commits the move, and the next poll goes
+    /// over.
     private func goOver() async throws(StoreError) {
         guard let move = self.move, let entry = self.known.contents.lastMove else { return }
-        if try await !move.goOver() {
-            guard self.state.withLock({ $0.machine.hasLeft }) else { return self.ringForRenewal() }
-            guard try await self.look(at: entry.epoch), try await move.goOver() else { return }
-        }
-        let former = self.state.withLock { state in
+        if self.state.withLock({ $0.machine.hasLeft }) { _ = try await self.look(at: entry.epoch) }
+        guard move.phase != .after else { return }
+        self.ringForRenewal()
+    }
+
+    /// Goes over if the move is committed. Between two polls, so that none begins in the one store and ends in the other.
+    func goOverBetweenPolls() async throws(StoreError) {
+        guard self.isGoingOver, let move = self.move, let entry = self.known.contents.lastMove,
+            try await move.goOver()
+        else { return }
+        self.state.withLock { state in
             state.machine.log.note(kill: entry.epoch) { $0.isEnded = true }
-            return state.machine.goneOver()
+            state.former = state.machine.goneOver()
         }
         self.logger.notice("this replica has gone over to the store that the records are moved to")
-        self.ringForRenewal()
-        // The record there would stand for a replica that is gone.
-        if let former { await move.leaveBehind(.replica(former.rawValue)) }
     }
 }

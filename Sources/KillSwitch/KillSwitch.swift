@@ -23,6 +23,8 @@ package final class KillSwitch: Sendable {
         var recorded: Set<KillID> = []
         /// Imports that the next entry reports together.
         var imports = ImportBatch()
+        /// This replica in the store that it has left, until its record there is removed.
+        var former: ReplicaID?
         /// Expelled replicas that this process is going to remove.
         var expelled: Set<ReplicaID> = []
         /// The lapse of the lease was logged.
@@ -280,6 +282,7 @@ extension KillSwitch {
         renews: Bool = true,
         startingWith known: KillLogContents? = nil
     ) async throws(StoreError) {
+        try await self.goOverBetweenPolls()
         let (now, keys) = try await self.beginning(renews: renews)
         var action = self.step { renews ? $0.beginPoll(now, known: known, keys: keys) : $0.beginRead() }
         while true {

@@ -53,7 +53,10 @@ internal import Testing
     }
 
     @Test(arguments: [
-        (#""replicated":false,"clock_offset_ms":3"#, ["no standby or replica confirms writes: a failover may lose the last ones"]),
+        (
+            #""replicated":false,"clock_offset_ms":3"#,
+            ["no standby or replica confirms writes: a failover may lose the last ones"]
+        ),
         (
             #""replicated":true,"lossless":true,"standbys":2,"clock_offset_ms":0"#,
             ["each write waits for a synchronous standby (2 connected): a failover to it loses nothing"]

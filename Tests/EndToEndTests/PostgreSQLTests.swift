@@ -72,7 +72,9 @@ import Testing
         #expect(stats.reuse_detections == 0)
         let deadBefore = stats.dead_uses.count
         #expect(
-            try await a.martlet("status").output.contains("no standby or replica confirms writes: a failover may lose the last ones")
+            try await a.martlet("status").output.contains(
+                "no standby or replica confirms writes: a failover may lose the last ones"
+            )
         )
 
         // When one is asked for a kill
