@@ -236,18 +236,29 @@ extension GatewayLoop {
         if self.waiting.ask(key) { self.ask(key) }
     }
 
-    private func ask(_ key: WaiterKey) {
+    private func ask(_ key: WaiterKey, lapses: Int = 0) {
         let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
         let eventLoop = self.eventLoop
         let account = self.gateway.slots[key.slot].account
         self.credentialQueries.yield(
             CredentialQuery(account: account, refused: key.refused) { result in
-                eventLoop.execute { bound.value.answered(key, result) }
+                eventLoop.execute { bound.value.answered(key, result, lapses: lapses) }
             }
         )
     }
 
-    private func answered(_ key: WaiterKey, _ result: Result<UpstreamCredential, CredentialError>) {
+    /// How often a credential is asked for anew because the lease ended while it was on its way.
+    private static let mostLapses = 3
+
+    private func answered(
+        _ key: WaiterKey,
+        _ result: Result<UpstreamCredential, CredentialError>,
+        lapses: Int
+    ) {
+        if case .success = result, self.gateway.isLeaseOver, lapses < Self.mostLapses {
+            // The next response waits for the lease.
+            return self.ask(key, lapses: lapses + 1)
+        }
         // Free the places before any exchange is called back: an exchange that ends then has no place to give back.
         let waiters = self.waiting.empty(key).filter { waiter in
             waiter.exchange.requestID == waiter.requestID && waiter.exchange.wait == key
