@@ -41,15 +41,18 @@ import TokenModel
         try await self.withLapsedRig { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.get)
-            let question = try await rig.credentials.questions.next("question")
-            question.answer(
-                isRefused ? .failure(CredentialError(.storeLost, "out of reach")) : .success(.sample())
-            )
+            // It is asked for anew a few times: perhaps the lease ended while it was on its way.
+            for _ in 0..<(isRefused ? 1 : 4) {
+                let question = try await rig.credentials.questions.next("question")
+                question.answer(
+                    isRefused ? .failure(CredentialError(.storeLost, "out of reach")) : .success(.sample())
+                )
+            }
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
             #expect(head["Retry-After"] == "1")
             #expect(body.contains("urn:martlet:error:store_lost"))
-            #expect(rig.credentials.asked == 1)
+            #expect(rig.credentials.asked == (isRefused ? 1 : 4))
         }
     }
 
@@ -100,9 +103,11 @@ import TokenModel
             try await upstream.send(
                 "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n"
             )
-            let question = try await rig.credentials.questions.next("question")
-            #expect(question.refused == TokenVersion(.sample(1)))
-            question.answer(.success(.sample(2)))
+            for _ in 0..<4 {
+                let question = try await rig.credentials.questions.next("question")
+                #expect(question.refused == TokenVersion(.sample(1)))
+                question.answer(.success(.sample(2)))
+            }
             let (head, body) = try await caller.answer()
             #expect(head.status == 503)
             #expect(body.contains("store_lost"))

@@ -6,8 +6,8 @@ import TokenStoragePostgreSQL
 import TokenStorageRedis
 import TokenStorageSQLite
 
-/// The contract of stores over two databases, each with its real server.
-struct CompositeContractTests {
+/// The contract of stores over two databases, each with its real server. One after another: the servers have other tests too.
+@Suite(.serialized) struct CompositeContractTests {
     /// A database of one kind, and its handles.
     private enum Kind: String, CaseIterable {
         case sqlite, postgres, redis
