@@ -32,11 +32,13 @@ final class Connection: Sendable {
 
     private static let deadlines = Deadlines(Connection.timeLimit)
 
-    private struct Call {
+    private struct Call: QueuedCall {
         let statement: Statement
         let parameters: [[UInt8]]
         let deadline: ContinuousClock.Instant
         let reply: Reply<CallResult.Table>?
+
+        func fail(_ error: StoreError) { self.reply?.give(.failure(error)) }
 
         var sessionCall: SessionCall {
             SessionCall(text: .prepared(self.statement.rawValue), parameters: self.parameters)
@@ -51,18 +53,11 @@ final class Connection: Sendable {
         var expectedVersion: [UInt8]? { self.statement == .insert ? nil : self.parameters.last }
     }
 
-    private struct State {
-        var waiting: [Call] = []
-        var isClosed = false
-        /// Why there is no connection; `nil` while there is one.
-        var failure: SessionError?
-    }
-
     private let server: PostgreSQLServer
     private let role: Role
     private let primary: PrimaryRecord
     private let bell: PipeBell
-    private let state = Mutex(State())
+    private let calls: CallQueue<Call, SessionError>
     private let queue: DispatchQueue
     private let notified: @Sendable (RecordChange) -> Void
 
@@ -82,6 +77,13 @@ final class Connection: Sendable {
         self.notified = notified
         self.bell = try PipeBell()
         self.queue = DispatchQueue(label: "martlet.store.postgresql")
+        self.calls = CallQueue { failure in
+            StoreError(
+                failure ?? SessionError("no response in time"),
+                isWrite: role == .writing,
+                database: server.name
+            )
+        }
     }
 
     /// Begins to serve calls, with a session that is connected already.
@@ -92,12 +94,7 @@ final class Connection: Sendable {
 
     /// Ends the thread. Calls that wait, and later ones, are unreachable.
     func close() {
-        let waiting = self.state.withLock { state in
-            state.isClosed = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for call in waiting { call.reply?.give(.failure(Self.closed)) }
+        self.calls.close()
         self.bell.ring()
     }
 
@@ -105,8 +102,6 @@ final class Connection: Sendable {
     func ended() async {
         await withCheckedContinuation { continuation in self.queue.async { continuation.resume() } }
     }
-
-    private static let closed = StoreError(.unreachable, "the store was closed")
 
     // MARK: - Calls
 
@@ -120,7 +115,7 @@ final class Connection: Sendable {
         _ parameters: [[UInt8]] = [],
         by deadline: ContinuousClock.Instant
     ) async throws(StoreError) -> CallResult.Table {
-        try await Self.deadlines.reply(late: { self.late() }) { reply in
+        try await Self.deadlines.reply(late: { self.calls.lateness }) { reply in
             self.add(Call(statement: statement, parameters: parameters, deadline: deadline, reply: reply))
         }
     }
@@ -132,20 +127,7 @@ final class Connection: Sendable {
         )
     }
 
-    private func add(_ call: Call) {
-        let isOpen = self.state.withLock { state in
-            guard !state.isClosed else { return false }
-            state.waiting.append(call)
-            return true
-        }
-        guard isOpen else { return call.reply?.give(.failure(Self.closed)) ?? () }
-        self.bell.ring()
-    }
-
-    private func late() -> StoreError {
-        let failure = self.state.withLock(\.failure)
-        return self.storeError(failure ?? SessionError("no response in time"))
-    }
+    private func add(_ call: Call) { if self.calls.add(call) { self.bell.ring() } }
 
     // MARK: - The thread
 
@@ -153,19 +135,19 @@ final class Connection: Sendable {
         var connected = connected
         var last: SessionIdentity?
         var backoff = Backoff()
-        while !self.state.withLock({ $0.isClosed }) {
+        while !self.calls.isClosed {
             do throws(SessionError) {
                 if connected == nil {
                     connected = try self.connect(&backoff, after: last)
                     guard connected != nil else { return }
-                    self.state.withLock { $0.failure = nil }
+                    self.calls.note(nil)
                 }
                 last = connected?.identity
                 try self.work(&connected)
             } catch {
                 connected = nil
-                self.state.withLock { $0.failure = error }
-                self.expire(because: error)
+                self.calls.note(error)
+                self.calls.expire()
             }
         }
     }
@@ -177,7 +159,7 @@ final class Connection: Sendable {
             case .end: return
             case .group(let group):
                 guard self.primary.isCurrent(identity) else {
-                    self.putBack(group)
+                    self.calls.putBack(group)
                     throw SessionError("another server has become the primary")
                 }
                 try self.run(group, &connected)
@@ -200,28 +182,13 @@ final class Connection: Sendable {
         }
     }
 
-    private enum Next {
-        case group([Call])
-        /// No call waits.
-        case wait
-        case end
-    }
-
     /// The calls of the next transaction: those whose time is not over.
-    private func next() -> Next {
-        let now = ContinuousClock.now
-        let (late, next) = self.state.withLock { state in
-            guard !state.isClosed else { return ([Call](), Next.end) }
-            let late = state.waiting.filter { $0.deadline <= now }
-            state.waiting.removeAll { $0.deadline <= now }
-            guard let first = state.waiting.first else { return (late, .wait) }
+    private func next() -> CallQueue<Call, SessionError>.Next {
+        let next = self.calls.next { waiting in
             // A hint that fails must not fail a read.
-            let isHint = first.statement == .notify
-            let group = state.waiting.prefix(Self.largestGroup).prefix { ($0.statement == .notify) == isHint }
-            state.waiting.removeFirst(group.count)
-            return (late, .group(Array(group)))
+            let isHint = waiting[0].statement == .notify
+            return waiting.prefix(Self.largestGroup).prefix { ($0.statement == .notify) == isHint }.count
         }
-        for call in late { call.reply?.give(.failure(self.late())) }
         guard self.role == .writing, case .group(let group) = next else { return next }
         // Two processes lock records in the same order. Changes of one record stay in theirs.
         let order = group.indices.sorted { left, right in
@@ -229,10 +196,6 @@ final class Connection: Sendable {
             return first == second ? left < right : first.lexicographicallyPrecedes(second)
         }
         return .group(order.map { group[$0] })
-    }
-
-    private func putBack(_ group: [Call]) {
-        self.state.withLock { $0.waiting.insert(contentsOf: group, at: 0) }
     }
 
     private func run(_ group: [Call], _ connected: inout ConnectedSession?) throws(SessionError) {
@@ -263,14 +226,14 @@ final class Connection: Sendable {
     private func undo(_ group: [Call], because error: SessionError, of index: Int) throws(SessionError) {
         guard !error.endsSession else { throw error }
         group[index].reply?.give(.failure(self.storeError(error)))
-        self.putBack(Array(group[..<index] + group[(index + 1)...]))
+        self.calls.putBack(Array(group[..<index] + group[(index + 1)...]))
     }
 
     /// Replies to a change that did not fit with what is there.
     private func reply(to call: Call, with there: CallResult.Table) {
         // Another writer may have put back what was expected, such as no record, in between.
         let fitsNow = (there.rows.first?[0]).map { $0 == call.expectedVersion } ?? (call.expectedVersion == nil)
-        guard !fitsNow else { return self.putBack([call]) }
+        guard !fitsNow else { return self.calls.putBack([call]) }
         call.reply?.give(.success(CallResult.Table(rows: there.rows, changed: 0)))
     }
 
@@ -294,18 +257,6 @@ final class Connection: Sendable {
         }
     }
 
-    /// Fails the calls whose time is over, which wait for a connection.
-    private func expire(because error: SessionError) {
-        let now = ContinuousClock.now
-        let late = self.state.withLock { state in
-            let late = state.waiting.filter { $0.deadline <= now }
-            state.waiting.removeAll { $0.deadline <= now }
-            return late
-        }
-        let failure = self.storeError(error)
-        for call in late { call.reply?.give(.failure(failure)) }
-    }
-
     private func storeError(_ error: SessionError) -> StoreError {
         StoreError(error, isWrite: self.role == .writing, database: self.server.name)
     }
@@ -320,8 +271,8 @@ final class Connection: Sendable {
         after last: SessionIdentity?
     ) throws(SessionError) -> ConnectedSession? {
         let pause = backoff.next(at: .now)
-        self.bell.wait(for: pause) { self.state.withLock { $0.isClosed } }
-        guard !self.state.withLock({ $0.isClosed }) else { return nil }
+        self.bell.wait(for: pause) { self.calls.isClosed }
+        guard !self.calls.isClosed else { return nil }
         let session = try ConnectedSession.open(self.server, self.role, self.primary)
         backoff.succeeded(at: .now)
         if self.role == .reading {

@@ -121,9 +121,7 @@ final class PrimaryRecord: Sendable {
         var databaseID: String?
         var timeline: UInt32 = 0
         var serverStart = ""
-        /// Hosts that failed last are tried last.
-        var failures: [String: UInt64] = [:]
-        var clock: UInt64 = 0
+        var failures = HostFailures()
     }
 
     private let state = Mutex(State())
@@ -135,20 +133,10 @@ final class PrimaryRecord: Sendable {
 
     /// The hosts in the order in which they are tried.
     func order(of hosts: [PostgreSQLServer.Host]) -> [PostgreSQLServer.Host] {
-        let failures = self.state.withLock { $0.failures }
-        let order = hosts.indices.sorted { left, right in
-            let (first, second) = (failures[hosts[left].text] ?? 0, failures[hosts[right].text] ?? 0)
-            return first == second ? left < right : first < second
-        }
-        return order.map { hosts[$0] }
+        self.state.withLock { $0.failures }.order(of: hosts, named: \.text)
     }
 
-    func failed(_ host: PostgreSQLServer.Host) {
-        self.state.withLock { state in
-            state.clock += 1
-            state.failures[host.text] = state.clock
-        }
-    }
+    func failed(_ host: PostgreSQLServer.Host) { self.state.withLock { $0.failures.failed(host.text) } }
 
     /// Checks that a session is with the current primary.
     ///
@@ -187,6 +175,6 @@ final class PrimaryRecord: Sendable {
             return nil
         }
         if let refusal { throw SessionError(refusal) }
-        self.state.withLock { $0.failures[identity.host.text] = nil }
+        self.state.withLock { $0.failures.succeeded(identity.host.text) }
     }
 }

@@ -28,7 +28,7 @@ final class Connection: Sendable {
 
     private static let deadlines = Deadlines(.milliseconds(1_900))
 
-    private struct Call {
+    private struct Call: QueuedCall {
         let commands: [Command]
         /// The command whose reply counts.
         let deciding: Int
@@ -38,22 +38,17 @@ final class Connection: Sendable {
         let weight: Int
         let deadline: ContinuousClock.Instant
         let reply: Reply<RESPValue>
-    }
 
-    private struct State {
-        var waiting: [Call] = []
-        var isClosed = false
-        /// Why there is no connection; `nil` while there is one.
-        var failure: SessionError?
-        /// The primary that the Sentinels have named since the last connection.
-        var named: RedisServer.Host?
+        func fail(_ error: StoreError) { self.reply.give(.failure(error)) }
     }
 
     private let server: RedisServer
     private let role: Role
     private let primary: PrimaryRecord
     private let group: any EventLoopGroup
-    private let state = Mutex(State())
+    private let calls: CallQueue<Call, SessionError>
+    /// The primary that the Sentinels have named since the last connection.
+    private let named = Mutex<RedisServer.Host?>(nil)
     /// Wakes the task that serves calls.
     private let bell = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let notified: @Sendable (RecordChange) -> Void
@@ -77,6 +72,8 @@ final class Connection: Sendable {
         self.group = group
         self.notified = notified
         self.pushed = pushed
+        let isWrite = pushed == nil
+        self.calls = CallQueue { StoreError($0 ?? .late, isWrite: isWrite, store: server.name) }
     }
 
     /// Connects for the first time.
@@ -99,16 +96,9 @@ final class Connection: Sendable {
 
     /// Calls that wait, and later ones, are unreachable. ``serve(from:)`` returns.
     func close() {
-        let waiting = self.state.withLock { state in
-            state.isClosed = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for call in waiting { call.reply.give(.failure(Self.closed)) }
+        self.calls.close()
         self.bell.continuation.finish()
     }
-
-    private static let closed = StoreError(.unreachable, "the store was closed")
 
     // MARK: - Calls
 
@@ -125,9 +115,9 @@ final class Connection: Sendable {
         isLarge: Bool = false,
         isOfRecords: Bool = true
     ) async throws(StoreError) -> RESPValue {
-        try await Self.deadlines.reply(late: { self.late() }) { reply in
+        try await Self.deadlines.reply(late: { self.calls.lateness }) { reply in
             let weight = isLarge ? StoreGuarantees.uncutPage : 1
-            self.add(
+            let isWaiting = self.calls.add(
                 Call(
                     commands: commands,
                     deciding: index,
@@ -137,20 +127,9 @@ final class Connection: Sendable {
                     reply: reply
                 )
             )
+            if isWaiting { self.bell.continuation.yield() }
         }
     }
-
-    private func add(_ call: Call) {
-        let isOpen = self.state.withLock { state in
-            guard !state.isClosed else { return false }
-            state.waiting.append(call)
-            return true
-        }
-        guard isOpen else { return call.reply.give(.failure(Self.closed)) }
-        self.bell.continuation.yield()
-    }
-
-    private func late() -> StoreError { self.storeError(self.state.withLock(\.failure) ?? .late) }
 
     private func storeError(_ error: SessionError) -> StoreError {
         StoreError(error, isWrite: self.role == .writing, store: self.server.name)
@@ -163,19 +142,20 @@ final class Connection: Sendable {
         var connected: ConnectedSession? = first
         var last: ServerInfo?
         var backoff = Backoff()
-        while !self.state.withLock({ $0.isClosed }) {
+        while !self.calls.isClosed {
             do throws(SessionError) {
                 if connected == nil { connected = try await self.reconnect(&backoff, after: last) }
                 guard let session = connected else { return }
-                self.state.withLock { ($0.failure, $0.named) = (nil, nil) }
+                self.calls.note(nil)
+                self.named.withLock { $0 = nil }
                 last = session.info
                 try await self.work(session)
             } catch {
                 if error.isLate, let host = connected?.session.host { self.primary.failed(host) }
                 await connected?.session.close()
                 connected = nil
-                self.state.withLock { $0.failure = error }
-                self.expire(because: error)
+                self.calls.note(error)
+                self.calls.expire()
             }
         }
         await connected?.session.close()
@@ -189,7 +169,7 @@ final class Connection: Sendable {
         while true {
             guard connected.session.isOpen else { throw .closed }
             guard self.primary.isCurrent(connected.info) else { throw .anotherPrimary }
-            let named = self.state.withLock(\.named)
+            let named = self.named.withLock { $0 }
             guard named == nil || named == connected.session.host else { throw .anotherPrimary }
             if nextLook <= .now {
                 try await self.look(at: connected)
@@ -221,7 +201,7 @@ final class Connection: Sendable {
     /// primary that is cut off from its Sentinels does not know that it is one, and this process may.
     func watchSentinels() async {
         guard let sentinels = self.server.sentinels else { return }
-        while !self.state.withLock({ $0.isClosed }) {
+        while !self.calls.isClosed {
             guard (try? await Task.sleep(for: Self.lookInterval)) != nil else { return }
             let host = try? await sentinels.primary(
                 of: self.server,
@@ -230,35 +210,20 @@ final class Connection: Sendable {
                 within: ConnectedSession.limit
             )
             guard let host else { continue }
-            self.state.withLock { $0.named = host }
+            self.named.withLock { $0 = host }
             self.bell.continuation.yield()
         }
     }
 
-    private enum Next {
-        case group([Call])
-        /// No call waits.
-        case wait
-        case end
-    }
-
     /// The calls of the next pipeline: those whose time is not over.
-    private func next() -> Next {
-        let now = ContinuousClock.now
-        let (late, next) = self.state.withLock { state in
-            guard !state.isClosed else { return ([Call](), Next.end) }
-            let late = state.waiting.filter { $0.deadline <= now }
-            state.waiting.removeAll { $0.deadline <= now }
+    private func next() -> CallQueue<Call, SessionError>.Next {
+        self.calls.next { waiting in
             var room = Self.largestGroup
-            let group = state.waiting.prefix { call in
+            return waiting.prefix { call in
                 room -= call.weight
                 return room >= 0
-            }
-            state.waiting.removeFirst(group.count)
-            return (late, group.isEmpty ? .wait : .group(Array(group)))
+            }.count
         }
-        for call in late { call.reply.give(.failure(self.late())) }
-        return next
     }
 
     private func run(_ calls: [Call], _ connected: ConnectedSession) async throws(SessionError) {
@@ -319,18 +284,6 @@ final class Connection: Sendable {
 
     private static let unconfirmed = SessionError("no replica has confirmed the last write within 1.5 s", .notPrimary)
 
-    /// Fails the calls whose time is over, which wait for a connection.
-    private func expire(because error: SessionError) {
-        let now = ContinuousClock.now
-        let late = self.state.withLock { state in
-            let late = state.waiting.filter { $0.deadline <= now }
-            state.waiting.removeAll { $0.deadline <= now }
-            return late
-        }
-        let failure = self.storeError(error)
-        for call in late { call.reply.give(.failure(failure)) }
-    }
-
     /// Connects after a pause.
     ///
     /// - Returns: `nil` if the connection was closed meanwhile.
@@ -340,7 +293,7 @@ final class Connection: Sendable {
     ) async throws(SessionError) -> ConnectedSession? {
         // Closing the store cancels this task.
         try? await Task.sleep(for: backoff.next(at: .now))
-        guard !self.state.withLock({ $0.isClosed }) else { return nil }
+        guard !self.calls.isClosed else { return nil }
         let connected = try await self.connect(within: ConnectedSession.limit, creates: nil)
         backoff.succeeded(at: .now)
         if self.role == .reading {

@@ -1,4 +1,5 @@
 internal import Synchronization
+internal import TokenStorage
 
 /// The primary that the connections of one store object use.
 ///
@@ -21,9 +22,7 @@ final class PrimaryRecord: Sendable {
         var unconfirmed: String?
         /// The greatest that a Sentinel has named. It grows with each failover.
         var configurationEpoch: UInt64 = 0
-        /// Hosts that failed last are tried last.
-        var failures: [String: UInt64] = [:]
-        var clock: UInt64 = 0
+        var failures = HostFailures()
     }
 
     private let state = Mutex(State())
@@ -63,20 +62,10 @@ final class PrimaryRecord: Sendable {
 
     /// The hosts in the order in which they are tried.
     func order(of hosts: [RedisServer.Host]) -> [RedisServer.Host] {
-        let failures = self.state.withLock { $0.failures }
-        let order = hosts.indices.sorted { left, right in
-            let (first, second) = (failures[hosts[left].text] ?? 0, failures[hosts[right].text] ?? 0)
-            return first == second ? left < right : first < second
-        }
-        return order.map { hosts[$0] }
+        self.state.withLock { $0.failures }.order(of: hosts, named: \.text)
     }
 
-    func failed(_ host: RedisServer.Host) {
-        self.state.withLock { state in
-            state.clock += 1
-            state.failures[host.text] = state.clock
-        }
-    }
+    func failed(_ host: RedisServer.Host) { self.state.withLock { $0.failures.failed(host.text) } }
 
     /// Checks what Sentinels know against what they knew before.
     func admit(configurationEpoch epoch: UInt64) throws(SessionError) {
@@ -93,7 +82,7 @@ final class PrimaryRecord: Sendable {
         let isFormer = self.state.withLock { state in
             guard !state.succeeded.contains(info.replicationID) else { return true }
             Self.note(info, in: &state)
-            state.failures[host.text] = nil
+            state.failures.succeeded(host.text)
             return false
         }
         guard !isFormer else {

@@ -127,17 +127,12 @@ struct PostgreSQLTokenStoreOpeningTests {
         sourceLocation: SourceLocation = #_sourceLocation,
         _ body: () async throws(StoreError) -> Void
     ) async -> StoreError? {
-        do throws(StoreError) {
-            try await body()
-            Issue.record("it was opened", sourceLocation: sourceLocation)
-            return nil
-        } catch {
-            #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
-            for part in parts {
-                #expect(error.message.contains(part), "\(error)", sourceLocation: sourceLocation)
-            }
-            #expect(!error.message.contains("\n"), sourceLocation: sourceLocation)
-            return error
-        }
+        await TokenStoreContract.expectRefusal(
+            code,
+            parts,
+            hiding: PostgreSQLTestServer.password,
+            sourceLocation: sourceLocation,
+            body
+        )
     }
 }

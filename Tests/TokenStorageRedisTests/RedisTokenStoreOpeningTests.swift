@@ -262,18 +262,12 @@ struct RedisTokenStoreOpeningTests {
         sourceLocation: SourceLocation = #_sourceLocation,
         _ body: () async throws(StoreError) -> Void
     ) async -> StoreError? {
-        do throws(StoreError) {
-            try await body()
-            Issue.record("it was opened", sourceLocation: sourceLocation)
-            return nil
-        } catch {
-            #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
-            for part in parts {
-                #expect(error.message.contains(part), "\(error)", sourceLocation: sourceLocation)
-            }
-            #expect(!error.message.contains("\n"), sourceLocation: sourceLocation)
-            #expect(!error.message.contains(RedisTestServer.password), sourceLocation: sourceLocation)
-            return error
-        }
+        await TokenStoreContract.expectRefusal(
+            code,
+            parts,
+            hiding: RedisTestServer.password,
+            sourceLocation: sourceLocation,
+            body
+        )
     }
 }

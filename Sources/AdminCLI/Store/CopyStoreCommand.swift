@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import Audit
 internal import FoundationEssentials
 internal import GatewayServer
-internal import Glibc
 internal import Settings
 internal import TextCoding
 internal import TokenModel
@@ -67,12 +66,11 @@ struct CopyStoreCommand: AsyncParsableCommand {
 
     private func copy(_ source: OfflineStore, to target: CopyTarget) async throws {
         // Stores that are or were part of a move have a part of the records, or none that counts.
-        for (opened, name) in [(source.opened, source.path)]
-            + (try await target.opened().map { [($0, target.name)] } ?? [])
-        {
-            do throws(StoreError) { _ = try await opened.wholePlace() } catch {
-                throw CommandFailure(error, store: name)
-            }
+        do throws(StoreError) { _ = try await source.opened.wholePlace() } catch {
+            throw CommandFailure(error, store: source.path)
+        }
+        do throws(StoreError) { _ = try await target.opened()?.wholePlace() } catch {
+            throw CommandFailure(error, store: target.name)
         }
         let running = try await target.replicas()
         guard running.isEmpty else {
@@ -83,7 +81,8 @@ struct CopyStoreCommand: AsyncParsableCommand {
             )
         }
         let copying = StoreCopying(from: source.opened, to: target.store, keys: target.keys)
-        let outcome = try await self.audited(source, to: target) {
+        // The copy has the first record.
+        let outcome = try await source.audited(.copyStore, detail: "to \(target.name)") {
             var copied = ProgressLines("copied")
             var verified = ProgressLines("verified")
             return try await copying.run { step, records in
@@ -92,6 +91,8 @@ struct CopyStoreCommand: AsyncParsableCommand {
                 case .verifying: verified.reached(records)
                 }
             }
+        } ended: { outcome in
+            (outcome.isComplete ? "done" : "incomplete", CopyText.line(outcome))
         }
         let journals = source.opened.surveyJournals(in: source.stateDirectory)
         try self.report(outcome, journals, source, target)
@@ -112,38 +113,6 @@ struct CopyStoreCommand: AsyncParsableCommand {
                         ? "these have shown that they run, or their record does not open"
                         : "if they were killed on another host, run this with --forget-silent")
             )
-        }
-    }
-
-    /// Runs `body` with an audit record of the source before it and another after it. The copy has the first one.
-    private func audited(
-        _ source: OfflineStore,
-        to target: CopyTarget,
-        _ body: () async throws -> StoreCopying.Outcome
-    ) async throws -> StoreCopying.Outcome {
-        let audit = AuditTrail.command(source.opened.records)
-        let ticket: AuditTicket
-        do throws(AuditError) {
-            ticket = try await audit.begin(
-                .copyStore,
-                detail: "to \(target.name)",
-                by: .command(user: geteuid())
-            )
-        } catch {
-            throw CommandFailure(.unavailable, error.message)
-        }
-        do {
-            let outcome = try await body()
-            let isRecorded = await audit.end(
-                ticket,
-                outcome.isComplete ? "done" : "incomplete",
-                detail: CopyText.line(outcome)
-            )
-            if !isRecorded { Console.complain("warning: what came of it could not be put into the audit log") }
-            return outcome
-        } catch {
-            await audit.end(ticket, "failed")
-            throw error
         }
     }
 

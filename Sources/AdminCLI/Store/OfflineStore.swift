@@ -1,4 +1,6 @@
+internal import Audit
 internal import GatewayServer
+internal import Glibc
 internal import KillSwitch
 internal import Settings
 internal import TokenModel
@@ -76,6 +78,35 @@ struct OfflineStore {
             )
         }
         return file
+    }
+
+    /// Runs `body` with an audit record before it and another after it.
+    ///
+    /// - Parameter ended: the outcome and the details of the second record.
+    func audited<Outcome>(
+        _ action: AuditAction,
+        detail: String?,
+        _ body: () async throws -> Outcome,
+        ended: (Outcome) -> (outcome: String, detail: String)
+    ) async throws -> Outcome {
+        let audit = AuditTrail.command(self.opened.records)
+        let ticket: AuditTicket
+        do throws(AuditError) {
+            ticket = try await audit.begin(action, detail: detail, by: .command(user: geteuid()))
+        } catch {
+            throw CommandFailure(.unavailable, error.message)
+        }
+        do {
+            let outcome = try await body()
+            let end = ended(outcome)
+            if await !audit.end(ticket, end.outcome, detail: end.detail) {
+                Console.complain("warning: what came of it could not be put into the audit log")
+            }
+            return outcome
+        } catch {
+            await audit.end(ticket, "failed")
+            throw error
+        }
     }
 
     /// The running replicas, as far as they lack a key or do not seal under it.

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import Audit
 internal import FoundationEssentials
-internal import Glibc
 internal import TextCoding
 internal import TokenModel
 internal import TokenStorage
@@ -49,47 +48,20 @@ struct RekeyStoreCommand: AsyncParsableCommand {
                 settling: max(.seconds(10), store.lease),
                 replicas: store.replicas
             )
-            let outcome = try await self.audited(store) {
+            let outcome = try await store.audited(.rekey, detail: self.retire ? "--retire" : nil) {
                 var progress = ProgressLines("looked at")
-                return try await rekeying.run(retires: self.retire) { progress.reached($0.records) }
+                let outcome = try await rekeying.run(retires: self.retire) { progress.reached($0.records) }
+                // The record of the end is sealed under the key that seals now.
+                try? await store.opened.records.followCanary()
+                return outcome
+            } ended: { outcome in
+                let retired = outcome.retired.map { ", key \($0) taken out" }.joined()
+                let added = outcome.keyAdded ? "key \(outcome.key) added, " : ""
+                let isDone = outcome.resealing.isComplete && outcome.missingAt.isEmpty
+                return (isDone ? "done" : "incomplete", "\(added)\(Self.counts(outcome))\(retired)")
             }
             try self.report(outcome, of: store)
             try self.complain(outcome, of: store)
-        }
-    }
-
-    /// Runs `body` with an audit record before it and another after it.
-    private func audited(
-        _ store: OfflineStore,
-        _ body: () async throws -> Rekeying.Outcome
-    ) async throws -> Rekeying.Outcome {
-        let audit = AuditTrail.command(store.opened.records)
-        let ticket: AuditTicket
-        do throws(AuditError) {
-            ticket = try await audit.begin(
-                .rekey,
-                detail: self.retire ? "--retire" : nil,
-                by: .command(user: geteuid())
-            )
-        } catch {
-            throw CommandFailure(.unavailable, error.message)
-        }
-        do {
-            let outcome = try await body()
-            // The record of the end is sealed under the key that seals now.
-            try? await store.opened.records.followCanary()
-            let retired = outcome.retired.map { ", key \($0) taken out" }.joined()
-            let added = outcome.keyAdded ? "key \(outcome.key) added, " : ""
-            let isRecorded = await audit.end(
-                ticket,
-                outcome.resealing.isComplete && outcome.missingAt.isEmpty ? "done" : "incomplete",
-                detail: "\(added)\(Self.counts(outcome))\(retired)"
-            )
-            if !isRecorded { Console.complain("warning: what came of it could not be put into the audit log") }
-            return outcome
-        } catch {
-            await audit.end(ticket, "failed")
-            throw error
         }
     }
 

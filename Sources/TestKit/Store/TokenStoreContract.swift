@@ -1,4 +1,4 @@
-internal import Testing
+package import Testing
 package import TokenModel
 package import TokenStorage
 
@@ -196,6 +196,36 @@ extension TokenStoreContract {
         } catch {
             #expect(error.code == .conflict, sourceLocation: sourceLocation)
             #expect(error.current == current, sourceLocation: sourceLocation)
+        }
+    }
+}
+
+extension TokenStoreContract {
+    /// Expects that a driver refuses to open a store, with a message of one line for operators.
+    ///
+    /// - Parameters:
+    ///   - parts: what the message says.
+    ///   - secret: what it must not say.
+    @discardableResult
+    package static func expectRefusal(
+        _ code: StoreError.Code,
+        _ parts: [String],
+        hiding secret: String,
+        sourceLocation: SourceLocation = #_sourceLocation,
+        _ open: () async throws(StoreError) -> Void
+    ) async -> StoreError? {
+        do throws(StoreError) {
+            try await open()
+            Issue.record("it was opened", sourceLocation: sourceLocation)
+            return nil
+        } catch {
+            #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+            for part in parts {
+                #expect(error.message.contains(part), "\(error)", sourceLocation: sourceLocation)
+            }
+            #expect(!error.message.contains("\n"), sourceLocation: sourceLocation)
+            #expect(!error.message.contains(secret), sourceLocation: sourceLocation)
+            return error
         }
     }
 }

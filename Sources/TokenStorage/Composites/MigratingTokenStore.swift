@@ -107,13 +107,13 @@ package final class MigratingTokenStore: TokenStore {
         expecting: Version?
     ) async throws(StoreError) {
         try StoreError.checkWrite(value, at: key, as: version, expecting: expecting)
-        try await self.call(key.isChangedInAnyPhase) { store throws(StoreError) in
+        try await self.call(key.isChangedInAnyPhase, isChange: true) { store throws(StoreError) in
             try await store.write(value, at: key, as: version, expecting: expecting)
         }
     }
 
     package func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
-        try await self.call(key.isChangedInAnyPhase) { store throws(StoreError) in
+        try await self.call(key.isChangedInAnyPhase, isChange: true) { store throws(StoreError) in
             try await store.remove(key, expecting: expecting)
         }
     }
@@ -138,6 +138,7 @@ package final class MigratingTokenStore: TokenStore {
     ///   - mayBeGone: whether the result may be due to records that were moved without this replica.
     private func call<Value: Sendable>(
         _ isFree: Bool,
+        isChange: Bool = false,
         _ body: @escaping @Sendable (any TokenStore) async throws(StoreError) -> Value,
         mayBeGone: @escaping @Sendable (Value) -> Bool = { _ in true }
     ) async throws(StoreError) -> Value {
@@ -148,8 +149,9 @@ package final class MigratingTokenStore: TokenStore {
         return try await Self.deadlines.reply(
             late: {
                 // Whoever waits no longer is not kept.
-                self.state.withLock { $0.waiting.removeValue(forKey: waiter) }?.resume()
-                return Self.late
+                let waiting = self.state.withLock { $0.waiting.removeValue(forKey: waiter) }
+                waiting?.resume()
+                return waiting == nil ? Self.late : Self.leaving
             }
         ) { reply in
             Task {
@@ -166,13 +168,17 @@ package final class MigratingTokenStore: TokenStore {
                         do throws(StoreError) { try await self.expectUncommitted() } catch { failure = error }
                     }
                     reply.give(.failure(failure))
-                    self.end(isFree, uncertain: failure.code == .unreachable)
+                    self.end(isFree, isUncertain: isChange && failure.code == .unreachable)
                 }
             }
         }
     }
 
-    private static let late = StoreError(.unreachable, "the store is being moved, or the two stores take too long")
+    private static let late = StoreError(
+        .unreachable,
+        "one of the two stores that records are moved between does not respond"
+    )
+    private static let leaving = StoreError(.unreachable, "the replicas go over to another store, and one is not ready")
 
     /// Waits until the replicas have left `previous`, if they are about to.
     ///
@@ -204,11 +210,12 @@ package final class MigratingTokenStore: TokenStore {
         return nil
     }
 
-    private func end(_ isFree: Bool, uncertain: Bool = false) {
+    private func end(_ isFree: Bool, isUncertain: Bool = false) {
         let now = self.timepiece.now.boot
         self.state.withLock { state in
-            if !isFree { state.calls -= 1 }
-            if uncertain { state.uncertainAt = now }
+            guard !isFree else { return }
+            state.calls -= 1
+            if isUncertain { state.uncertainAt = now }
         }
     }
 

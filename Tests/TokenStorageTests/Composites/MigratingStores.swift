@@ -56,11 +56,18 @@ struct MigratingStores {
 
     /// Moves all records, and returns when none is left.
     func drain() async {
+        await withDiscardingTaskGroup { tasks in
+            for replica in self.replicas { tasks.addTask { await replica.moveAllRecords() } }
+        }
+    }
+}
+
+extension MigratingTokenStore {
+    /// Moves all records, and returns when none is left.
+    func moveAllRecords() async {
         await withTaskGroup { tasks in
-            for replica in self.replicas {
-                tasks.addTask { await replica.run { _ in } }
-            }
-            while self.replicas.contains(where: { $0.progress.state != .done }) { await Task.yield() }
+            tasks.addTask { await self.run { _ in } }
+            while self.progress.state != .done { await Task.yield() }
             tasks.cancelAll()
         }
     }

@@ -138,11 +138,7 @@ struct MigratingTokenStoreTests {
         #expect(replica.leave())
         try await replica.commit()
         #expect(try await replica.goOver())
-        await withTaskGroup { tasks in
-            tasks.addTask { await replica.run { _ in } }
-            while replica.progress.state != .done { await Task.yield() }
-            tasks.cancelAll()
-        }
+        await replica.moveAllRecords()
 
         for (index, key) in keys.enumerated() {
             #expect(try await stores.previous.read(key)?.version == (index < 10 ? Version(2) : .first))
@@ -183,11 +179,7 @@ struct MigratingTokenStoreTests {
             #expect(replica.leave())
             try await replica.commit()
             #expect(try await replica.goOver())
-            await withTaskGroup { tasks in
-                tasks.addTask { await replica.run { _ in } }
-                while replica.progress.state != .done { await Task.yield() }
-                tasks.cancelAll()
-            }
+            await replica.moveAllRecords()
             #expect(try await target.read(self.alice)?.value == self.old)
             #expect(try await source.read(self.alice) == nil)
         }

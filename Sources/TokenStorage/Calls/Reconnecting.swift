@@ -24,3 +24,27 @@ package struct Backoff: Sendable {
     /// Notes that an attempt has succeeded.
     package mutating func succeeded(at now: ContinuousClock.Instant) { self.connectedAt = now }
 }
+
+/// Which hosts of a database failed last. Those are tried last.
+package struct HostFailures: Sendable {
+    private var failures: [String: UInt64] = [:]
+    private var count: UInt64 = 0
+
+    package init() {}
+
+    package mutating func failed(_ host: String) {
+        self.count += 1
+        self.failures[host] = self.count
+    }
+
+    package mutating func succeeded(_ host: String) { self.failures[host] = nil }
+
+    /// The hosts in the order in which they are tried.
+    package func order<Host>(of hosts: [Host], named name: (Host) -> String) -> [Host] {
+        let order = hosts.indices.sorted { left, right in
+            let (first, second) = (self.failures[name(hosts[left])] ?? 0, self.failures[name(hosts[right])] ?? 0)
+            return first == second ? left < right : first < second
+        }
+        return order.map { hosts[$0] }
+    }
+}
