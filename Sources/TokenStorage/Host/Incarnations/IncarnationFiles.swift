@@ -164,6 +164,12 @@ final class IncarnationLock: Sendable {
         kernel.map { self.head.starts(with: Self.contents(of: self.storeID, under: $0)) } ?? false
     }
 
+    /// Whether the incarnation stopped in order. It left its journal because the store may lose what it has acknowledged.
+    var hasEndedInOrder: Bool { self.head.contains(Self.orderMark) }
+
+    /// Notes in the file that the incarnation stops in order.
+    func markEnd() { try? self.file.write([Self.orderMark], at: self.head.count) }
+
     /// Marks the incarnation as dead in the file, whose modification time then says since when. A second call does
     /// nothing.
     func markDead() {
@@ -171,8 +177,9 @@ final class IncarnationLock: Sendable {
         try? self.file.write([Self.deadMark], at: self.head.count)
     }
 
-    /// Not a hexadecimal digit, so that it can't end an id.
+    /// Neither is in an id.
     private static let deadMark = UInt8(ascii: "!")
+    private static let orderMark = UInt8(ascii: "~")
 
     /// Updates the modification time of the file: its process is running.
     func touch(under kernel: String?) {

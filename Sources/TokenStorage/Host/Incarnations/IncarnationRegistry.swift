@@ -107,6 +107,8 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         if self.journal?.isEmpty != false {
             self.journal?.remove()
             if leavesNothing { self.own?.remove() }
+        } else if leavesNothing, self.journal?.isSettled == true {
+            self.own?.markEnd()
         }
         self.journal = nil
         self.own = nil
@@ -146,7 +148,7 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
             if !self.counted.insert(incarnation).inserted { (sum.committed, sum.dropped) = (0, 0) }
             return sum
         }
-        if self.dead.insert(incarnation).inserted { sum.incarnations = 1 }
+        if self.dead.insert(incarnation).inserted, !lock.hasEndedInOrder { sum.incarnations = 1 }
         lock.markDead()
         if isStale { lock.remove() }
         // Hold the lock up to here, across all suspension points.

@@ -2,7 +2,7 @@ package import TokenModel
 
 /// What was done with the journals of ended incarnations.
 package struct Inheritance: Equatable, Sendable {
-    /// The number of incarnations newly found to have ended.
+    /// The number of incarnations newly found to have ended otherwise than in order.
     package var incarnations = 0
     /// The number of successes that the store now has.
     package var committed = 0

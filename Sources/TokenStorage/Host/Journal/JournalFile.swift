@@ -46,6 +46,13 @@ final class JournalFile {
         return self.blocks.isEmpty
     }
 
+    /// Whether the store has acknowledged all entries.
+    var isSettled: Bool {
+        var rest = self.blocks
+        for entry in self.settled { rest.give(back: entry.place) }
+        return rest.isEmpty
+    }
+
     /// Writes an entry. It survives a power loss once this returns.
     ///
     /// - Returns: `nil` if it can't be written or there is no room.

@@ -37,6 +37,30 @@ import TokenStorage
         #expect(store.surveyJournals(in: self.directory.path).byKey == [:])
     }
 
+    @Test func `an incarnation that stopped in order and left a journal is not reported as one that did not`()
+        async throws
+    {
+        let store = try await self.store()
+        func begin() throws -> IncarnationRegistry {
+            try IncarnationRegistry(.random(), in: self.directory.path, store, journal: .least) { _, _ in }
+        }
+        // Given one that kept an acknowledged success, for a store that may lose it
+        for leavesNothing in [true, false] {
+            let register = try begin()
+            let place = try #require(await register.keep(self.success, for: self.alice))
+            await register.release(place)
+            await register.close(leavesNothing: leavesNothing)
+        }
+
+        // Then each later one reports only the one whose replica was left in the store
+        for _ in 0..<2 {
+            let later = try begin()
+            try await eventually("the end of both") { await later.inheritAll().incarnations == 1 }
+            #expect(await later.inheritAll().incarnations == 0)
+            await later.close()
+        }
+    }
+
     @Test func `a full journal overwrites an acknowledged success, but never one that is not acknowledged`()
         async throws
     {
