@@ -45,6 +45,7 @@ let databaseEngine: Target.Dependency = .product(name: "GRDBSQLite", package: "G
 let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
 let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
+let jwt: Target.Dependency = .product(name: "JWTKit", package: "jwt-kit")
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
@@ -87,6 +88,7 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),
     ],
     targets: [
         .target(name: "CShims"),
@@ -101,8 +103,8 @@ let package = Package(
         module(
             "ProviderClient",
             uses: [
-                "SystemSupport", "OAuth", "TokenModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioCore,
-                nioHTTP1,
+                "SystemSupport", "OAuth", "TextCoding", "TokenModel", asyncHTTPClient, crypto, cryptoExtras, jwt, logging,
+                nioCore, nioHTTP1,
                 nioPosix, nioSSL,
             ]
         ),
@@ -117,6 +119,13 @@ let package = Package(
         module("KillSwitch", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         module("TokenRefresh", uses: ["KillSwitch", "OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         module(
+            "SignIn",
+            uses: [
+                "KillSwitch", "OAuth", "ProviderClient", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage", crypto,
+                logging,
+            ]
+        ),
+        module(
             "Proxy",
             uses: [
                 "CShims", "HTTPWire", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", asn1, crypto,
@@ -127,7 +136,7 @@ let package = Package(
         module(
             "AdminAPI",
             uses: [
-                "Audit", "KillSwitch", "OAuth", "SystemSupport", "TextCoding", "TokenModel", "TokenRefresh",
+                "Audit", "KillSwitch", "OAuth", "SignIn", "SystemSupport", "TextCoding", "TokenModel", "TokenRefresh",
                 "TokenStorage", httpTypes, hummingbirdCore, logging, nioCore, nioHTTPTypes, nioPosix, serviceLifecycle,
             ],
             // In the program itself: it is one file, wherever it runs.
@@ -137,7 +146,7 @@ let package = Package(
             "GatewayServer",
             uses: [
                 "AdminAPI", "Audit", "CShims", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient", "Proxy", "Settings",
-                "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage",
+                "SignIn", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage",
                 "TokenStorageRedis", "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1,
                 nioPosix,
                 postgreSQL, serviceLifecycle, unixSignals,
@@ -208,6 +217,12 @@ let package = Package(
         tests(
             of: "TokenRefresh",
             using: ["KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]
+        ),
+        tests(
+            of: "SignIn",
+            using: [
+                "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh", "TokenStorage", logging,
+            ]
         ),
         tests(
             of: "Proxy",
