@@ -15,6 +15,13 @@ extension KillSwitch {
         self.revocationBell.ring()
     }
 
+    /// Has tokens revoked that were issued for an account and never came into its record, whether they are dead or not.
+    package func storeForRevocation(dropped record: AccountRecord, _ account: AccountID) async throws(StoreError) {
+        let now = self.timepiece.now.wall
+        try await self.revoker.revocations.storeForRevocation(dropped: record, of: account, self.epochs, at: now)
+        self.revocationBell.ring()
+    }
+
     /// The same for tokens that never got into an account's record, where no kill switch runs yet: those of a journal
     /// that is taken over. Reads the log for it.
     package static func storeForRevocation(
@@ -129,9 +136,9 @@ extension KillSwitch {
     }
 
     /// Whether the entry numbered `epoch` killed or removed tokens. An entry that this process has not read counts as a
-    /// kill.
+    /// kill. No entry has the number 0.
     private func cause(at epoch: Epoch) -> Revoker.Cause {
-        self.known.contents[epoch]?.kind == .removed ? .removed : .killed
+        epoch == .start ? .dropped : self.known.contents[epoch]?.kind == .removed ? .removed : .killed
     }
 
     /// The outcome for each token that a kill took away.

@@ -45,6 +45,10 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// The membership and lease of a running replica.
     package static func replica(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.replicas.rawValue + id) }
 
+    /// The last sign-in of an account, by a name of the account that reveals nothing about it. It is never removed: versions
+    /// at this key only grow.
+    package static func signIn(_ name: String) -> RecordKey { RecordKey(rawValue: Prefix.signIns.rawValue + name) }
+
     /// A token that has yet to be revoked at its provider.
     package static func revocation(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.revocations.rawValue + id) }
 
@@ -94,6 +98,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         package static let audit = Prefix(rawValue: "audit/")
         package static let replicas = Prefix(rawValue: "replicas/")
         package static let revocations = Prefix(rawValue: "revocations/")
+        package static let signIns = Prefix(rawValue: "sign-ins/")
 
         /// The outcomes of revoking the tokens of one kill.
         package static func revoked(by number: UInt64) -> Prefix {

@@ -17,6 +17,26 @@ struct RevocationVault: Sendable {
         at now: WallTime
     ) async throws(StoreError) {
         guard let epoch = epochs.killer(of: record, account) else { return }
+        try await self.store(record, of: account, takenBy: epoch, at: now)
+    }
+
+    /// Stores tokens for revocation that never came into an account's record. They count for the kill that covers them, if
+    /// there is one, otherwise for no kill.
+    func storeForRevocation(
+        dropped record: AccountRecord,
+        of account: AccountID,
+        _ epochs: KillEpochs,
+        at now: WallTime
+    ) async throws(StoreError) {
+        try await self.store(record, of: account, takenBy: epochs.killer(of: record, account) ?? .start, at: now)
+    }
+
+    private func store(
+        _ record: AccountRecord,
+        of account: AccountID,
+        takenBy epoch: Epoch,
+        at now: WallTime
+    ) async throws(StoreError) {
         for revocation in RevocationRecord.tokens(of: record, account, killedBy: epoch, at: now) {
             if let key = self.key(of: revocation) { try await self.vault.put(revocation, at: key) }
         }

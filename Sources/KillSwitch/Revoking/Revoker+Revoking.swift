@@ -6,8 +6,8 @@ internal import TokenStorage
 
 /// Has providers revoke the tokens that were taken away.
 extension Revoker {
-    /// Why a token was taken away, as log messages name such a token.
-    enum Cause: String { case killed, removed }
+    /// Why a token was taken away, as log messages name such a token. A dropped one never came into an account's record.
+    enum Cause: String { case killed, removed, dropped }
 
     /// Has the providers revoke all tokens that wait and are due.
     ///

@@ -128,11 +128,14 @@ package struct AccountChangeError: Error, Sendable {
         case minted
         /// The kill switch is on, or the tokens were killed.
         case killed
+        /// Another subject signed in than before.
+        case subjectDiffers
         /// A token is empty, has characters that no token may have, or is the client's secret.
         case invalidTokens
         /// The stored record can't be decrypted or parsed. It is kept.
         case unreadable
-        /// The store is unreachable or can't be written, or other writers were faster each time.
+        /// The store is unreachable or can't be written, or other writers were faster each time. The change may have been
+        /// made all the same.
         case storeLost
     }
 

@@ -79,79 +79,6 @@ extension RefreshEngine {
         return status
     }
 
-    /// Replaces the stored tokens by new ones under a new grant. The provider is not asked. If there is no access
-    /// token, the first use refreshes. A flight for the previous tokens drops its result.
-    ///
-    /// - Parameters:
-    ///   - expiresIn: the access token's lifetime; `nil` for the account's default lifetime.
-    ///   - scopes: the granted scopes, if known; only for display.
-    package func importTokens(
-        _ refreshToken: Secret,
-        accessToken: Secret? = nil,
-        expiresIn: Duration? = nil,
-        scopes: [String] = [],
-        for account: AccountID
-    ) async throws(AccountChangeError) {
-        guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
-        guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
-        guard TokenSyntax.isRefreshToken(refreshToken), accessToken.map(TokenSyntax.isAccessToken) != false else {
-            throw AccountChangeError(
-                .invalidTokens,
-                "account \(account): an imported token is empty, or has a space or control character"
-            )
-        }
-        guard !plan.endpoint.isClientSecret(refreshToken) else {
-            throw AccountChangeError(
-                .invalidTokens,
-                "account \(account): refresh_token is the client_secret of provider \(plan.provider), which is no account's "
-                    + "token; import the refresh_token of the provider's token answer"
-            )
-        }
-        let epochs = try await self.epochs(for: account)
-        let now = self.timepiece.now
-        let grant = GrantID.random()
-        var isFirst = false
-        let rewrite = try await self.rewrite(account) { entry, plan throws(AccountChangeError) in
-            isFirst = entry == nil
-            guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else {
-                throw .killed(account, by: epochs, at: [plan.provider])
-            }
-            guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
-            var old = entry?.record
-            if epochs.verdict(on: old, of: account, at: plan.provider) != .live { old?.rememberKilled() }
-            if let old {
-                guard !old.hasKilled(refreshToken), accessToken.map(old.hasKilled) != true else {
-                    throw .takenToken(account, by: epochs.invalidation(on: old, of: account, at: plan.provider))
-                }
-                await self.takeAwayIfPossible(old, of: account)
-            }
-            let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
-            return AccountRecord(
-                grant: grant,
-                generation: accessToken == nil ? .none : Generation.none.next,
-                tokens: TokenSet(
-                    accessToken: accessToken,
-                    refreshToken: refreshToken,
-                    receivedAt: now.wall,
-                    lifetime: accessToken == nil ? .zero : lifetime,
-                    scopes: scopes
-                ),
-                observedEpoch: epochs.last,
-                observedEntry: epochs.lastEntry,
-                binding: plan.binding,
-                killed: old?.killed ?? [],
-                // The proof belongs to the client, not to the grant.
-                acceptedProof: old?.acceptedProof
-            )
-        }
-        self.take(rewrite.entry, of: account, receipt: .here(at: now.boot))
-        // If the account had no record and the log has no import for it, no replica has tokens of it. The record alone
-        // is enough to inform them.
-        if !isFirst || self.kills.lastImport(of: account) != nil { await self.tell(of: account, grant: grant) }
-        try await self.checkForKill(of: rewrite.entry?.record, account)
-        self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
-    }
-
     /// Binds tokens that were issued for another provider, token endpoint or client to the configured one, because an
     /// operator said that they belong to it. If they do already, nothing is written.
     ///
@@ -182,34 +109,8 @@ extension RefreshEngine {
         self.logger.notice("tokens were adopted", metadata: [LogField.account: "\(account)"])
     }
 
-    /// A kill may have come between the read of the log and the write. The written tokens are dead then.
-    private func checkForKill(of record: AccountRecord?, _ account: AccountID) async throws(AccountChangeError) {
-        guard let record, let epochs = try? await self.kills.read() else { return }
-        switch epochs.verdict(on: record, of: account, at: record.binding.provider) {
-        case .live: return
-        case .killed:
-            self.kills.storedDead()
-            throw .killed(account, by: epochs, at: [], record)
-        case .dead:
-            self.kills.storedDead()
-            throw .killedMeanwhile(account)
-        }
-    }
-
     func epochs(for account: AccountID) async throws(AccountChangeError) -> KillEpochs {
         do throws(StoreError) { return try await self.kills.read() } catch { throw AccountChangeError(account, error) }
-    }
-
-    /// Tells the other replicas of an import. Without this they would find out by themselves, but later.
-    private func tell(of account: AccountID, grant: GrantID) async {
-        do throws(StoreError) {
-            try await self.kills.changed(account, grant: grant)
-        } catch {
-            self.logger.warning(
-                "the other replicas could not be told of an import",
-                metadata: [LogField.account: "\(account)", LogField.code: "\(error.code.rawValue)"]
-            )
-        }
     }
 
     /// Writes the record that `make` derives from the stored one. It repeats this until no other writer and no reload
@@ -317,7 +218,7 @@ extension AccountChangeError {
     /// - Parameters:
     ///   - providers: the providers that the configuration names for the account.
     ///   - record: the record that the kill covers, if there is one.
-    fileprivate static func killed(
+    static func killed(
         _ account: AccountID,
         by epochs: KillEpochs,
         at providers: Set<ProviderID>,
@@ -331,33 +232,7 @@ extension AccountChangeError {
         return AccountChangeError(.killed, "account \(account) is killed\(help); martlet kills shows the kill")
     }
 
-    /// The error for an import of a killed or removed token. The record does not tell which of the two applies to this
-    /// token.
-    fileprivate static func takenToken(
-        _ account: AccountID,
-        by invalidation: KillEpochs.Invalidation
-    ) -> AccountChangeError {
-        let what =
-            switch (invalidation.kill, invalidation.removal) {
-            case (nil, .some): "was removed here: it"
-            case (.some, .some): "was killed or removed here, and"
-            default: "was killed, and"
-            }
-        return AccountChangeError(
-            .killed,
-            "account \(account): that token \(what) stays dead; sign in at the provider again, and import what that gives"
-        )
-    }
-
-    fileprivate static func killedMeanwhile(_ account: AccountID) -> AccountChangeError {
-        AccountChangeError(
-            .killed,
-            "account \(account): its tokens were killed or removed at that very moment, these with them; sign in at the provider "
-                + "again"
-        )
-    }
-
-    fileprivate static func minted(_ account: AccountID, by grant: AccountGrant) -> AccountChangeError {
+    static func minted(_ account: AccountID, by grant: AccountGrant) -> AccountChangeError {
         AccountChangeError(
             .minted,
             "account \(account) has the grant \(grant.rawValue): its tokens are minted when they are needed, not imported"

@@ -3,7 +3,7 @@ package import OAuth
 internal import ProviderClient
 internal import Synchronization
 package import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// Removal of an account's tokens on an operator's request.
 extension RefreshEngine {
@@ -80,7 +80,8 @@ extension RefreshEngine {
             observedEpoch: epochs.last,
             observedEntry: epochs.lastEntry,
             binding: (self.plan(of: account) ?? plan).binding,
-            killed: dead.killed
+            killed: dead.killed,
+            subject: dead.subject
         )
         let written = await self.write(record, for: account, expecting: entry.version)
         guard case .success(let version) = written else { return }
@@ -154,8 +155,37 @@ extension RefreshEngine {
     {
         // Tokens that were issued for another client or issuer than the configured one are sent there and nowhere else.
         let isPlans = record.binding.match(plan.binding) == .same
-        let endpoint =
-            isPlans ? plan.endpoint.sending(onlyTo: record.binding.issuer) : self.revoker(of: record.binding)
+        return await self.revoke(
+            tokens,
+            at: isPlans ? plan.endpoint.sending(onlyTo: record.binding.issuer) : self.revoker(of: record.binding)
+        )
+    }
+
+    /// Has tokens revoked that were issued for an account and are in no record. If they are dead, they count for the kill.
+    /// A provider that can't be asked now is asked again for a day, unless the store is unreachable too.
+    ///
+    /// - Returns: whether the provider has revoked them, or does not revoke such tokens; `false` if it is asked again.
+    @discardableResult
+    package func revoke(dropped record: AccountRecord, of account: AccountID) async -> Bool {
+        guard let tokens = record.tokens else { return true }
+        let isDead = (try? await self.kills.read())
+            .map { $0.verdict(on: record, of: account, at: record.binding.provider) != .live }
+        if isDead != true {
+            let outcomes = await self.revoke(tokens, at: self.revoker(of: record.binding))
+            guard outcomes.contains(where: \.isUnreachable) else { return true }
+        }
+        do throws(StoreError) {
+            try await self.kills.storeForRevocation(dropped: record, of: account)
+        } catch {
+            self.logger.error(
+                "tokens were dropped, and neither their provider nor the store could be reached to revoke them",
+                metadata: [LogField.account: "\(account)", LogField.code: "\(error.code.rawValue)"]
+            )
+        }
+        return false
+    }
+
+    private func revoke(_ tokens: TokenSet, at endpoint: any TokenEndpoint) async -> [ForgottenToken] {
         var outcomes: [ForgottenToken] = []
         if let refreshToken = tokens.refreshToken {
             let endsAt = tokens.refreshLifetime.map { tokens.receivedAt.advanced(by: $0) }

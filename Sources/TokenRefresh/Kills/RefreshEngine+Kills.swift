@@ -134,6 +134,11 @@ package protocol KillReader: Sendable {
     /// - Throws: a `StoreError` if the tokens can't be recorded for the revocation.
     func storeForRevocation(_ record: AccountRecord, of account: AccountID) async throws(StoreError)
 
+    /// Has tokens of an account revoked that never came into its record, whether they are dead or not.
+    ///
+    /// - Throws: a `StoreError` if the tokens can't be recorded for the revocation.
+    func storeForRevocation(dropped record: AccountRecord, of account: AccountID) async throws(StoreError)
+
     /// Tokens of an account that were taken away earlier for any reason and that their providers have not revoked yet.
     /// Each is reported as unreachable, and its provider is asked again automatically.
     ///
@@ -157,6 +162,10 @@ extension KillSwitch: KillReader {
 
     package func storeForRevocation(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
         try await self.storeForRevocation(tokensOf: record, account)
+    }
+
+    package func storeForRevocation(dropped record: AccountRecord, of account: AccountID) async throws(StoreError) {
+        try await self.storeForRevocation(dropped: record, account)
     }
 
     package func unrevoked(

@@ -3,11 +3,12 @@ package import TokenModel
 
 extension AccountRecord: SealableRecord {
     /// The newest layout. Layout 1 has no killed tokens. Layout 2 has no issuer, former providers or accepted proof.
-    /// Layout 3 has no ``AccountRecord/observedEntry``.
-    private static let format: UInt8 = 4
+    /// Layout 3 has no ``AccountRecord/observedEntry``. Layout 4 has no subject.
+    private static let format: UInt8 = 5
 
     /// The oldest layout that can hold this record, because replicas that are not yet upgraded read it too.
     private var leastFormat: UInt8 {
+        if self.subject != nil { return 5 }
         if self.observedEntry != nil { return 4 }
         if !self.formerProviders.isEmpty || self.acceptedProof != nil || self.binding.issuer.tokenVersion != nil {
             return 3
@@ -48,6 +49,7 @@ extension AccountRecord: SealableRecord {
             writer.write(self.acceptedProof) { writer.write($0.rawValue) }
         }
         if format >= 4 { writer.write(self.observedEntry) { writer.write($0.rawValue) } }
+        if format >= 5 { writer.write(self.subject) { writer.write($0.rawValue) } }
         return writer.finish()
     }
 
@@ -94,6 +96,9 @@ extension AccountRecord: SealableRecord {
         let observedEntry =
             reader.format < 4
             ? nil : try reader.readOptional { reader throws(StoreError) in KillID(rawValue: try reader.read()) }
+        let subject =
+            reader.format < 5
+            ? nil : try reader.readOptional { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
         try reader.finish()
         var issuer = formerProviders.first.flatMap { TokenIssuer(mark: $0.rawValue) }
         // A replica that knows only origins may have bound the record to another origin since.
@@ -111,7 +116,8 @@ extension AccountRecord: SealableRecord {
             refreshedAt: refreshedAt,
             killed: killed,
             formerProviders: formerProviders,
-            acceptedProof: acceptedProof
+            acceptedProof: acceptedProof,
+            subject: subject
         )
     }
 }
@@ -162,7 +168,7 @@ extension TokenIssuer {
     }
 }
 
-/// The SHA-256 of a token, by which a killed token is recognized. It is stored only in sealed records.
+/// The SHA-256 of a token or of another text, by which it is recognized. It is stored only in sealed records.
 package struct TokenDigest: Hashable, Sendable {
     package let rawValue: String
 
@@ -173,6 +179,11 @@ package struct TokenDigest: Hashable, Sendable {
             unsafe span.withUnsafeBytes { bytes in unsafe SHA256.hash(data: bytes) }
         }
         self.rawValue = digest.hexadecimal
+    }
+
+    /// The digest of who signed in: a subject, which is unique at its issuer only (OpenID Connect Core §2).
+    package init(ofSubject subject: String, at issuer: String) {
+        self.init(of: Secret("\(issuer)\0\(subject)"))
     }
 }
 

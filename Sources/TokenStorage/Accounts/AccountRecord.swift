@@ -30,6 +30,9 @@ package struct AccountRecord: Equatable, Sendable {
     package var formerProviders: [ProviderID]
     /// A digest of the client secret or key that the provider accepted last. It is tried first. `nil` if unknown.
     package var acceptedProof: TokenDigest?
+    /// A digest of who signed in last (``TokenDigest/init(ofSubject:at:)``); `nil` if that is unknown. It outlives the
+    /// tokens, so that nobody else signs in by mistake after a kill.
+    package var subject: TokenDigest?
 
     package init(
         grant: GrantID,
@@ -43,7 +46,8 @@ package struct AccountRecord: Equatable, Sendable {
         refreshedAt: WallTime? = nil,
         killed: [TokenDigest] = [],
         formerProviders: [ProviderID] = [],
-        acceptedProof: TokenDigest? = nil
+        acceptedProof: TokenDigest? = nil,
+        subject: TokenDigest? = nil
     ) {
         self.grant = grant
         self.generation = generation
@@ -57,6 +61,7 @@ package struct AccountRecord: Equatable, Sendable {
         self.killed = killed
         self.formerProviders = formerProviders
         self.acceptedProof = acceptedProof
+        self.subject = subject
     }
 }
 

@@ -95,6 +95,15 @@ final class ScriptedKills: KillReader {
         if !isTaken { throw StoreError(.unreachable, "the store takes nothing") }
     }
 
+    func storeForRevocation(dropped record: AccountRecord, of account: AccountID) async throws(StoreError) {
+        let isTaken = self.state.withLock { state in
+            guard !state.takesNothing else { return false }
+            state.takenAway.append(record)
+            return true
+        }
+        if !isTaken { throw StoreError(.unreachable, "the store takes nothing") }
+    }
+
     /// The tokens that the last call of ``unrevoked(of:besides:)`` left out.
     var settled: [Secret] { self.state.withLock { $0.settled } }
 
