@@ -121,8 +121,8 @@ let package = Package(
         module(
             "SignIn",
             uses: [
-                "KillSwitch", "OAuth", "ProviderClient", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage", crypto,
-                logging,
+                "Audit", "KillSwitch", "OAuth", "ProviderClient", "TextCoding", "TokenModel", "TokenRefresh",
+                "TokenStorage", crypto, logging,
             ]
         ),
         module(

@@ -68,6 +68,12 @@ package struct AuditID: RandomIdentifier {
 package enum AuditAction: String, Sendable, CaseIterable {
     /// New tokens replace an account's tokens.
     case importTokens = "import"
+    /// A sign-in of an account is begun.
+    case beginSignIn = "login_begin"
+    /// Tokens of a sign-in replace an account's tokens.
+    case signIn = "login"
+    /// A sign-in is ended by an operator before it has brought tokens.
+    case cancelSignIn = "login_cancel"
     /// An account's tokens were made for another provider or client, and belong to the configured one from now on.
     case adopt
     /// A refresh that an operator asked for.

@@ -1,8 +1,8 @@
 import SignIn
 import Testing
 
-struct SignInWayTests {
-    @Test func `the ways are those of the admin API`() {
+struct SignInIDTests {
+    @Test func `a way has the name that the admin API uses`() {
         #expect(SignInWay.allCases.map(\.rawValue) == ["loopback", "paste", "gateway", "device"])
     }
 }

@@ -1,0 +1,136 @@
+internal import Logging
+internal import OAuth
+internal import ProviderClient
+internal import Synchronization
+internal import TokenModel
+internal import TokenStorage
+
+/// Asks a provider whether somebody has entered the code of a device (RFC 8628 §3.4).
+///
+/// Whoever asks moves the time of the next question on first, by a compare-and-set. So several replicas may follow one
+/// sign-in, and each question is asked by one of them; if one ends, the others go on.
+extension SignInService {
+    /// Follows a device sign-in from this process too, until it has ended.
+    func pollFromHere(_ id: SignInID) {
+        guard self.polled.withLock({ $0.insert(id).inserted }) else { return }
+        guard case .enqueued = self.newJobs.yield(.poll(id)) else {
+            _ = self.polled.withLock { $0.remove(id) }
+            return
+        }
+    }
+
+    /// Asks until the sign-in has ended.
+    func poll(_ id: SignInID) async {
+        defer { _ = self.polled.withLock { $0.remove(id) } }
+        while !Task.isCancelled {
+            let entry: SignInVault.Entry?
+            do throws(StoreError) { entry = try await self.vault.read(id) } catch {
+                await self.rest(.seconds(1))
+                continue
+            }
+            let now = self.timepiece.now.wall
+            guard let entry, case .device(let device) = entry.record.phase, now < entry.record.terms.expiresAt else {
+                return
+            }
+            guard device.nextPollAt <= now else {
+                await self.rest(min(now.duration(to: device.nextPollAt), Self.longestRest))
+                continue
+            }
+            guard let claimed = await self.claimQuestion(entry, device, at: now) else { continue }
+            if await self.ask(claimed, device) { return }
+        }
+    }
+
+    /// A clock that jumps must not keep a sign-in waiting for long.
+    private static let longestRest = Duration.seconds(60)
+
+    private func rest(_ time: Duration) async {
+        await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: time))
+    }
+
+    /// Moves the next question on, so that nobody else asks now; `nil` if somebody else has.
+    private func claimQuestion(
+        _ entry: SignInVault.Entry,
+        _ device: DeviceGrant,
+        at now: WallTime,
+        interval: Duration? = nil
+    ) async -> SignInVault.Entry? {
+        var next = device
+        next.interval = interval ?? device.interval
+        next.nextPollAt = now.advanced(by: next.interval)
+        return await self.replace(entry, by: next)
+    }
+
+    private func replace(_ entry: SignInVault.Entry, by device: DeviceGrant) async -> SignInVault.Entry? {
+        guard let name = entry.record.terms.id.name else { return nil }
+        var record = entry.record
+        record.phase = .device(device)
+        // If the store does not say, the next read does.
+        return (try? await self.vault.write(record, at: name, over: entry)) ?? nil
+    }
+
+    /// - Returns: whether the sign-in has ended.
+    private func ask(_ entry: SignInVault.Entry, _ device: DeviceGrant) async -> Bool {
+        let terms = entry.record.terms
+        guard let server = self.configuration().providers[terms.binding.provider]?.server,
+            server.isSame(as: terms.binding)
+        else {
+            await self.write(self.failed(.otherProvider), of: terms)
+            return true
+        }
+        if let killed = await self.killSince(terms) {
+            await self.write(self.failed(killed), of: terms)
+            return true
+        }
+        let verdict = await server.redeem(device: device.code)
+        switch (verdict, verdict.reason?.rawValue) {
+        case (.refused, "authorization_pending"), (.notSent, _), (.throttled, _), (.ambiguous, _), (.notProvider, _):
+            // A lost answer may have had the tokens. The provider says so at the next question.
+            return false
+        case (.refused, "slow_down"):
+            // By 5 s, for this and all later questions (§3.5).
+            _ = await self.claimQuestion(
+                entry,
+                device,
+                at: self.timepiece.now.wall,
+                interval: device.interval + .seconds(5)
+            )
+            return false
+        case (.refused, "access_denied"):
+            await self.write(self.failed(.refusal(verdict.reason)), of: terms)
+        case (.refused, "expired_token"):
+            await self.write(self.failed(.expired), of: terms)
+        default:
+            let end: SignInEnd
+            if await self.isWanted(terms) {
+                end = await self.conclude(terms, verdict, nonce: nil, server)
+            } else {
+                end = await self.discard(verdict, terms, server)
+            }
+            await self.write(end, of: terms)
+        }
+        return true
+    }
+
+    /// Whether the tokens of a sign-in are to be stored. From now on nobody cancels it.
+    ///
+    /// Another replica may have written that it failed: it has asked for tokens that this process has got. If the store
+    /// does not say, they are wanted.
+    private func isWanted(_ terms: SignInRecord.Terms) async -> Bool {
+        do throws(StoreError) {
+            while let entry = try await self.vault.read(terms.id), let name = terms.id.name {
+                var record = entry.record
+                switch record.phase {
+                case .device: break
+                case .ended(let end): return end.word == .failed
+                case .unopened, .asked, .redeeming: return false
+                }
+                record.phase = .redeeming(.random(), until: self.timepiece.now.wall.advanced(by: .seconds(180)))
+                if try await self.vault.write(record, at: name, over: entry) != nil { return true }
+            }
+            return false
+        } catch {
+            return true
+        }
+    }
+}
