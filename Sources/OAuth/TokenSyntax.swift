@@ -26,7 +26,14 @@ package enum ScopeWord {
     }
 
     /// The words of a `scope`, without those that are not valid.
+    ///
+    /// Slack and GitHub write `repo,gist` and others `repo, gist`. A comma may also be part of a word, so it separates
+    /// words only where spaces don't: if there is no space, or if every space comes after a comma.
     package static func words(of scope: String) -> [String] {
-        scope.split(separator: " ").map(String.init).filter(Self.isValid)
+        let words = scope.split(separator: " ")
+        guard words.dropLast().allSatisfy({ $0.hasSuffix(",") }) else {
+            return words.map(String.init).filter(Self.isValid)
+        }
+        return words.flatMap { $0.split(separator: ",") }.map(String.init).filter(Self.isValid)
     }
 }

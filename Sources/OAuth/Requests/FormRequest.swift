@@ -85,6 +85,8 @@ package struct TokenParameters: Equatable, Sendable {
 
     private init() { self.pairs = [] }
 
+    init(pairs: [Pair]) { self.pairs = pairs }
+
     /// - Throws: ``Reserved`` for a name that the request itself sets. With two values the provider would choose which
     ///   one counts.
     package init(_ parameters: [String: String]) throws(Reserved) {

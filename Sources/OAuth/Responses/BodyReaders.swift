@@ -32,6 +32,31 @@ enum JSONReader {
         return members
     }
 
+    /// The strings of one member that is an array of nothing but strings; `nil` if there is no such member, or more than
+    /// one of that name.
+    static func strings(in wanted: String, of bytes: Span<UInt8>) -> [String]? {
+        var found: [[String]?] = []
+        var scanner = JSONScanner(at: JSONScanner.start(of: bytes))
+        scanner.skipSpace(bytes)
+        let isObject: Void? = try? scanner.object(bytes, depth: 1) { name, scanner throws(JSONScanFault) in
+            guard String(decoding: name, as: UTF8.self) == wanted, scanner.peek(bytes) == UInt8(ascii: "[") else {
+                return try scanner.skipValue(bytes, depth: 1)
+            }
+            var texts: [String]? = []
+            try scanner.array(bytes, depth: 2) { scanner throws(JSONScanFault) in
+                if scanner.peek(bytes) == UInt8(ascii: "\"") {
+                    texts?.append(String(decoding: try scanner.string(bytes), as: UTF8.self))
+                } else {
+                    texts = nil
+                    try scanner.skipValue(bytes, depth: 2)
+                }
+            }
+            found.append(texts)
+        }
+        guard isObject != nil, found.count == 1 else { return nil }
+        return found[0]
+    }
+
     private static func readValue(
         _ bytes: Span<UInt8>,
         _ scanner: inout JSONScanner

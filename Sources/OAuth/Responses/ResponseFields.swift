@@ -10,10 +10,13 @@ enum ResponseFields {
 
     static let members: Set<String> = [
         "access_token", "refresh_token", "token_type", "expires_in", "scope", "refresh_expires_in",
-        "refresh_token_expires_in", "x_refresh_token_expires_in", "ok", "error", "error_description", "error_hint",
+        "refresh_token_expires_in", "x_refresh_token_expires_in", "id_token",
     ]
+    /// What makes a response a refusal.
+    static let refusalMembers: Set<String> = ["ok", "error", "error_description", "error_hint"]
 
-    static func read(_ answer: ProviderResponse) -> Reading {
+    /// - Parameter members: What a success consists of. Those of a refusal are always read.
+    static func read(_ answer: ProviderResponse, members: Set<String> = Self.members) -> Reading {
         if let encoding = answer.contentEncoding, !encoding.isEmpty, encoding.lowercased() != "identity" {
             return .unreadable(.answerCompressed)
         }
@@ -27,7 +30,7 @@ enum ResponseFields {
                     return .unreadable(answer.bodyEnd == .cut ? .answerCutShort : .answerEmpty)
                 case UInt8(ascii: "{"):
                     // An object with its closing brace is complete, whatever happened to the connection after it.
-                    return .fields(try JSONReader.read(body, members: Self.members))
+                    return .fields(try JSONReader.read(body, members: members.union(Self.refusalMembers)))
                 case UInt8(ascii: "<"):
                     // A form has no `<`. An HTML page may contain text that looks like a form, such as a link with
                     // `error=…`.
@@ -36,7 +39,7 @@ enum ResponseFields {
                     guard Self.mayBeForm(answer.contentType) else { return .unreadable(.answerUnreadable) }
                     // A form does not show where it ends: a token in it may be cut in half.
                     guard answer.bodyEnd == .proven else { return .unreadable(.answerCutShort) }
-                    return .fields(try FormReader.read(body, members: Self.members))
+                    return .fields(try FormReader.read(body, members: members.union(Self.refusalMembers)))
                 }
             } catch {
                 return .unreadable(Self.reason(error))
@@ -91,7 +94,9 @@ extension ResponseFault {
     /// Whether a repeated member makes the response ambiguous. For other members the last value counts: a grant must
     /// not be lost because of a repeated `scope`.
     static func isDecisive(_ member: String) -> Bool {
-        !["scope", "expires_in", "refresh_expires_in", "refresh_token_expires_in", "token_type"].contains(member)
+        ![
+            "scope", "expires_in", "refresh_expires_in", "refresh_token_expires_in", "token_type", "id_token",
+        ].contains(member)
     }
 }
 

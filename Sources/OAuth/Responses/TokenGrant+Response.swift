@@ -21,8 +21,16 @@ extension TokenGrant {
             lifetime: TokenLifetime.ofAccessToken(accessToken, expiresIn: fields["expires_in"], now: now)
                 ?? rules.defaultLifetime,
             refreshLifetime: TokenLifetime.ofRefreshToken(fields),
-            scopes: Self.scopes(fields["scope"])
+            scopes: Self.scopes(fields["scope"]),
+            idToken: Self.idToken(fields["id_token"])
         )
+    }
+
+    /// The ID token. Anything but text counts as none: a refresh doesn't need it, and a sign-in that does finds it
+    /// missing.
+    private static func idToken(_ value: ResponseValue?) -> Secret? {
+        guard case .string(let token) = value, !token.isEmpty else { return nil }
+        return token
     }
 
     private static func fault(_ reason: VerdictReason, _ fields: [String: ResponseValue]) -> GrantFault {

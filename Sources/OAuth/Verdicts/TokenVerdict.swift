@@ -69,19 +69,23 @@ package struct TokenGrant: Equatable, Sendable {
     package let refreshLifetime: Duration?
     /// The granted scopes; empty if the provider did not say, which means the requested ones.
     package let scopes: [String]
+    /// The ID token (OpenID Connect Core 1.0 §3.1.3.3), not validated; `nil` if the provider sent none.
+    package let idToken: Secret?
 
     package init(
         accessToken: Secret,
         refreshToken: Secret?,
         lifetime: Duration,
         refreshLifetime: Duration? = nil,
-        scopes: [String] = []
+        scopes: [String] = [],
+        idToken: Secret? = nil
     ) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
         self.lifetime = lifetime
         self.refreshLifetime = refreshLifetime
         self.scopes = scopes
+        self.idToken = idToken
     }
 }
 

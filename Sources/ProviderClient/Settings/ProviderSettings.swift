@@ -12,6 +12,22 @@ package struct ProviderSettings: Sendable {
         case discovered(ProviderIssuer, tokenEndpoint: ProviderURL? = nil, revocationEndpoint: ProviderURL? = nil)
     }
 
+    /// The endpoints of sign-ins that the configuration names. They take precedence over the metadata.
+    package struct SignInEndpoints: Equatable, Sendable {
+        /// Nothing is named.
+        package static let none = SignInEndpoints()
+
+        /// Where a person signs in (RFC 6749 §3.1).
+        package var authorizationEndpoint: ProviderURL?
+        /// Where a device asks for a code (RFC 8628 §3.1).
+        package var deviceAuthorizationEndpoint: ProviderURL?
+
+        package init(authorizationEndpoint: ProviderURL? = nil, deviceAuthorizationEndpoint: ProviderURL? = nil) {
+            self.authorizationEndpoint = authorizationEndpoint
+            self.deviceAuthorizationEndpoint = deviceAuthorizationEndpoint
+        }
+    }
+
     /// The maximum of ``timeout``.
     package static let longestTimeout: Duration = .seconds(15)
     /// The maximum of ``answerTimeout``.
@@ -21,6 +37,8 @@ package struct ProviderSettings: Sendable {
     package var name: ProviderID
     /// Where its endpoints come from.
     package var endpoints: Endpoints
+    /// The endpoints of sign-ins that the configuration names.
+    package var signIn: SignInEndpoints
     /// Martlet's registration at the provider.
     package var client: RegisteredClient
     /// The parameters that are added to each token request.
@@ -43,6 +61,7 @@ package struct ProviderSettings: Sendable {
     package init(
         name: ProviderID,
         endpoints: Endpoints,
+        signIn: SignInEndpoints = .none,
         client: RegisteredClient,
         tokenParameters: TokenParameters = .none,
         timeout: Duration = .seconds(8),
@@ -54,6 +73,7 @@ package struct ProviderSettings: Sendable {
     ) {
         self.name = name
         self.endpoints = endpoints
+        self.signIn = signIn
         self.client = client
         self.tokenParameters = tokenParameters
         let timeout = min(max(timeout, .milliseconds(1)), Self.longestTimeout)
