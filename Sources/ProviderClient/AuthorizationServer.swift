@@ -11,6 +11,9 @@ package protocol AuthorizationServer: Sendable {
     /// The issuer and the client of the tokens of a sign-in, as far as known now.
     var binding: EndpointBinding { get }
 
+    /// The maximum duration of a token request, connecting included; at most 5 min.
+    var answerTimeout: Duration { get }
+
     /// How a person can sign in here. Fetches the issuer's metadata, if it is unknown.
     func features() async throws(AuthorizationServerError) -> SignInFeatures
 
@@ -57,6 +60,8 @@ package protocol AuthorizationServer: Sendable {
 package struct SignInFeatures: Equatable, Sendable {
     /// Whether a browser can be sent there (RFC 6749 §3.1).
     package let hasAuthorizationEndpoint: Bool
+    /// Where a browser is sent, as `scheme://host:port`; `nil` if there is no such place.
+    package let authorizationOrigin: String?
     /// Whether a person can sign in on another device (RFC 8628).
     package let hasDeviceEndpoint: Bool
     /// Whether each authorization response carries `iss` (RFC 9207 §3).
@@ -70,6 +75,7 @@ package struct SignInFeatures: Equatable, Sendable {
 
     package init(
         hasAuthorizationEndpoint: Bool,
+        authorizationOrigin: String? = nil,
         hasDeviceEndpoint: Bool,
         promisesIssuer: Bool,
         issuer: String?,
@@ -77,6 +83,7 @@ package struct SignInFeatures: Equatable, Sendable {
         refusesS256: Bool
     ) {
         self.hasAuthorizationEndpoint = hasAuthorizationEndpoint
+        self.authorizationOrigin = authorizationOrigin
         self.hasDeviceEndpoint = hasDeviceEndpoint
         self.promisesIssuer = promisesIssuer
         self.issuer = issuer
