@@ -16,14 +16,15 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     package let timeout: Duration
     package let answerTimeout: Duration
 
-    private let settings: ProviderSettings
-    private let connector: ProviderConnector
-    private let metadata: MetadataSource
-    private let prover: ClientProver
-    private let clock: ProviderClock
+    let settings: ProviderSettings
+    let connector: ProviderConnector
+    let metadata: MetadataSource
+    let keySet: KeySetSource
+    let prover: ClientProver
+    let clock: ProviderClock
     private let classifier: ResponseClassifier
-    private let now: @Sendable () -> WallTime
-    private let logger: Logger
+    let now: @Sendable () -> WallTime
+    let logger: Logger
 
     /// - Parameters:
     ///   - group: the event loops of its connections.
@@ -48,6 +49,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         self.settings = settings
         self.connector = connector
         self.metadata = MetadataSource(settings, over: connector, logger: logger)
+        self.keySet = KeySetSource(over: connector, logger: logger)
         self.prover = ClientProver(settings.client)
         self.clock = ProviderClock(logger: logger)
         self.classifier = ResponseClassifier(rules: settings.rules)
@@ -130,13 +132,16 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         }
     }
 
-    /// - Parameter makeRequest: called when the endpoint is known, with a registration that may be signed for that
-    ///   endpoint only. Returns `nil` if the request can't be signed.
-    private func ask(
+    /// - Parameters:
+    ///   - isUsual: whether a verdict without tokens needs no warning.
+    ///   - makeRequest: called when the endpoint is known, with a registration that may be signed for that endpoint
+    ///     only. Returns `nil` if the request can't be signed.
+    func ask(
         _ message: Logger.Message,
         _ issuer: TokenIssuer?,
         _ proof: Int?,
         _ mayStillSend: @escaping @Sendable () -> Bool,
+        isUsual: (TokenVerdict) -> Bool = { _ in false },
         makeRequest: (ClientRegistration, ProviderURL, WallTime) -> FormRequest?,
         meaning: (TokenVerdict) -> TokenVerdict
     ) async -> TokenVerdict {
@@ -170,6 +175,8 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
                     metadata: ["client.proof": .stringConvertible(proof + 1)]
                 )
             }
+            self.log(message, outcome, verdict.name, verdict.reason)
+        } else if isUsual(verdict) {
             self.log(message, outcome, verdict.name, verdict.reason)
         } else {
             self.log(
@@ -210,7 +217,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
                 return .unreachable(.endpointMoved)
             }
         }
-        let place = ClientProver.RevocationPlace(
+        let place = ClientProver.Place(
             endpoint: endpoint,
             tokenEndpoint: tokenEndpoint,
             issuer: self.settings.issuerName
@@ -287,7 +294,7 @@ extension HTTPTokenEndpoint {
         return certificates
     }
 
-    private func log(
+    func log(
         _ message: Logger.Message,
         at level: Logger.Level = .debug,
         of endpoint: ProviderURL? = nil,
@@ -311,7 +318,7 @@ extension HTTPTokenEndpoint {
 
 extension ExchangeOutcome {
     /// Whether this outcome is typical of an endpoint that no longer exists.
-    fileprivate var hintsThatEndpointMoved: Bool {
+    var hintsThatEndpointMoved: Bool {
         switch self {
         case .notSent(let reason): [.nameUnresolved, .connectFailed, .tlsFailed].contains(reason)
         case .broken: false

@@ -50,12 +50,17 @@ final class ClientProver: Sendable {
         }
     }
 
-    /// A revocation endpoint, with the token endpoint and the issuer of the same provider.
-    struct RevocationPlace: Equatable {
+    /// An endpoint besides the token endpoint, with the token endpoint and the issuer of the same provider.
+    struct Place: Equatable {
         let endpoint: ProviderURL
         let tokenEndpoint: ProviderURL
         /// `nil` if the configuration names no issuer.
         let issuer: String?
+
+        fileprivate var audience: String {
+            self.endpoint.origin == self.tokenEndpoint.origin
+                ? self.tokenEndpoint.text : self.issuer ?? self.endpoint.text
+        }
     }
 
     /// The intended audience of a signed proof.
@@ -68,7 +73,10 @@ final class ClientProver: Sendable {
         /// revocation endpoint. If the origins differ, the token endpoint is not used: a malicious provider could name
         /// another provider's token endpoint in its metadata, and replay there the proofs that its own revocation
         /// endpoint receives.
-        case revocation(RevocationPlace)
+        case revocation(Place)
+        /// The audience configured for token requests, else as for a revocation. RFC 9126 §2 has such endpoints accept
+        /// the token endpoint and the issuer.
+        case preparation(Place)
         /// This URL, regardless of the configuration.
         case own(ProviderURL)
     }
@@ -80,10 +88,8 @@ final class ClientProver: Sendable {
         else { return nil }
         return switch audience {
         case .tokens(let endpoint): named ?? endpoint.text
-        case .revocation(let place):
-            namedForRevocation ?? named
-                ?? (place.endpoint.origin == place.tokenEndpoint.origin
-                    ? place.tokenEndpoint.text : place.issuer ?? place.endpoint.text)
+        case .revocation(let place): namedForRevocation ?? named ?? place.audience
+        case .preparation(let place): named ?? place.audience
         case .own(let endpoint): endpoint.text
         }
     }

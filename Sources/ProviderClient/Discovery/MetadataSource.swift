@@ -7,7 +7,10 @@ internal import TokenModel
 ///
 /// All callers share one fetch. A failed fetch is not kept, so the next caller fetches again.
 final class MetadataSource: Sendable {
-    struct Unavailable: Error {}
+    struct Unavailable: Error {
+        /// Whether the issuer was reached and has no document at all, so that another attempt changes nothing.
+        var hasNoDocument = false
+    }
 
     private typealias Question = Task<Result<ProviderMetadata, Unavailable>, Never>
 
@@ -91,6 +94,17 @@ final class MetadataSource: Sendable {
         return try await self.metadata().revocationEndpoint
     }
 
+    /// What a sign-in needs to know. An issuer without a document is no fault if the configuration names the token
+    /// endpoint: then the configuration says it all.
+    func signInMetadata() async throws(Unavailable) -> ProviderMetadata {
+        do throws(Unavailable) {
+            return try await self.metadata()
+        } catch {
+            guard error.hasNoDocument, let tokenEndpoint = self.namedTokenEndpoint else { throw error }
+            return ProviderMetadata(tokenEndpoint: tokenEndpoint, revocationEndpoint: self.namedRevocationEndpoint)
+        }
+    }
+
     private func metadata() async throws(Unavailable) -> ProviderMetadata {
         switch self.knowledge() {
         case .known(let metadata): metadata
@@ -124,7 +138,7 @@ final class MetadataSource: Sendable {
         self.tell(finding, of: issuer)
         guard case .found(let metadata, _, _) = finding else {
             self.state.withLock { $0 = .unknown }
-            return .failure(Unavailable())
+            return .failure(Unavailable(hasNoDocument: finding.hasNoDocument))
         }
         self.last.withLock { $0 = Finding(tokenEndpoint: metadata.tokenEndpoint, foundAt: .now) }
         self.state.withLock { $0 = .known(metadata) }
@@ -207,6 +221,12 @@ package enum MetadataFinding: Equatable, Sendable {
     case unreachable(VerdictReason, at: String)
     /// No address had a usable document.
     case unusable([Unusable])
+
+    /// Whether every address responded that there is nothing.
+    var hasNoDocument: Bool {
+        guard case .unusable(let places) = self else { return false }
+        return places.allSatisfy { [404, 410].contains($0.status) }
+    }
 
     /// An address, and why its document can't be used.
     package struct Unusable: Equatable, Sendable {

@@ -79,7 +79,7 @@ final class ProviderConnector: Sendable {
         }
 
         let deadline = NIODeadline.now() + .nanoseconds(limit.clampedNanoseconds)
-        let ending = await self.run(.POST, endpoint.text, headers, body, deadline: deadline)
+        let ending = await self.run(.POST, endpoint.text, headers, body, ProviderResponse.bodyLimit, deadline: deadline)
         return switch (handover.conclude(), ending) {
         case (.handedOver, .responded(let answer)): .responded(answer)
         case (.handedOver, .failed(let error)): .broken(TransportFault.reason(error, stood: true))
@@ -91,8 +91,14 @@ final class ProviderConnector: Sendable {
     }
 
     /// Fetches a public document.
-    func get(_ address: String, deadline: NIODeadline) async -> ExchangeOutcome {
-        switch await self.run(.GET, address, Self.headers, nil, deadline: deadline) {
+    ///
+    /// - Parameter limit: its maximum size in bytes.
+    func get(
+        _ address: String,
+        limit: Int = ProviderResponse.bodyLimit,
+        deadline: NIODeadline
+    ) async -> ExchangeOutcome {
+        switch await self.run(.GET, address, Self.headers, nil, limit, deadline: deadline) {
         case .responded(let answer): .responded(answer)
         case .failed(let error): .broken(TransportFault.reason(error, stood: false))
         }
@@ -126,12 +132,13 @@ extension ProviderConnector {
         _ address: String,
         _ headers: HTTPHeaders,
         _ body: HTTPClient.Body?,
+        _ limit: Int,
         deadline: NIODeadline
     ) async -> Ending {
         var collector: ResponseCollector?
         do {
             let request = try HTTPClient.Request(url: address, method: method, headers: headers, body: body)
-            let delegate = ResponseCollector(isEncrypted: request.useTLS)
+            let delegate = ResponseCollector(isEncrypted: request.useTLS, limit: limit)
             collector = delegate
             let loop = self.client.eventLoopGroup.any()
             let task = self.client.execute(

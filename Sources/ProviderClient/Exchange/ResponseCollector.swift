@@ -21,10 +21,16 @@ final class ResponseCollector: HTTPClientResponseDelegate {
 
     private let collected = Mutex(Collected())
     private let isEncrypted: Bool
+    private let limit: Int
 
-    /// - Parameter isEncrypted: whether the connection uses TLS. If so, an unclean close is an error, so the end of a
-    ///   response without a length is certain.
-    init(isEncrypted: Bool) { self.isEncrypted = isEncrypted }
+    /// - Parameters:
+    ///   - isEncrypted: whether the connection uses TLS. If so, an unclean close is an error, so the end of a response
+    ///     without a length is certain.
+    ///   - limit: the maximum size of the body in bytes.
+    init(isEncrypted: Bool, limit: Int) {
+        self.isEncrypted = isEncrypted
+        self.limit = limit
+    }
 
     func didReceiveHead(task: HTTPClient.Task<Void>, _ head: HTTPResponseHead) -> EventLoopFuture<Void> {
         self.collected.withLock { $0.head = head }
@@ -33,7 +39,7 @@ final class ResponseCollector: HTTPClientResponseDelegate {
 
     func didReceiveBodyPart(task: HTTPClient.Task<Void>, _ part: ByteBuffer) -> EventLoopFuture<Void> {
         let fits = self.collected.withLock { collected in
-            guard collected.body.readableBytes + part.readableBytes <= ProviderResponse.bodyLimit else {
+            guard collected.body.readableBytes + part.readableBytes <= self.limit else {
                 collected.isTooLarge = true
                 return false
             }
