@@ -10,6 +10,9 @@ final class MockService: Sendable {
     /// Makes tokens.
     let mint: any TokenMint
 
+    /// Makes ID tokens, which are JWTs even if access tokens are not.
+    let idTokens: IDTokenMint
+
     /// The key whose public half `/oauth/jwks` serves.
     let key: SigningKey
 
@@ -18,6 +21,7 @@ final class MockService: Sendable {
 
     init(options: MockOptions) {
         self.key = SigningKey()
+        self.idTokens = IDTokenMint(key: self.key)
         self.mint = options.opaqueTokens ? OpaqueTokenMint() : SignedTokenMint(key: self.key)
         self.state = Mutex(MockState(rules: options.rules))
         self.scheme = options.scheme

@@ -12,6 +12,16 @@ package struct MockState: Sendable {
 
     /// The codes of device sign-ins.
     package var deviceCodes = DeviceCodes()
+
+    /// How sign-ins behave from now on.
+    package var signInRules = SignInRules()
+
+    /// Authorization requests that were pushed, by their `request_uri`. One minute is long enough for a redirect.
+    package var pushedRequests = SingleUseEntries<FormBody>(lifetime: .seconds(60))
+
+    /// Authorization requests that wait for a person's decision, by the id in the page that asks.
+    package var consents = SingleUseEntries<AuthorizationParameters>(lifetime: .seconds(600))
+    private var idTokens: [String] = []
     private var faults = FaultList()
     private var gauge = TokenRequestGauge()
     private var counted = MockStats()
@@ -53,6 +63,35 @@ package struct MockState: Sendable {
         case .refused: self.counted.tokenRequests.invalidGrant += 1
         case .fault: self.counted.tokenRequests.fault += 1
         }
+    }
+
+    /// Counts one event of a sign-in.
+    package mutating func count(_ event: WritableKeyPath<MockStats.SignIns, Int>) {
+        self.counted.signIns[keyPath: event] += 1
+    }
+
+    /// Records an ID token that a client may get.
+    package mutating func noteIDToken(_ token: String) {
+        self.idTokens.append(token)
+    }
+
+    /// All tokens ever issued, dead or alive, whether or not a client received them.
+    package var everyToken: [String] { self.ledger.everyToken + self.idTokens }
+
+    /// Checks whether the person of a device code has approved it, under the rules in force.
+    ///
+    /// Throws what ``DeviceCodes/poll(_:at:)`` throws, or what the rules say of a code that is still usable.
+    package mutating func pollDevice(_ deviceCode: String, at now: Moment) throws(GrantRefusal) -> ApprovedSignIn {
+        self.count(\.devicePolls)
+        try self.deviceCodes.requireUsable(deviceCode, at: now)
+        if self.signInRules.slowDowns > 0 {
+            self.signInRules.slowDowns -= 1
+            throw GrantRefusal(.slowDown, "the client polls too often")
+        }
+        if let error = self.signInRules.error {
+            throw self.signInRules.denial(error)
+        }
+        return try self.deviceCodes.poll(deviceCode, at: now)
     }
 
     /// Picks the fault that applies to a revocation request that has been read.

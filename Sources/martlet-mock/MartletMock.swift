@@ -29,6 +29,7 @@ struct MartletMock: AsyncParsableCommand {
               POST /_control/grants {"account": A}  new tokens for an account
               POST /_control/expire                 all access tokens end now
               PUT  /_control/faults [RULE, …]       what goes wrong from now on; [] for nothing
+              PUT  /_control/sign_in {MEMBER, …}    how sign-ins behave from now on; {} for the usual
               GET  /_control/stats                  all that was counted
               GET  /_control/tokens                 all tokens ever given, to look for them where none belongs
 
@@ -36,6 +37,26 @@ struct MartletMock: AsyncParsableCommand {
               {"on": "token", "times": 2, "delay": "3s", "drop": "after_commit"}
               on: token, revoke or api, also with a path; times: how often, 0 for always; delay before, delay_answer after
               the work; status, headers and body answer instead; drop: before, after_commit or mid_body.
+
+            SIGN-INS
+              In the browser at /oauth/authorize, also pushed to /oauth/par, and for devices at
+              /oauth/device_authorization. Approved at once, for login_hint or mock-user; openid in the scope yields an
+              ID token. Members of /_control/sign_in, all optional:
+              account           who signs in, whatever the client asked for
+              scope             what is granted, whatever the client asked for
+              subject           the sub of ID tokens
+              error             how each sign-in ends; also error_description
+              iss, state        "missing" or "wrong" in the redirection
+              refresh_token     false: the tokens include none
+              id_token          "missing", "foreign_key", "unsigned", "expired",
+                                "wrong_iss", "wrong_aud" or "wrong_nonce"
+              metadata          {"par": false, "par_required": true,
+                                 "iss": false, "device": false}
+              consent           true: a page asks whether to approve
+              device_interval   seconds between the polls of a device
+              device_expires_in seconds that a device code lives
+              slow_down         how many polls are told to slow down
+              token_delay       "3s": token requests of sign-ins wait first
 
             EXIT CODES
               0 stopped by a signal, 64 usage, 69 the address can't be listened on, 77 not allowed to.

@@ -13,13 +13,15 @@ struct ControlEndpoints {
             return try .json(["expired": self.service.state.withLock { $0.ledger.expireAccessTokens(at: .now) }])
         case ("/_control/faults", "PUT"):
             return try await self.replaceFaults(exchange)
+        case ("/_control/sign_in", "PUT"):
+            return try await self.replaceSignInRules(exchange)
         case ("/_control/stats", "GET"):
             return try .json(self.service.state.withLock { $0.stats(at: .now) })
         case ("/_control/tokens", "GET"):
-            return try .json(["tokens": self.service.state.withLock { $0.ledger.everyToken }])
+            return try .json(["tokens": self.service.state.withLock { $0.everyToken }])
         case ("/_control/grants", _), ("/_control/expire", _):
             return try .methodNotAllowed(allow: "POST")
-        case ("/_control/faults", _):
+        case ("/_control/faults", _), ("/_control/sign_in", _):
             return try .methodNotAllowed(allow: "PUT")
         case ("/_control/stats", _), ("/_control/tokens", _):
             return try .methodNotAllowed(allow: "GET")
@@ -56,6 +58,16 @@ struct ControlEndpoints {
             let rules = try await self.decode([FaultRule].self, exchange)
             self.service.state.withLock { $0.replaceFaults(with: rules) }
             return try .json(["rules": rules.count])
+        } catch let refusal as GrantRefusal {
+            return try .refusal(refusal)
+        }
+    }
+
+    private func replaceSignInRules(_ exchange: Exchange) async throws -> MockResponse {
+        do {
+            let rules = try await self.decode(SignInRules.self, exchange)
+            self.service.state.withLock { $0.signInRules = rules }
+            return try .json(["replaced": true])
         } catch let refusal as GrantRefusal {
             return try .refusal(refusal)
         }

@@ -1,27 +1,21 @@
 internal import NIOCore
-internal import TextCoding
 
 extension FaultRule: Decodable {
     /// Reads one rule. An unknown key, unit, status or header name is an error that names it, because a fault that
     /// silently does nothing makes a test pass for the wrong reason.
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: JSONKey.self)
-        for key in values.allKeys where !Self.keys.contains(key.stringValue) {
-            throw Self.fault(
-                "unknown key, a rule may have \(Self.keys.joined(separator: ", "))",
-                at: values.codingPath + [key]
-            )
-        }
+        try values.refuseKeys(besides: Self.keys)
         let times = try values.decodeIfPresent(Int.self, forKey: "times") ?? 1
         guard times >= 0 else {
-            throw Self.fault("must be 0 (until replaced) or more", at: values.codingPath + ["times" as JSONKey])
+            throw values.fault("must be 0 (until replaced) or more", at: "times")
         }
         self.init(
             on: try values.decode(FaultPoint.self, forKey: "on"),
             path: try values.decodeIfPresent(String.self, forKey: "path"),
             times: times,
-            delay: try Self.duration(values, "delay"),
-            delayAnswer: try Self.duration(values, "delay_answer"),
+            delay: try values.duration("delay"),
+            delayAnswer: try values.duration("delay_answer"),
             drop: try values.decodeIfPresent(FaultDrop.self, forKey: "drop"),
             response: try Self.response(values)
         )
@@ -31,21 +25,13 @@ extension FaultRule: Decodable {
         "on", "path", "times", "delay", "delay_answer", "status", "headers", "body", "drop",
     ]
 
-    private static func duration(_ values: KeyedDecodingContainer<JSONKey>, _ key: JSONKey) throws -> Duration {
-        guard let text = try values.decodeIfPresent(String.self, forKey: key) else { return .zero }
-        guard let duration = DurationText.parse(text) else {
-            throw Self.fault(#"is not a duration like "500ms" or "3s""#, at: values.codingPath + [key])
-        }
-        return duration
-    }
-
     private static func response(_ values: KeyedDecodingContainer<JSONKey>) throws -> MockResponse? {
         let status = try values.decodeIfPresent(Int.self, forKey: "status")
         let body = try values.decodeIfPresent(String.self, forKey: "body")
         let fields = try Self.fields(values)
         guard status != nil || body != nil || fields != nil else { return nil }
         guard (200...599).contains(status ?? 200) else {
-            throw Self.fault("must be from 200 to 599", at: values.codingPath + ["status" as JSONKey])
+            throw values.fault("must be from 200 to 599", at: "status")
         }
         var response = MockResponse(status: status ?? 200, fields: fields ?? [])
         if let body {
@@ -68,18 +54,11 @@ extension FaultRule: Decodable {
         {
             fields = pairs.map { HeaderField($0[0], $0[1]) }
         } else {
-            throw Self.fault(
-                #"must be an object of strings or a list of ["name", "value"] pairs"#,
-                at: values.codingPath + ["headers" as JSONKey]
-            )
+            throw values.fault(#"must be an object of strings or a list of ["name", "value"] pairs"#, at: "headers")
         }
         for field in fields where !field.isValid {
-            throw Self.fault("is not a header that HTTP can carry", at: values.codingPath + [JSONKey(field.name)])
+            throw values.fault("is not a header that HTTP can carry", at: JSONKey(field.name))
         }
         return fields
-    }
-
-    private static func fault(_ what: String, at path: [any CodingKey]) -> DecodingError {
-        .dataCorrupted(DecodingError.Context(codingPath: path, debugDescription: what))
     }
 }

@@ -81,21 +81,27 @@ package struct TokenDescription: Equatable, Sendable {
     package let expiresAt: Moment?
 }
 
-/// Why the provider refuses a request, in the terms of RFC 6749 section 5.2, RFC 7009 and RFC 8628 section 3.5. Two
-/// refusals are equal if their codes are equal.
+/// Why the provider refuses a request, in the terms of RFC 6749 sections 4.1.2.1 and 5.2, RFC 7009, RFC 8628 section 3.5
+/// and RFC 9101 section 6.2. Two refusals are equal if their codes are equal.
 package struct GrantRefusal: Error, Equatable, Sendable {
-    /// The `error` member of the response.
-    package enum Code: String, Sendable, CaseIterable {
-        case invalidRequest = "invalid_request"
-        case invalidClient = "invalid_client"
-        case invalidGrant = "invalid_grant"
-        case invalidScope = "invalid_scope"
-        case unsupportedGrantType = "unsupported_grant_type"
-        case unsupportedResponseType = "unsupported_response_type"
-        case authorizationPending = "authorization_pending"
-        case slowDown = "slow_down"
-        case expiredToken = "expired_token"
-        case serverError = "server_error"
+    /// The `error` member of the response. A test can make the provider answer with any word.
+    package struct Code: RawRepresentable, Hashable, Sendable {
+        package let rawValue: String
+
+        package init(rawValue: String) { self.rawValue = rawValue }
+
+        package static let invalidRequest = Code(rawValue: "invalid_request")
+        package static let invalidClient = Code(rawValue: "invalid_client")
+        package static let invalidGrant = Code(rawValue: "invalid_grant")
+        package static let invalidScope = Code(rawValue: "invalid_scope")
+        package static let invalidRequestURI = Code(rawValue: "invalid_request_uri")
+        package static let unsupportedGrantType = Code(rawValue: "unsupported_grant_type")
+        package static let unsupportedResponseType = Code(rawValue: "unsupported_response_type")
+        package static let accessDenied = Code(rawValue: "access_denied")
+        package static let authorizationPending = Code(rawValue: "authorization_pending")
+        package static let slowDown = Code(rawValue: "slow_down")
+        package static let expiredToken = Code(rawValue: "expired_token")
+        package static let serverError = Code(rawValue: "server_error")
     }
 
     package let code: Code

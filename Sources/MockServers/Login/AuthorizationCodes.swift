@@ -6,7 +6,7 @@ package import TokenModel
 package struct AuthorizationCodes: Sendable {
     /// The result of redeeming a code.
     package enum Redemption: Equatable, Sendable {
-        case approved(AuthorizationRequest)
+        case approved(ApprovedSignIn)
 
         /// The code was redeemed before. The tokens issued then must be revoked (RFC 6749 section 4.1.2).
         case replayed(family: Int)
@@ -14,6 +14,7 @@ package struct AuthorizationCodes: Sendable {
 
     private struct Entry {
         let request: AuthorizationRequest
+        let approvedAt: Moment
         let expiresAt: Moment
         var family: Int?
     }
@@ -24,7 +25,7 @@ package struct AuthorizationCodes: Sendable {
 
     /// Registers `code` for `request`.
     package mutating func issue(_ code: String, for request: AuthorizationRequest, at now: Moment) {
-        self.entries[code] = Entry(request: request, expiresAt: now.advanced(by: .seconds(60)))
+        self.entries[code] = Entry(request: request, approvedAt: now, expiresAt: now.advanced(by: .seconds(60)))
     }
 
     /// Checks a code. The caller must close a good code with ``close(_:family:)`` once its tokens are issued.
@@ -53,7 +54,14 @@ package struct AuthorizationCodes: Sendable {
         guard verifier.map(Self.challenge(of:)) == entry.request.challenge else {
             throw GrantRefusal(.invalidGrant, "the code_verifier does not fit the code_challenge")
         }
-        return .approved(entry.request)
+        return .approved(
+            ApprovedSignIn(
+                account: entry.request.account,
+                scope: entry.request.scope,
+                nonce: entry.request.nonce,
+                at: entry.approvedAt
+            )
+        )
     }
 
     /// Marks a code as redeemed.
@@ -78,10 +86,39 @@ package struct AuthorizationRequest: Equatable, Sendable {
     /// The S256 challenge (RFC 7636 section 4.2), if the request had one.
     package let challenge: String?
 
-    package init(account: String, scope: String?, redirectURI: String, challenge: String?) {
+    /// Repeated in the ID token (OpenID Connect Core section 3.1.2.1).
+    package let nonce: String?
+
+    package init(
+        account: String,
+        scope: String?,
+        redirectURI: String,
+        challenge: String?,
+        nonce: String? = nil
+    ) {
         self.account = account
         self.scope = scope
         self.redirectURI = redirectURI
         self.challenge = challenge
+        self.nonce = nonce
+    }
+}
+
+/// A person's approval, in the browser or of a device, from which the client gets its tokens.
+package struct ApprovedSignIn: Equatable, Sendable {
+    package let account: String
+    package let scope: String?
+
+    /// Nil if the client sent none. Devices send none.
+    package let nonce: String?
+
+    /// When the person approved, the `auth_time` of the ID token.
+    package let at: Moment
+
+    package init(account: String, scope: String?, nonce: String? = nil, at: Moment) {
+        self.account = account
+        self.scope = scope
+        self.nonce = nonce
+        self.at = at
     }
 }

@@ -2,6 +2,7 @@ internal import NIOCore
 internal import Synchronization
 
 /// `POST /oauth/device_authorization`, and `GET /oauth/device?user_code=…`, which stands for the approval by a person.
+/// Without a user code `/oauth/device` asks for it.
 struct DeviceEndpoints {
     let service: MockService
 
@@ -9,23 +10,35 @@ struct DeviceEndpoints {
     /// `mock-user`.
     func start(_ exchange: Exchange) async throws -> MockResponse {
         let form = try await ClientForm.read(exchange)
+        let rules = self.service.state.withLock { state in
+            state.count(\.device)
+            return state.signInRules
+        }
         do throws(GrantRefusal) {
             let form = try form.get()
             try form.authenticate()
             let request = DeviceCodes.Request(
-                account: form.fields["account"] ?? AuthorizationEndpoint.defaultAccount,
+                account: form.fields["account"] ?? AuthorizationParameters.defaultAccount,
                 scope: form.fields["scope"]
             )
             let deviceCode = self.service.mint.opaqueToken("mdc")
             let userCode = Self.userCode()
             self.service.state.withLock {
-                $0.deviceCodes.start(request, deviceCode: deviceCode, userCode: userCode, at: .now)
+                $0.deviceCodes.start(
+                    request,
+                    deviceCode: deviceCode,
+                    userCode: userCode,
+                    interval: rules.deviceInterval,
+                    lifetime: rules.deviceLifetime,
+                    at: .now
+                )
             }
             return try Self.json(
                 StartResponse(
                     device_code: deviceCode,
                     user_code: userCode,
-                    page: "\(self.service.issuer(exchange.head))/oauth/device"
+                    page: "\(self.service.issuer(exchange.head))/oauth/device",
+                    rules
                 )
             )
         } catch {
@@ -33,11 +46,16 @@ struct DeviceEndpoints {
         }
     }
 
-    /// Approves the user code in the query.
-    func approve(_ head: ReceivedHead) throws -> MockResponse {
-        let userCode = (try? FormBody(head.query))?["user_code"]
+    /// Approves the user code in the query, for the account that the rules name, otherwise for that of the request.
+    func approve(_ head: ReceivedHead) -> MockResponse {
+        let query = try? FormBody(head.query)
+        if let query, query["user_code"] == nil {
+            return UserCodePage().response
+        }
+        let userCode = query?["user_code"]
         let isApproved = self.service.state.withLock { state in
-            userCode.map { state.deviceCodes.approve(userCode: $0, at: .now) } ?? false
+            let account = state.signInRules.account
+            return userCode.map { state.deviceCodes.approve(userCode: $0, as: account, at: .now) } ?? false
         }
         return MockResponse(
             status: isApproved ? 200 : 400,
@@ -66,14 +84,16 @@ struct DeviceEndpoints {
         let user_code: String
         let verification_uri: String
         let verification_uri_complete: String
-        let expires_in = DeviceCodes.lifetime.components.seconds
-        let interval = DeviceCodes.interval.components.seconds
+        let expires_in: Int64
+        let interval: Int64
 
-        init(device_code: String, user_code: String, page: String) {
+        init(device_code: String, user_code: String, page: String, _ rules: SignInRules) {
             self.device_code = device_code
             self.user_code = user_code
             self.verification_uri = page
             self.verification_uri_complete = "\(page)?user_code=\(user_code)"
+            self.expires_in = rules.deviceLifetime.components.seconds
+            self.interval = rules.deviceInterval.components.seconds
         }
     }
 }

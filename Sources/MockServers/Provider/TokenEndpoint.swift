@@ -22,7 +22,10 @@ struct TokenEndpoint {
         return try await FaultRule.reply(under: fault) {
             service.state.withLock { $0.count(TokenOutcome.fault) }
         } process: {
-            try self.process(form, issuer: service.issuer(exchange.head))
+            if SignInGrants.includes(try? form.get().fields["grant_type"]) {
+                try await Task.sleep(for: service.state.withLock { $0.signInRules.tokenDelay })
+            }
+            return try self.process(form, issuer: service.issuer(exchange.head))
         }
     }
 
@@ -40,7 +43,7 @@ struct TokenEndpoint {
             return outcome
         }
         return switch outcome {
-        case .success(let tokens): try .json(TokenResponse(tokens))
+        case .success(let response): try .json(response)
         case .failure(let refusal): try .refusal(refusal)
         }
     }
@@ -50,40 +53,36 @@ struct TokenEndpoint {
         issuer: String,
         at now: Moment,
         in state: inout MockState
-    ) throws(GrantRefusal) -> IssuedTokens {
+    ) throws(GrantRefusal) -> TokenResponse {
         let mint = self.service.mint
         switch try form.require("grant_type") {
         case "refresh_token":
-            return try state.ledger.refresh(
-                try form.require("refresh_token"),
-                scope: form["scope"],
-                issuer: issuer,
-                at: now,
-                mint: mint
+            return TokenResponse(
+                try state.ledger.refresh(
+                    try form.require("refresh_token"),
+                    scope: form["scope"],
+                    issuer: issuer,
+                    at: now,
+                    mint: mint
+                )
             )
         case "authorization_code":
-            return try self.redeemCode(form, issuer: issuer, at: now, in: &state)
+            return try SignInGrants(service: self.service, issuer: issuer, now: now).redeemCode(form, in: &state)
         case "client_credentials":
-            return try state.ledger.open(
-                account: form["account"] ?? ClientRegistration.id,
-                scope: form["scope"],
-                refreshable: false,
-                issuer: issuer,
-                at: now,
-                mint: mint
-            ).tokens
+            return TokenResponse(
+                try state.ledger.open(
+                    account: form["account"] ?? ClientRegistration.id,
+                    scope: form["scope"],
+                    refreshable: false,
+                    issuer: issuer,
+                    at: now,
+                    mint: mint
+                ).tokens
+            )
         case "password":
             return try self.signIn(form, issuer: issuer, at: now, in: &state)
-        case "urn:ietf:params:oauth:grant-type:device_code":
-            let request = try state.deviceCodes.poll(try form.require("device_code"), at: now)
-            return try state.ledger.open(
-                account: request.account,
-                scope: request.scope,
-                refreshable: true,
-                issuer: issuer,
-                at: now,
-                mint: mint
-            ).tokens
+        case SignInGrants.deviceCode:
+            return try SignInGrants(service: self.service, issuer: issuer, now: now).pollDevice(form, in: &state)
         default:
             throw GrantRefusal(.unsupportedGrantType, "this provider does not know the grant_type")
         }
@@ -94,50 +93,21 @@ struct TokenEndpoint {
         issuer: String,
         at now: Moment,
         in state: inout MockState
-    ) throws(GrantRefusal) -> IssuedTokens {
+    ) throws(GrantRefusal) -> TokenResponse {
         let username = try form.require("username")
         guard try form.require("password") == ClientRegistration.password else {
             throw GrantRefusal(.invalidGrant, "the password is wrong")
         }
-        return try state.ledger.open(
-            account: username,
-            scope: form["scope"],
-            refreshable: true,
-            issuer: issuer,
-            at: now,
-            mint: self.service.mint
-        ).tokens
-    }
-
-    private func redeemCode(
-        _ form: FormBody,
-        issuer: String,
-        at now: Moment,
-        in state: inout MockState
-    ) throws(GrantRefusal) -> IssuedTokens {
-        let code = try form.require("code")
-        let redemption = try state.authorizationCodes.redeem(
-            code,
-            redirectURI: form["redirect_uri"],
-            verifier: form["code_verifier"],
-            at: now
-        )
-        switch redemption {
-        case .approved(let request):
-            let (tokens, family) = try state.ledger.open(
-                account: request.account,
-                scope: request.scope,
+        return TokenResponse(
+            try state.ledger.open(
+                account: username,
+                scope: form["scope"],
                 refreshable: true,
                 issuer: issuer,
                 at: now,
                 mint: self.service.mint
-            )
-            state.authorizationCodes.close(code, family: family)
-            return tokens
-        case .replayed(let family):
-            state.ledger.revokeFamily(family, at: now)
-            throw GrantRefusal(.invalidGrant, "the code was used before; its tokens are revoked")
-        }
+            ).tokens
+        )
     }
 }
 
@@ -149,11 +119,15 @@ struct TokenResponse: Encodable {
     let refresh_token: String?
     let scope: String?
 
-    init(_ tokens: IssuedTokens) {
+    /// OpenID Connect Core section 3.1.3.3.
+    let id_token: String?
+
+    init(_ tokens: IssuedTokens, idToken: String? = nil) {
         self.access_token = tokens.accessToken
         self.expires_in = tokens.expiresIn
         self.refresh_token = tokens.refreshToken
         self.scope = tokens.scope
+        self.id_token = idToken
     }
 }
 

@@ -29,6 +29,9 @@ package struct MockStats: Codable, Equatable, Sendable {
     /// In the order in which they were seen. Only the first ``MockState/listedDeadUses`` are listed.
     package var deadUses: [DeadUse] = []
 
+    /// What arrived of sign-ins.
+    package var signIns = SignIns()
+
     package init() {}
 
     /// The number of an account's tokens that still work.
@@ -69,6 +72,55 @@ package struct MockStats: Codable, Equatable, Sendable {
         case apiRequests = "api_requests"
         case apiLastUse = "api_last_use"
         case deadUses = "dead_uses"
+        case signIns = "sign_ins"
+    }
+}
+
+extension MockStats {
+    /// The requests of sign-ins, whatever their outcome, and what became of authorization codes.
+    package struct SignIns: Codable, Equatable, Sendable {
+        /// Requests to `/oauth/authorize`.
+        package var authorize: Int
+
+        /// Requests to `/oauth/par`.
+        package var par: Int
+
+        /// Requests to `/oauth/device_authorization`.
+        package var device: Int
+
+        /// Authorization codes that yielded tokens.
+        package var codesRedeemed: Int
+
+        /// Token requests with a code that had yielded tokens before.
+        package var codesReplayed: Int
+
+        /// Token requests with a device code, from the registered client.
+        package var devicePolls: Int
+
+        package init(
+            authorize: Int = 0,
+            par: Int = 0,
+            device: Int = 0,
+            codesRedeemed: Int = 0,
+            codesReplayed: Int = 0,
+            devicePolls: Int = 0
+        ) {
+            self.authorize = authorize
+            self.par = par
+            self.device = device
+            self.codesRedeemed = codesRedeemed
+            self.codesReplayed = codesReplayed
+            self.devicePolls = devicePolls
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case authorize
+            case par
+            case device
+            case codesRedeemed = "codes_redeemed"
+            case codesReplayed = "codes_replayed"
+            case devicePolls = "device_polls"
+        }
     }
 }
 

@@ -56,9 +56,11 @@ import Testing
 
     @Test(arguments: [
         ("GET", "/_control/grants", 405), ("GET", "/_control/expire", 405), ("POST", "/_control/faults", 405),
-        ("POST", "/_control/stats", 405), ("POST", "/_control/tokens", 405), ("GET", "/_control/nothing", 404),
+        ("POST", "/_control/sign_in", 405), ("POST", "/_control/stats", 405), ("POST", "/_control/tokens", 405),
+        ("GET", "/_control/nothing", 404),
         ("GET", "/", 404),
-        ("POST", "/oauth/jwks", 405), ("GET", "/oauth/introspect", 405), ("GET", "/oauth/nothing", 404),
+        ("POST", "/oauth/jwks", 405), ("GET", "/oauth/introspect", 405), ("GET", "/oauth/par", 405),
+        ("POST", "/oauth/consent", 405), ("GET", "/oauth/nothing", 404),
     ])
     func `an unknown path or method gets 404 or 405`(method: String, path: String, status: Int) async throws {
         try await MockServer.withRunning { address in

@@ -11,7 +11,8 @@ import Testing
         account: "a0",
         scope: nil,
         redirectURI: "http://app/cb",
-        challenge: Self.challenge
+        challenge: Self.challenge,
+        nonce: "n1"
     )
 
     @Test func `the challenge of a verifier is the one of RFC 7636`() {
@@ -54,9 +55,13 @@ import Testing
             )
         }
 
-        #expect(
-            redemption == (attempt.works ? .success(.approved(attempt.request)) : .failure(.init(.invalidGrant, "")))
+        let signIn = ApprovedSignIn(
+            account: attempt.request.account,
+            scope: attempt.request.scope,
+            nonce: attempt.request.nonce,
+            at: .second(0)
         )
+        #expect(redemption == (attempt.works ? .success(.approved(signIn)) : .failure(.init(.invalidGrant, ""))))
     }
 
     @Test func `a replayed code names the token family it yielded, so that it can be revoked`() throws {

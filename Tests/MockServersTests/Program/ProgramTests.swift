@@ -20,7 +20,8 @@ import Testing
     @Test func `help shows an example, and the program exits with 0`() async throws {
         let end = try await Program(["--help"]).end()
         for endpoint in [
-            "POST /_control/grants", "POST /_control/expire", "PUT  /_control/faults", "GET  /_control/stats",
+            "POST /_control/grants", "POST /_control/expire", "PUT  /_control/faults",
+            "PUT  /_control/sign_in", "GET  /_control/stats",
         ] {
             #expect(end.output.contains(endpoint))
         }

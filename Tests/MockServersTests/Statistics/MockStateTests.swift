@@ -68,7 +68,7 @@ import TextCoding
         #expect(state.evaluate(tokens: [tokens.accessToken], at: .second(62)) == .revoked)
     }
 
-    @Test(arguments: GrantRefusal.Code.allCases)
+    @Test(arguments: [GrantRefusal.Code.invalidClient, .invalidGrant, .invalidRequest, .slowDown, .serverError])
     func `each refused token request counts once`(code: GrantRefusal.Code) {
         var state = MockState(rules: TokenRules())
         state.count(.refused(GrantRefusal(code, "")))
@@ -89,6 +89,7 @@ import TextCoding
                 == #"{"api_last_use":{},"api_requests":{"expired":0,"fault":0,"no_token":0,"ok":0,"revoked":0,"unknown":0},"#
                 + #""dead_uses":[],"live":{},"refresh_token_uses":{},"reuse_detections":0,"#
                 + #""revocations":{"fault":0,"ok":0,"unknown":0},"#
+                + #""sign_ins":{"authorize":0,"codes_redeemed":0,"codes_replayed":0,"device":0,"device_polls":0,"par":0},"#
                 + #""token_requests":{"fault":0,"invalid_client":0,"invalid_grant":0,"ok":0},"#
                 + #""token_requests_at_once":{"any":0,"per_refresh_token":0}}"#
         )

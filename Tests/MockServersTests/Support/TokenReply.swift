@@ -6,6 +6,7 @@ struct TokenReply: Decodable, Equatable {
     let refreshToken: String?
     let expiresIn: Int
     let scope: String?
+    let idToken: String?
 
     private enum CodingKeys: String, CodingKey {
         case account
@@ -14,5 +15,6 @@ struct TokenReply: Decodable, Equatable {
         case refreshToken = "refresh_token"
         case expiresIn = "expires_in"
         case scope
+        case idToken = "id_token"
     }
 }
