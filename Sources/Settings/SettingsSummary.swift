@@ -27,7 +27,7 @@ package struct SettingsSummary: Sendable {
         return [
             "callers connect to \(settings.listeners.map(Self.text).joined(separator: " and "))",
             Self.line(settings.admin),
-        ] + metrics + Self.lines(settings.webhook) + [
+        ] + metrics + (settings.login.map { [Self.line($0)] } ?? []) + Self.lines(settings.webhook) + [
             "state in \(settings.stateDirectory)",
             "store \(settings.store.summary)",
             "replica \(settings.replica.name ?? "of the host's name"), lease \(Quantity.text(settings.replica.lease))",
@@ -83,6 +83,7 @@ package struct SettingsSummary: Sendable {
                 + (provider.certificateAuthorities.map { ", trusts only the roots in \($0)" } ?? "")
                 + (provider.allowsCleartext ? ", cleartext allowed" : ""),
             Self.refreshes(of: provider),
+            Self.signIn(at: provider),
         ] + Self.preset(of: provider)
     }
 
@@ -191,6 +192,8 @@ package struct GatewaySettings: Equatable, Sendable {
     package let admin: AdminSettings
     /// `nil`: only the admin listener serves metrics.
     package let metrics: MetricsSettings?
+    /// `nil`: the gateway itself receives no answers to sign-ins.
+    package let login: LoginListenerSettings?
     /// The directory for the files that the gateway writes. It may not exist yet.
     package let stateDirectory: String
     package let store: StoreSettings
@@ -244,5 +247,29 @@ extension SettingsSummary {
 
     private static func text(_ key: SigningKeySettings) -> String {
         "\(key.algorithm.rawValue) key from file \(key.file)" + (key.keyID.map { " as \($0)" } ?? "")
+    }
+}
+
+/// How people can sign in.
+extension SettingsSummary {
+    static func line(_ login: LoginListenerSettings) -> String {
+        "sign-ins come back to \(login.redirectURI), on \(login.address)"
+            + (login.tls.map { " over TLS with \($0.certificate)" } ?? "")
+    }
+
+    static func signIn(at provider: ProviderSettings) -> String {
+        let login = provider.login
+        let endpoints = [
+            provider.authorizationEndpoint.map { "at \($0)" },
+            provider.deviceAuthorizationEndpoint.map { "with device codes from \($0)" },
+        ].compactMap { $0 }
+        let isComplete = provider.authorizationEndpoint != nil && provider.deviceAuthorizationEndpoint != nil
+        let metadata = provider.issuer != nil && !isComplete ? ["as the issuer's metadata says"] : []
+        guard provider.canSignIn else { return "  sign-in not possible: authorization_endpoint or issuer is missing" }
+        let extra = login.extra.keys.sorted().joined(separator: " ")
+        return "  sign-in " + (endpoints + metadata).joined(separator: ", ") + ", back to \(login.redirectURI)"
+            + (login.scopes.isEmpty ? "" : ", scopes \(login.scopes.joined(separator: " ")) too")
+            + (login.prompt.map { ", prompt \($0)" } ?? "")
+            + (extra.isEmpty ? "" : ", requests carry \(extra)")
     }
 }

@@ -17,7 +17,10 @@ import Testing
         #expect(github?.refresh == .onExpiry)
         #expect(github?.defaultLifetime == .seconds(28_800))
         #expect(
-            github?.preset?.filled.sorted() == ["client_auth", "default_lifetime", "refresh", "token_endpoint"]
+            github?.preset?.filled.sorted() == [
+                "authorization_endpoint", "client_auth", "default_lifetime", "device_authorization_endpoint", "refresh",
+                "token_endpoint",
+            ]
         )
     }
 
@@ -28,6 +31,7 @@ import Testing
         #expect(github?.tokenEndpoint?.host.text == "ghe.example")
         #expect(github?.clientAuthentication == .basic)
         #expect(github?.refresh == .ahead)
+        #expect(github?.authorizationEndpoint == nil && github?.deviceAuthorizationEndpoint == nil)
         #expect(github?.preset?.filled == [])
     }
 
@@ -47,11 +51,54 @@ import Testing
         #expect(throws: SettingsError.self) { try self.provider(preset.text) }
     }
 
+    @Test func `a preset fills in what people are asked for at a sign-in, key by key`() throws {
+        let preset = Self.bare.provider("preset: google")
+        let google = try self.provider(preset.text)
+        #expect(google?.authorizationEndpoint?.text == "https://accounts.google.com/o/oauth2/v2/auth")
+        #expect(google?.deviceAuthorizationEndpoint?.text == "https://oauth2.googleapis.com/device/code")
+        #expect(google?.login.prompt == "consent")
+        #expect(google?.login.extra == ["access_type": "offline"])
+        #expect(google?.preset?.filled.suffix(2) == ["login.prompt", "login.extra"])
+
+        let mixed = try self.provider(
+            preset.provider(
+                "authorization_endpoint: https://a.example/a",
+                "login: { prompt: select_account, scopes: [email] }"
+            ).text
+        )
+        #expect(mixed?.authorizationEndpoint?.text == "https://a.example/a")
+        #expect(mixed?.deviceAuthorizationEndpoint?.text == "https://oauth2.googleapis.com/device/code")
+        #expect(mixed?.login.prompt == "select_account")
+        #expect(mixed?.login.extra == ["access_type": "offline"])
+
+        let cleared = try self.provider(
+            Self.bare.provider("preset: atlassian", "login: { scopes: [], extra: {} }").text
+        )
+        #expect(cleared?.login.scopes == [] && cleared?.login.extra == [:])
+        #expect(cleared?.login.prompt == "consent")
+    }
+
+    @Test func `a preset derives the endpoints of sign-ins, but none where nobody must sign in`() throws {
+        let preset = Self.bare.provider("preset: django_oauth_toolkit")
+        let django = try self.provider(preset.provider("issuer: https://id.example/o").text)
+        #expect(django?.authorizationEndpoint?.text == "https://id.example/o/authorize/")
+        #expect(django?.deviceAuthorizationEndpoint?.text == "https://id.example/o/device-authorization/")
+        let named = try self.provider(preset.provider("token_endpoint: https://id.example/oauth/token/").text)
+        #expect(named?.authorizationEndpoint?.text == "https://id.example/oauth/authorize/")
+        let cleartext = try self.provider(
+            preset.provider("issuer: http://id.lan/o", "allow_cleartext: true").text
+        )
+        #expect(cleartext?.tokenEndpoint?.text == "http://id.lan/o/token/")
+        #expect(cleartext?.authorizationEndpoint == nil && cleartext?.deviceAuthorizationEndpoint == nil)
+    }
+
     @Test func `a configured issuer replaces the preset's endpoints`() throws {
         let salesforce = try self.provider(
             Self.bare.provider("preset: salesforce").provider("issuer: https://my.salesforce.example").text
         )
         #expect(salesforce?.tokenEndpoint == nil && salesforce?.revocationEndpoint == nil)
+        #expect(salesforce?.authorizationEndpoint == nil)
+        #expect(salesforce?.login.scopes == ["refresh_token"])
         #expect(salesforce?.issuer?.host.text == "my.salesforce.example")
     }
 
@@ -88,7 +135,8 @@ import Testing
         let read = try settings(of: text, variables: ["HOME": "/h", "S": "canary"])
         #expect(
             SettingsSummary(read).description.contains(
-                "preset xero of 2026-11-21 filled client_auth token_endpoint revocation_endpoint answer_timeout default_lifetime"
+                "preset xero of 2026-11-21 filled client_auth token_endpoint revocation_endpoint authorization_endpoint "
+                    + "answer_timeout default_lifetime login.scopes"
             )
         )
     }

@@ -60,10 +60,12 @@ import Testing
                     client my-app, authentication client_secret_basic, secret from file /run/secrets/acme
                     timeout 8s, answer timeout 1m, default lifetime 1h, trusts only the roots in /etc/martlet/roots.pem
                     refresh on expiry, kept alive after 48h without use, token requests carry audience resource
+                    sign-in as the issuer's metadata says, back to http://127.0.0.1/callback
                   local: tokens from http://idp.lan/token
                     client b, authentication client_secret_basic, secret from environment variable S
                     timeout 8s, answer timeout 1m, default lifetime 1h, cleartext allowed
                     refresh ahead of expiry, kept alive after 24h without use
+                    sign-in not possible: authorization_endpoint or issuer is missing
                 accounts:
                   alice: refresh_token at acme, scopes read write
                   bob: refresh_token at local

@@ -3,7 +3,7 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
     case github, slack, google, microsoft, okta, auth0, salesforce, atlassian, xero, zoho
     case djangoOAuthToolkit = "django_oauth_toolkit"
 
-    /// The date on which the facts below were last checked against their sources.
+    /// The date on which the facts below, except ``PresetFacts/login``, were last checked against their sources.
     package var verified: String { self == .djangoOAuthToolkit ? "2026-11-23" : "2026-11-21" }
 
     /// The defaults for what the configuration leaves open. They do not include `Accept: application/json`, which
@@ -18,6 +18,11 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 clientAuthentication: "client_secret_post",
                 refreshKillsAccessToken: true,
                 defaultLifetime: .seconds(8 * 3600),
+                login: PresetLogin(
+                    authorizationEndpoint: "https://github.com/login/oauth/authorize",
+                    deviceAuthorizationEndpoint: "https://github.com/login/device/code",
+                    basis: "GitHub Docs, Generating a user access token for a GitHub App: no scopes"
+                ),
                 basis:
                     "GitHub Docs, Refreshing user access tokens: both old tokens end with a refresh, expires_in 28800"
             )
@@ -26,6 +31,10 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 tokenEndpoint: "https://slack.com/api/oauth.v2.access",
                 clientAuthentication: "client_secret_post",
                 defaultLifetime: .seconds(12 * 3600),
+                login: PresetLogin(
+                    authorizationEndpoint: "https://slack.com/oauth/v2/authorize",
+                    basis: "Slack Developer Docs, Installing with OAuth"
+                ),
                 basis: "Slack Developer Docs, Using token rotation: expires every 12 hours"
             )
         case .google:
@@ -35,6 +44,16 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 revocationEndpoint: "https://oauth2.googleapis.com/revoke",
                 clientAuthentication: "client_secret_post",
                 rotation: .none,
+                login: PresetLogin(
+                    authorizationEndpoint: "https://accounts.google.com/o/oauth2/v2/auth",
+                    deviceAuthorizationEndpoint: "https://oauth2.googleapis.com/device/code",
+                    prompt: "consent",
+                    extra: ["access_type": "offline"],
+                    basis: """
+                        Google Identity, Using OAuth 2.0 for Web Server Applications: the refresh token comes with the first \
+                        consent only; OAuth 2.0 for TV and Limited-Input Device Applications
+                        """
+                ),
                 basis: "Google Identity, Using OAuth 2.0 for Web Server Applications"
             )
         case .microsoft:
@@ -43,6 +62,10 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 issuerExample: "https://login.microsoftonline.com/TENANT-ID/v2.0",
                 clientAuthentication: "client_secret_post",
                 rotation: .none,
+                login: PresetLogin(
+                    scopes: ["offline_access"],
+                    basis: "Microsoft identity platform, Scopes and permissions: offline_access"
+                ),
                 basis: "Microsoft identity platform, Refresh the access token: client_secret in the form"
             )
         case .okta:
@@ -50,6 +73,10 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 issuerExample: "https://example.okta.com/oauth2/default",
                 clientAuthentication: "client_secret_basic",
                 rotation: .grace(.seconds(30)),
+                login: PresetLogin(
+                    scopes: ["offline_access"],
+                    basis: "Okta Developer, Refresh access tokens: offline_access"
+                ),
                 basis: "Okta Developer, Refresh access tokens"
             )
         case .auth0:
@@ -57,6 +84,10 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 issuerExample: "https://example.auth0.com/, with its slash",
                 clientAuthentication: "client_secret_post",
                 assertionsNameIssuer: true,
+                login: PresetLogin(
+                    scopes: ["offline_access"],
+                    basis: "Auth0 Docs, Get Refresh Tokens: offline_access, and the API's audience"
+                ),
                 basis: "Auth0 Docs, Authenticate with Private Key JWT: aud is the tenant's URL with the slash"
             )
         case .salesforce:
@@ -65,12 +96,24 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 tokenEndpoint: "https://login.salesforce.com/services/oauth2/token",
                 revocationEndpoint: "https://login.salesforce.com/services/oauth2/revoke",
                 clientAuthentication: "client_secret_post",
+                login: PresetLogin(
+                    authorizationEndpoint: "https://login.salesforce.com/services/oauth2/authorize",
+                    scopes: ["refresh_token"],
+                    basis: "Salesforce Help, OAuth Tokens and Scopes: refresh_token"
+                ),
                 basis: "Salesforce REST API Developer Guide, Understanding the OAuth Refresh Token Process"
             )
         case .atlassian:
             PresetFacts(
                 tokenEndpoint: "https://auth.atlassian.com/oauth/token",
                 clientAuthentication: "client_secret_post",
+                login: PresetLogin(
+                    authorizationEndpoint: "https://auth.atlassian.com/authorize",
+                    scopes: ["offline_access"],
+                    prompt: "consent",
+                    extra: ["audience": "api.atlassian.com"],
+                    basis: "Atlassian Developer, OAuth 2.0 (3LO) apps"
+                ),
                 basis: "Atlassian Developer, Implementing the Refresh Token Flow"
             )
         case .xero:
@@ -80,6 +123,11 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 clientAuthentication: "client_secret_basic",
                 rotation: .grace(.seconds(30 * 60)),
                 defaultLifetime: .seconds(30 * 60),
+                login: PresetLogin(
+                    authorizationEndpoint: "https://login.xero.com/identity/connect/authorize",
+                    scopes: ["offline_access"],
+                    basis: "Xero Developer, The standard authorization code flow: offline_access"
+                ),
                 basis: "Xero Developer, The standard authorization code flow: expires_in 1800"
             )
         case .zoho:
@@ -91,6 +139,12 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 clientAuthentication: "client_secret_post",
                 rotation: .none,
                 defaultLifetime: .seconds(3600),
+                login: PresetLogin(
+                    authorizationEndpoint: "https://accounts.zoho.com/oauth/v2/auth",
+                    prompt: "consent",
+                    extra: ["access_type": "offline"],
+                    basis: "Zoho Accounts, Authorization Request: a further refresh token needs prompt=consent"
+                ),
                 basis: "Zoho, Refreshing Access Tokens: parameters in the form, expires_in 3600"
             )
         case .djangoOAuthToolkit:
@@ -99,9 +153,15 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
             // same.
             PresetFacts(
                 issuerExample: "https://example.org/o, where its urls are included under o/",
-                belowIssuer: EndpointPaths(token: "token/", revocation: "revoke_token/"),
+                belowIssuer: EndpointPaths(
+                    token: "token/",
+                    revocation: "revoke_token/",
+                    authorization: "authorize/",
+                    deviceAuthorization: "device-authorization/"
+                ),
                 clientAuthentication: "client_secret_basic",
                 defaultLifetime: .seconds(36_000),
+                login: PresetLogin(basis: "Django OAuth Toolkit, its urls.py; device-authorization/ since 3.1"),
                 basis:
                     "Django OAuth Toolkit, Settings (ROTATE_REFRESH_TOKEN, ACCESS_TOKEN_EXPIRE_SECONDS 36000); its urls.py"
             )
@@ -117,7 +177,7 @@ package struct PresetFacts: Equatable, Sendable {
     package var revocationEndpoint: String?
     /// An example of a tenant's issuer; `nil` if one endpoint serves all tenants.
     package var issuerExample: String?
-    /// The paths of both endpoints below an issuer without usable metadata; `nil` if its metadata names them.
+    /// The paths of all endpoints below an issuer without usable metadata; `nil` if its metadata names them.
     package var belowIssuer: EndpointPaths?
     /// How a client with a secret authenticates, by its name in RFC 8414 §2.
     package var clientAuthentication: String?
@@ -129,6 +189,28 @@ package struct PresetFacts: Equatable, Sendable {
     package var rotation = RefreshTokenRotation.unknown
     /// The lifetime of an access token whose response gives none.
     package var defaultLifetime: Duration?
+    /// How people sign in.
+    package var login: PresetLogin
+    /// The source of the other facts.
+    package var basis: String
+}
+
+/// How people sign in at a provider, so that it issues a refresh token.
+package struct PresetLogin: Equatable, Sendable {
+    /// The date on which these facts were last checked against their sources.
+    package static let verified = "2026-11-26"
+
+    /// The authorization endpoint (RFC 6749 §3.1); `nil` if each tenant has its own.
+    package var authorizationEndpoint: String?
+    /// The device authorization endpoint (RFC 8628 §3.1); `nil` if each tenant has its own, or if there is none that
+    /// keeps to the RFC. Those of Salesforce and Zoho don't.
+    package var deviceAuthorizationEndpoint: String?
+    /// The scopes without which there is no refresh token.
+    package var scopes: [String] = []
+    /// `prompt` of the authorization request (OpenID Connect Core §3.1.2.1).
+    package var prompt: String?
+    /// Further parameters of the authorization request.
+    package var extra: [String: String] = [:]
     /// The source of these facts.
     package var basis: String
 }
@@ -164,4 +246,8 @@ package struct EndpointPaths: Equatable, Sendable {
     package let token: String
     /// The revocation endpoint (RFC 7009 §2).
     package let revocation: String
+    /// The authorization endpoint (RFC 6749 §3.1).
+    package let authorization: String
+    /// The device authorization endpoint (RFC 8628 §3.1).
+    package let deviceAuthorization: String
 }

@@ -141,6 +141,18 @@ extension Place {
         return members
     }
 
+    /// The value of a key of a mapping, for a rule that concerns several parts of the file. Reports nothing: whoever
+    /// reads the mapping does.
+    func member(_ name: String) -> Place? {
+        guard case .mapping(let mapping) = self.content else { return nil }
+        for (key, value) in mapping {
+            guard case .scalar(let scalar) = key, self.reading.document.text(of: scalar) == name else { continue }
+            let position = key.mark.map { SourcePosition($0) } ?? self.position
+            return Place(node: value, path: self.path(of: name), keyPosition: position, reading: self.reading)
+        }
+        return nil
+    }
+
     /// The items of a list.
     func items() -> [Place]? {
         guard case .list(let nodes) = self.content else {

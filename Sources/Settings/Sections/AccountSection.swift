@@ -20,7 +20,7 @@ extension AccountSettings {
         self.grant = grant ?? .refreshToken
         self.owner = Owner(section, of: grant)
         self.assertion = Assertion(section, of: grant)
-        self.scopes = section.read(.scopes) { place in place.items()?.compactMap { $0.scope() } } ?? []
+        self.scopes = section.read(.scopes) { $0.scopes() } ?? []
         guard let provider = section.require(.provider, { $0.reference(to: "provider", among: providers) }) else {
             return nil
         }
@@ -50,8 +50,11 @@ extension Place {
         }
     }
 
+    /// A list of scopes.
+    func scopes() -> [String]? { self.items()?.compactMap { $0.scope() } }
+
     /// One `scope-token` (RFC 6749 §3.3).
-    fileprivate func scope() -> String? {
+    private func scope() -> String? {
         self.parsed("a scope") { text throws(ValueError) in
             guard !text.contains(" ") else { throw ValueError("is several scopes, write them as items of the list") }
             guard text.utf8.allSatisfy({ $0.isPrintable && $0 != 0x22 && $0 != 0x5C }) else {

@@ -4,10 +4,12 @@ internal import TokenModel
 
 /// The keys of one provider.
 enum ProviderKey: String, Vocabulary {
-    case preset, issuer, tls, timeout, refresh
+    case preset, issuer, tls, timeout, refresh, login
     case answerTimeout = "answer_timeout"
     case tokenEndpoint = "token_endpoint"
     case revocationEndpoint = "revocation_endpoint"
+    case authorizationEndpoint = "authorization_endpoint"
+    case deviceAuthorizationEndpoint = "device_authorization_endpoint"
     case clientID = "client_id"
     case clientSecret = "client_secret"
     case clientAuthentication = "client_auth"
@@ -17,7 +19,6 @@ enum ProviderKey: String, Vocabulary {
     case keepAlive = "keep_alive"
     case refreshRate = "refresh_rate"
     case allowCleartext = "allow_cleartext"
-
 }
 
 extension ProviderSettings.Refresh: Vocabulary {}
@@ -37,9 +38,13 @@ extension ProviderSettings {
         self.issuer = issuer
         let named = section.read(.tokenEndpoint, endpoint)
         let namedRevocation = section.read(.revocationEndpoint, endpoint)
+        let namedAuthorization = section.read(.authorizationEndpoint) { $0.signInEndpoint() }
+        let namedDevice = section.read(.deviceAuthorizationEndpoint) { $0.signInEndpoint() }
         let filled = preset.endpoints(section)
         self.tokenEndpoint = named ?? filled.token
         self.revocationEndpoint = namedRevocation ?? filled.revocation
+        self.authorizationEndpoint = namedAuthorization ?? filled.authorization
+        self.deviceAuthorizationEndpoint = namedDevice ?? filled.deviceAuthorization
         self.clientSecrets = client.secrets
         self.privateKey = client.privateKey
         self.assertionAudience = AssertionAudience(
@@ -67,12 +72,18 @@ extension ProviderSettings {
         self.defaultLifetime =
             section.read(.defaultLifetime) { $0.duration(in: .seconds(1) ... .hours(24)) }
             ?? preset.fill(.defaultLifetime, of: section) { $0.defaultLifetime } ?? .hours(1)
-        self.tokenParameters = section.read(.tokenParameters) { $0.tokenParameters() } ?? [:]
+        self.tokenParameters =
+            section.read(.tokenParameters) { $0.parameters(isReserved: TokenParameters.isReserved) } ?? [:]
         self.refresh =
             section.read(.refresh) { $0.choice(Refresh.self) }
             ?? preset.fill(.refresh, of: section) { $0.refreshKillsAccessToken ? Refresh.onExpiry : nil } ?? .ahead
         self.keepAlive = section.read(.keepAlive) { $0.duration(in: .seconds(60) ... .hours(8760)) } ?? .hours(24)
         self.refreshRate = RefreshRateSettings(section.section(.refreshRate, of: RefreshRateKey.self))
+        let login = section.section(.login, of: ProviderLoginKey.self)
+        self.login = ProviderLoginSettings(login, &preset)
+        if self.login.scopes.contains("openid"), !section.has(.issuer) {
+            login[.scopes]?.fault(LoginRules.issuerNeeded)
+        }
         self.allowsCleartext = allowsCleartext
         self.preset = preset.settings
         guard let clientID = section.require(.clientID, { $0.text() }) else { return nil }
@@ -108,14 +119,14 @@ extension Place {
         )
     }
 
-    /// The additional parameters of each token request. Parameters that the request itself sets are faults.
-    fileprivate func tokenParameters() -> [String: String]? {
+    /// Additional parameters of a request. Parameters that the request itself sets are faults.
+    func parameters(isReserved: (String) -> Bool) -> [String: String]? {
         guard let members = self.members() else { return nil }
         var parameters: [String: String] = [:]
         for member in members {
             if member.name.isEmpty {
                 member.place.faultAtKey("has no name")
-            } else if TokenParameters.isReserved(member.name) {
+            } else if isReserved(member.name) {
                 member.place.faultAtKey("is decided by the request itself and can't be set here")
             } else if let value = member.place.text(allowingEmpty: true) {
                 parameters[member.name] = value

@@ -3,7 +3,7 @@ internal import TokenModel
 
 /// The keys of the whole file.
 enum RootKey: String, Vocabulary {
-    case listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log, webhook
+    case listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log, login, webhook
     case stateDirectory = "state_dir"
     case shutdownGrace = "shutdown_grace"
 }
@@ -36,7 +36,9 @@ extension GatewaySettings {
         self.listeners = listeners
         self.admin = AdminSettings(section.section(.admin, of: AdminKey.self), state: state, besides: listeners)
         let admin = self.admin
-        self.metrics = section.read(.metrics) { MetricsSettings($0, besides: listeners, admin) }
+        let metrics = section.read(.metrics) { MetricsSettings($0, besides: listeners, admin) }
+        self.metrics = metrics
+        self.login = section.read(.login) { LoginListenerSettings($0, besides: listeners, admin, metrics) }
         self.stateDirectory = state
         self.store = StoreSettings(section.section(.store, of: StoreKey.self), state: state)
         self.replica = ReplicaSettings(section.section(.replica, of: ReplicaKey.self))
@@ -49,6 +51,8 @@ extension GatewaySettings {
             )
         }
         self.accounts = accountSettings ?? []
+        LoginRules.check(self.accounts, at: accounts ?? [], self.providers, at: providers ?? [])
+        if let login = self.login { LoginRules.check(self.providers, at: providers ?? [], besides: login) }
         self.routes = routes ?? []
         self.limits = LimitSettings(section.section(.limits, of: LimitKey.self))
         self.webhook = section.read(.webhook) { WebhookSettings($0) }

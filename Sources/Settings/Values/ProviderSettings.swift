@@ -16,6 +16,11 @@ package struct ProviderSettings: Equatable, Sendable {
     package let issuer: HTTPURL?
     package let tokenEndpoint: HTTPURL?
     package let revocationEndpoint: HTTPURL?
+    /// Where people sign in (RFC 6749 §3.1); `nil`: where the issuer's metadata says. Never cleartext, except on
+    /// loopback.
+    package let authorizationEndpoint: HTTPURL?
+    /// Where a device code is requested (RFC 8628 §3.1); otherwise as ``authorizationEndpoint``.
+    package let deviceAuthorizationEndpoint: HTTPURL?
     package let clientID: String
     /// In the order in which they are tried; never empty for ``ClientAuthentication/basic`` and
     /// ``ClientAuthentication/post``.
@@ -42,10 +47,16 @@ package struct ProviderSettings: Equatable, Sendable {
     /// How long a refresh token may stay unused before the gateway refreshes with it.
     package let keepAlive: Duration
     package let refreshRate: RefreshRateSettings
+    package let login: ProviderLoginSettings
     /// Whether tokens may travel unencrypted to another host. Also applies to discovered endpoints.
     package let allowsCleartext: Bool
     /// The preset and the values from it; `nil`: all values come from the file and the defaults.
     package let preset: PresetSettings?
+
+    /// Whether something says where people sign in: an endpoint here, or perhaps the issuer's metadata.
+    package var canSignIn: Bool {
+        self.issuer != nil || self.authorizationEndpoint != nil || self.deviceAuthorizationEndpoint != nil
+    }
 }
 
 /// The values that a provider's section takes from its preset.

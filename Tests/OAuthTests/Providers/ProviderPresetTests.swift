@@ -13,4 +13,17 @@ import Testing
         #expect(!facts.basis.isEmpty)
         #expect(facts.tokenEndpoint != nil || facts.revocationEndpoint == nil)
     }
+
+    @Test(arguments: ProviderPreset.allCases)
+    func `a preset with a token endpoint says where people sign in, and others leave it to the issuer`(
+        preset: ProviderPreset
+    ) throws {
+        let (facts, login) = (preset.facts, preset.facts.login)
+        #expect((facts.tokenEndpoint == nil) == (login.authorizationEndpoint == nil))
+        #expect(facts.tokenEndpoint != nil || login.deviceAuthorizationEndpoint == nil)
+        for address in [login.authorizationEndpoint, login.deviceAuthorizationEndpoint].compactMap({ $0 }) {
+            #expect(try ProviderURL(address).isEncrypted)
+        }
+        #expect(!login.basis.isEmpty)
+    }
 }
