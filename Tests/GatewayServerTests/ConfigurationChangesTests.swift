@@ -48,6 +48,13 @@ import TokenModel
         )
     }
 
+    @Test func `a provider whose sign-ins ask for something else has changed`() throws {
+        let parts = try self.parts { text in
+            text.replacing("client_id: app }", with: "client_id: app, login: { prompt: consent } }")
+        }
+        #expect(parts == ["provider acme changed"])
+    }
+
     @Test func `a provider whose secret files have changed has changed`() throws {
         let settings = try self.settings()
         let changes = ConfigurationChanges(from: settings, to: settings, providers: [ProviderID("acme")])

@@ -92,6 +92,7 @@ struct RestartNeeds: Equatable {
             part("listeners") { $0.listeners.map(ListenerKind.init) },
             part("admin") { AdminKind($0.admin) },
             part("metrics") { $0.metrics },
+            part("login") { $0.login },
             part("state_dir") { $0.stateDirectory },
             part("store") { $0.store },
             part("replica") { $0.replica },
