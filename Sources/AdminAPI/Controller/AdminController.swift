@@ -4,6 +4,7 @@ internal import HummingbirdCore
 internal import KillSwitch
 internal import Logging
 internal import NIOCore
+internal import SignIn
 internal import Synchronization
 internal import SystemSupport
 internal import TokenModel
@@ -13,6 +14,8 @@ internal import TokenRefresh
 final class AdminController: Sendable {
     let engine: RefreshEngine
     let kills: KillSwitch
+    /// Gets accounts tokens from people who sign in; `nil` on a listener where no changes can be made.
+    let signIns: SignInService?
     /// The log of changes; `nil` if no changes can be made.
     let audit: AuditTrail?
     let monitor: any GatewayMonitor
@@ -28,6 +31,7 @@ final class AdminController: Sendable {
     init(
         engine: RefreshEngine,
         kills: KillSwitch,
+        signIns: SignInService? = nil,
         audit: AuditTrail?,
         monitor: any GatewayMonitor,
         door: AdminAuthenticator?,
@@ -38,6 +42,7 @@ final class AdminController: Sendable {
     ) {
         self.engine = engine
         self.kills = kills
+        self.signIns = signIns
         self.audit = audit
         self.monitor = monitor
         self.door = door
@@ -229,6 +234,17 @@ final class AdminController: Sendable {
         case .adoption(let account):
             try await self.expectNothing(in: &body)
             return AdminResponse(.ok, AccountResponse(try await self.adopt(account, by: actor)))
+        case .signIns:
+            let request = try SignInRequest(try await self.read(&body))
+            return AdminResponse(.ok, SignInResponse(try await self.beginSignIn(request, by: actor)))
+        case .signIn(let id) where method == .post:
+            let answer = try SignInAnswer(try await self.read(&body))
+            return AdminResponse(.ok, SignInResponse(try await self.answer(id, answer)))
+        case .signIn(let id) where method == .delete:
+            try await self.expectNothing(in: &body)
+            return AdminResponse(.ok, SignInResponse(try await self.cancelSignIn(id, by: actor)))
+        case .signIn(let id):
+            return AdminResponse(.ok, SignInResponse(try await self.signIn(id)))
         case .killing:
             let request = try KillRequest(try await self.read(&body))
             let (report, isAudited) = try await self.kill(request, by: actor)

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import NIOCore
+internal import SignIn
 internal import TextCoding
 internal import TokenModel
 
@@ -16,6 +17,8 @@ enum AdminRoute: Equatable, Sendable {
     case tokens(AccountID)
     case refresh(AccountID)
     case adoption(AccountID)
+    case signIns
+    case signIn(SignInID)
     case killing
     case revival
     case kills
@@ -37,11 +40,15 @@ enum AdminRoute: Equatable, Sendable {
         case 1 where segments[0] == "metrics": self = .metrics
         case 2 where segments[0] == "v1" && segments[1] == "status": self = .status
         case 2 where segments[0] == "v1" && segments[1] == "accounts": self = .accounts
+        case 2 where segments[0] == "v1" && segments[1] == "logins": self = .signIns
         case 2 where segments[0] == "v1" && segments[1] == "kill": self = .killing
         case 2 where segments[0] == "v1" && segments[1] == "revive": self = .revival
         case 2 where segments[0] == "v1" && segments[1] == "kills": self = .kills
         case 2 where segments[0] == "v1" && segments[1] == "replicas": self = .replicas
         case 2 where segments[0] == "v1" && segments[1] == "audit": self = .audit(.standard)
+        case 3 where segments[0] == "v1" && segments[1] == "logins":
+            guard let id = Self.name(segments[2]) else { return nil }
+            self = .signIn(SignInID(id))
         case 3 where segments[0] == "v1" && segments[1] == "replicas":
             guard let name = Self.name(segments[2]) else { return nil }
             self = .replica(name)
@@ -72,8 +79,9 @@ enum AdminRoute: Equatable, Sendable {
             .killedTokens, .replicas, .audit:
             [.get, .head]
         case .tokens: [.put, .delete]
+        case .signIn: [.get, .head, .post, .delete]
         case .replica: [.delete]
-        case .refresh, .adoption, .killing, .revival: [.post]
+        case .refresh, .adoption, .signIns, .killing, .revival: [.post]
         }
     }
 
@@ -107,6 +115,8 @@ enum AdminRoute: Equatable, Sendable {
         case .tokens: "/v1/accounts/{name}/tokens"
         case .refresh: "/v1/accounts/{name}/refresh"
         case .adoption: "/v1/accounts/{name}/adopt"
+        case .signIns: "/v1/logins"
+        case .signIn: "/v1/logins/{id}"
         case .killing: "/v1/kill"
         case .revival: "/v1/revive"
         case .kills: "/v1/kills"

@@ -47,6 +47,15 @@ struct JSONFields {
         }
     }
 
+    /// A Boolean; `nil` where there is no such member, or `null`.
+    mutating func flagIfPresent(_ name: String) throws(AdminError) -> Bool? {
+        switch self.members.removeValue(forKey: name) {
+        case nil, .null: return nil
+        case .boolean(let flag): return flag
+        default: throw .invalidField(name, "\(name) is neither true nor false")
+        }
+    }
+
     /// A string that is not secret; `nil` where there is no such member, or `null`.
     mutating func textIfPresent(_ name: String) throws(AdminError) -> String? {
         guard let text = try self.secretIfPresent(name) else { return nil }

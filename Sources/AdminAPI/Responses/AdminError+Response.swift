@@ -20,7 +20,8 @@ extension AdminError {
         case .methodNotAllowed: .methodNotAllowed
         case .invalidField: .badRequest
         case .conflict: .conflict
-        case .accountUnreadable, .storeLost, .auditUnavailable: .serviceUnavailable
+        case .providerRefused: .badGateway
+        case .accountUnreadable, .storeLost, .providerUnreachable, .auditUnavailable: .serviceUnavailable
         }
     }
 
@@ -36,6 +37,8 @@ extension AdminError {
         case .conflict: "The request conflicts with the current state"
         case .accountUnreadable: "The account's stored record can't be decrypted"
         case .storeLost: "The token store is out of reach"
+        case .providerRefused: "The provider refuses the sign-in"
+        case .providerUnreachable: "The provider is out of reach"
         case .auditUnavailable: "The audit log can't be written, so nothing was changed"
         }
     }
@@ -47,9 +50,9 @@ extension AdminError {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
         // As long as the response to an excess wrong token is delayed (`AdminLimits/crowdDelay`).
         case .tooManyAttempts: fields[.retryAfter] = "2"
-        case .storeLost, .auditUnavailable: fields[.retryAfter] = "1"
+        case .storeLost, .providerUnreachable, .auditUnavailable: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
-        case .forbidden, .roleForbidden, .notFound, .invalidField, .conflict, .accountUnreadable: break
+        case .forbidden, .roleForbidden, .notFound, .invalidField, .conflict, .accountUnreadable, .providerRefused: break
         }
         return fields
     }
@@ -63,6 +66,7 @@ private struct Problem: Encodable {
     let detail: String
     let field: String?
     let account: String?
+    let expected: String?
 
     init(_ error: AdminError) {
         self.type = "urn:martlet:error:\(error.code.rawValue)"
@@ -71,6 +75,7 @@ private struct Problem: Encodable {
         self.detail = error.message
         self.field = error.field
         self.account = error.account?.rawValue
+        self.expected = error.expected
     }
 }
 

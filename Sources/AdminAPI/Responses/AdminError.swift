@@ -1,5 +1,6 @@
 internal import Audit
 internal import KillSwitch
+internal import SignIn
 internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
@@ -22,6 +23,9 @@ struct AdminError: Error, Sendable {
         case accountUnreadable = "account_unreadable"
         /// The store can't be reached or written.
         case storeLost = "store_lost"
+        /// A provider refuses what a sign-in begins with.
+        case providerRefused = "provider_refused"
+        case providerUnreachable = "provider_unreachable"
         /// The change can't be recorded, and so is not made.
         case auditUnavailable = "audit_unavailable"
     }
@@ -36,19 +40,23 @@ struct AdminError: Error, Sendable {
     let account: AccountID?
     /// The methods that the path allows, for `Allow`.
     let allowed: String?
+    /// The value that the field should have.
+    let expected: String?
 
     private init(
         _ code: Code,
         _ message: String,
         field: String? = nil,
         account: AccountID? = nil,
-        allowed: String? = nil
+        allowed: String? = nil,
+        expected: String? = nil
     ) {
         self.code = code
         self.message = message
         self.field = field
         self.account = account
         self.allowed = allowed
+        self.expected = expected
     }
 }
 
@@ -71,7 +79,8 @@ extension AdminError {
             "\(self.message); did you mean \(name)?",
             field: self.field,
             account: self.account,
-            allowed: self.allowed
+            allowed: self.allowed,
+            expected: self.expected
         )
     }
 }
@@ -160,6 +169,28 @@ extension AdminError {
             "\(scope.text) is not killed by itself, but \(kills) \(isOne ? "is" : "are"): "
                 + "\(commands) \(isOne ? "lifts" : "lift") that"
         )
+    }
+
+    /// A sign-in can't be begun, answered or ended.
+    init(_ cause: SignInError, account: AccountID? = nil) {
+        switch cause.code {
+        case .invalidAnswer: self = .init(.invalidField, cause.message, field: "answer")
+        case .invalidRedirectURI:
+            self = .init(
+                .invalidField,
+                cause.message,
+                field: "redirect_uri",
+                account: account,
+                expected: cause.expected
+            )
+        case .unknownAccount: self = .notConfigured
+        case .unknownSignIn: self = .init(.notFound, cause.message)
+        case .conflict: self = .init(.conflict, cause.message, account: account)
+        case .providerRefused: self = .init(.providerRefused, cause.message, account: account)
+        case .providerUnreachable: self = .init(.providerUnreachable, cause.message, account: account)
+        case .storeLost: self = .init(.storeLost, cause.message)
+        case .unreadable: self = .init(.accountUnreadable, cause.message, account: account)
+        }
     }
 
     /// The refresh engine could not change the account.

@@ -3,13 +3,14 @@ package import KillSwitch
 package import Logging
 package import NIOCore
 internal import ServiceLifecycle
+package import SignIn
 package import SystemSupport
 package import TokenModel
 package import TokenRefresh
 
 /// The control plane over HTTP. It has its own listener and event loop, so a busy data path does not delay it.
 ///
-/// ``listen(on:engine:kills:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
+/// ``listen(on:engine:kills:signIns:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
 /// a busy port is detected before anything else starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that the system chose if 0 was requested.
@@ -29,6 +30,7 @@ package final class AdminServer: Service, Sendable {
     /// - Parameters:
     ///   - engine: reads and changes the accounts; it must run for a refresh to end.
     ///   - kills: kills and revives; it must run for a kill to be completed.
+    ///   - signIns: takes sign-ins; it must run for one to be completed.
     ///   - audit: records changes; it must run for wrong tokens to be recorded.
     ///   - monitor: reports facts about the process that this module can't see.
     ///   - claim: whether an older gateway may still listen there.
@@ -39,6 +41,7 @@ package final class AdminServer: Service, Sendable {
         on address: AdminAddress,
         engine: RefreshEngine,
         kills: KillSwitch,
+        signIns: SignInService? = nil,
         audit: AuditTrail,
         monitor: any GatewayMonitor,
         tokens: AdminTokens,
@@ -53,6 +56,7 @@ package final class AdminServer: Service, Sendable {
         let controller = AdminController(
             engine: engine,
             kills: kills,
+            signIns: signIns,
             audit: audit,
             monitor: monitor,
             door: door,
@@ -67,7 +71,7 @@ package final class AdminServer: Service, Sendable {
     /// Opens another listening socket, which serves only metrics and health, without tokens.
     ///
     /// The parameters are those of
-    /// ``listen(on:engine:kills:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
+    /// ``listen(on:engine:kills:signIns:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
         engine: RefreshEngine,

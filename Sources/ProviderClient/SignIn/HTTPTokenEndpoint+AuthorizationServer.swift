@@ -7,6 +7,7 @@ extension HTTPTokenEndpoint: AuthorizationServer {
         let metadata = try await self.signInMetadata()
         return SignInFeatures(
             hasAuthorizationEndpoint: self.authorizationEndpoint(metadata) != nil,
+            authorizationOrigin: self.authorizationEndpoint(metadata)?.origin,
             hasDeviceEndpoint: self.deviceAuthorizationEndpoint(metadata) != nil,
             promisesIssuer: metadata.promisesIssuer,
             issuer: self.settings.issuerName,
