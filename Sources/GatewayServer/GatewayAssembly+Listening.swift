@@ -57,6 +57,7 @@ extension GatewayAssembly {
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
                 engine: core.engine,
                 kills: core.kills,
+                signIns: core.signIns,
                 audit: core.audit,
                 monitor: monitor,
                 tokens: tokens,

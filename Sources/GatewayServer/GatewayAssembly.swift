@@ -6,6 +6,7 @@ internal import NIOPosix
 internal import ProviderClient
 internal import Proxy
 package import Settings
+internal import SignIn
 package import SystemSupport
 package import Telemetry
 internal import TokenModel
@@ -148,6 +149,7 @@ package struct GatewayAssembly {
             proxy: core.proxy,
             engine: core.engine,
             kills: core.kills,
+            signIns: core.signIns,
             audit: audit,
             providers: core.providers,
             webhook: core.webhook,
@@ -178,6 +180,7 @@ extension GatewayAssembly {
         let proxy: ProxyServer
         let engine: RefreshEngine
         let kills: KillSwitch
+        let signIns: SignInService
         let webhook: Webhook
         let audit: AuditTrail
         let room: DescriptorUsage
@@ -247,6 +250,15 @@ extension GatewayAssembly {
             },
             onCredential: { proxy.apply($0) }
         )
+        let redirectURI = settings.login?.redirectURI.text
+        let signIns = SignInService(
+            store.records,
+            engine: engine,
+            audit: audit,
+            timepiece: timepiece,
+            logger: self.logger,
+            configuration: { providers.current.signIns(gatewayRedirectURI: redirectURI) }
+        )
         credentials.connect(to: engine, kills)
         fence.connect(to: engine, proxy)
         return Core(
@@ -254,6 +266,7 @@ extension GatewayAssembly {
             proxy: proxy,
             engine: engine,
             kills: kills,
+            signIns: signIns,
             webhook: webhook,
             audit: audit,
             room: room,

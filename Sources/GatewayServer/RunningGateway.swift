@@ -6,6 +6,7 @@ internal import Logging
 internal import ProviderClient
 internal import Proxy
 internal import ServiceLifecycle
+internal import SignIn
 internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
@@ -18,6 +19,7 @@ package struct RunningGateway: Sendable {
     let proxy: ProxyServer
     let engine: RefreshEngine
     let kills: KillSwitch
+    let signIns: SignInService
     /// The audit log for operators' actions.
     let audit: AuditTrail
     /// The providers that revoke killed tokens.
@@ -89,7 +91,10 @@ package struct RunningGateway: Sendable {
         var configuration = ServiceGroupConfiguration(
             // Services stop in reverse order: the webhook is first in the list so that it still reports the last
             // refresh.
-            services: [WebhookService(webhook: self.webhook), engine, kills, AuditService(audit: self.audit)]
+            services: [
+                WebhookService(webhook: self.webhook), engine, kills, AuditService(audit: self.audit),
+                SignIns(service: self.signIns),
+            ]
                 + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
@@ -182,6 +187,19 @@ private struct AuditService: Service {
             await self.audit.run()
         } onGracefulShutdown: {
             self.audit.stop()
+        }
+    }
+}
+
+/// Exchanges the answers of sign-ins for tokens as long as they can be recorded and stored.
+private struct SignIns: Service {
+    let service: SignInService
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await self.service.run()
+        } onGracefulShutdown: {
+            self.service.stop()
         }
     }
 }

@@ -65,6 +65,13 @@ struct ProviderRegistry: Sendable {
         return RevokingTokenEndpoint(shared: shared, issuer: binding.issuer)
     }
 
+    /// A value for each provider, from its settings and its endpoint.
+    func forEachProvider<Value>(
+        _ make: (Settings.ProviderSettings, SharedTokenEndpoint) -> Value
+    ) -> [ProviderID: Value] {
+        self.entries.mapValues { make($0.settings, $0.endpoint) }
+    }
+
     /// The refresh engine's configuration of the accounts.
     func plans(_ accounts: [AccountSettings], counting refreshes: RefreshMeter) -> [AccountConfiguration] {
         accounts.compactMap { account in

@@ -21,6 +21,16 @@ extension ProviderClient.ProviderSettings {
             self.init(
                 name: settings.id,
                 endpoints: try Self.endpoints(settings),
+                // A browser opens them, so `allow_cleartext` does not extend to them.
+                signIn: SignInEndpoints(
+                    authorizationEndpoint: try settings.authorizationEndpoint.map { url throws(ProviderURLError) in
+                        try ProviderURL(url.text)
+                    },
+                    deviceAuthorizationEndpoint: try settings.deviceAuthorizationEndpoint.map {
+                        url throws(ProviderURLError) in
+                        try ProviderURL(url.text)
+                    }
+                ),
                 client: RegisteredClient(clientID: settings.clientID, proofs: proofs),
                 tokenParameters: tokenParameters,
                 timeout: settings.timeout,
