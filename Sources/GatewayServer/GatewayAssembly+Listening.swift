@@ -33,6 +33,7 @@ extension GatewayAssembly {
             webhook: core.webhook,
             kills: core.kills,
             counts: self.metrics,
+            recorder: TrafficRecorder(core.proxy, self.metrics.refreshes, timepiece: core.timepiece),
             status: self.status
         )
     }

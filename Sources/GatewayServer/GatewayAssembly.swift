@@ -159,6 +159,7 @@ package struct GatewayAssembly {
             metrics: metricsServer,
             keeper: self.keeper,
             counts: self.metrics,
+            recorder: monitor.recorder,
             incarnations: incarnations,
             storeWatch: storeWatch,
             room: core.room,

@@ -26,6 +26,7 @@ struct ProgramMonitor: GatewayMonitor {
     let webhook: Webhook
     let kills: KillSwitch
     let counts: ProgramMetrics
+    let recorder: TrafficRecorder
     let status: ReloadStatus
 
     func vitals() async -> GatewayVitals {
@@ -55,6 +56,8 @@ struct ProgramMonitor: GatewayMonitor {
         let report = await self.counts.report(of: self.proxy, self.engine, self.webhook)
         return MetricsText(contentType: MetricsReport.contentType, text: report.text)
     }
+
+    func history() async -> GatewayHistory { self.recorder.samples }
 }
 
 extension MirrorState {

@@ -34,6 +34,7 @@ package struct RunningGateway: Sendable {
     let metrics: AdminServer?
     let keeper: EndpointKeeper
     let counts: ProgramMetrics
+    let recorder: TrafficRecorder
     /// Manages the incarnations of this host.
     let incarnations: IncarnationKeeper
     let storeWatch: StoreWatch
@@ -93,9 +94,8 @@ package struct RunningGateway: Sendable {
             // refresh.
             services: [
                 WebhookService(webhook: self.webhook), engine, kills, AuditService(audit: self.audit),
-                SignIns(service: self.signIns),
-            ]
-                + operators + callers,
+                SignIns(service: self.signIns), self.recorder,
+            ] + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
         )

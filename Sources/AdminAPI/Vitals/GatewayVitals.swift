@@ -187,6 +187,9 @@ package protocol GatewayMonitor: Sendable {
 
     /// The metrics of the process, in the Prometheus text format.
     func metrics() async -> MetricsText
+
+    /// What the process did within its last hour.
+    func history() async -> GatewayHistory
 }
 
 /// Metrics, ready to be sent.

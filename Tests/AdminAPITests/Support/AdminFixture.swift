@@ -193,7 +193,15 @@ final class ScriptedMonitor: GatewayMonitor {
         self.current.withLock { change(&$0) }
     }
 
+    private let past = Mutex(GatewayHistory(interval: .seconds(15), samples: []))
+
+    func change(history: GatewayHistory) {
+        self.past.withLock { $0 = history }
+    }
+
     func vitals() async -> GatewayVitals { self.current.withLock { $0 } }
+
+    func history() async -> GatewayHistory { self.past.withLock { $0 } }
 
     func metrics() async -> MetricsText { MetricsText(contentType: "text/plain; version=0.0.4", text: "a 1\n") }
 }
