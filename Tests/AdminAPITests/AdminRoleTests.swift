@@ -16,7 +16,7 @@ internal import TokenModel
     ])
     private static let reads = [
         "/v1/status", "/v1/accounts", "/v1/accounts/alice", "/v1/accounts/alice?unrevoked=true", "/v1/kills",
-        "/v1/replicas", "/v1/audit", "/metrics",
+        "/v1/replicas", "/v1/audit", "/v1/history", "/metrics",
     ]
     private static let kill = #"{"scope":{"account":"alice"},"reason":"drill"}"#
     private static let changes: [(HTTPMethod, String, String)] = [

@@ -211,6 +211,8 @@ final class AdminController: Sendable {
                     lease: self.kills.leaseReading
                 )
             )
+        case .history:
+            return AdminResponse(.ok, HistoryResponse(await self.monitor.history()))
         case .accounts:
             return AdminResponse(
                 .ok,

@@ -10,6 +10,7 @@ enum AdminRoute: Equatable, Sendable {
     case readiness
     case metrics
     case status
+    case history
     case accounts
     case account(AccountID)
     /// The account with its unrevoked tokens. This requires reading all unrevoked tokens of the store.
@@ -39,6 +40,7 @@ enum AdminRoute: Equatable, Sendable {
         case 1 where segments[0] == "readyz": self = .readiness
         case 1 where segments[0] == "metrics": self = .metrics
         case 2 where segments[0] == "v1" && segments[1] == "status": self = .status
+        case 2 where segments[0] == "v1" && segments[1] == "history": self = .history
         case 2 where segments[0] == "v1" && segments[1] == "accounts": self = .accounts
         case 2 where segments[0] == "v1" && segments[1] == "logins": self = .signIns
         case 2 where segments[0] == "v1" && segments[1] == "kill": self = .killing
@@ -75,8 +77,8 @@ enum AdminRoute: Equatable, Sendable {
     /// The methods that the resource allows; `HEAD` is allowed wherever `GET` is.
     var methods: [HTTPRequest.Method] {
         switch self {
-        case .health, .readiness, .metrics, .status, .accounts, .account, .accountWithUnrevoked, .kills, .kill,
-            .killedTokens, .replicas, .audit:
+        case .health, .readiness, .metrics, .status, .history, .accounts, .account, .accountWithUnrevoked, .kills,
+            .kill, .killedTokens, .replicas, .audit:
             [.get, .head]
         case .tokens: [.put, .delete]
         case .signIn: [.get, .head, .post, .delete]
@@ -110,6 +112,7 @@ enum AdminRoute: Equatable, Sendable {
         case .readiness: "/readyz"
         case .metrics: "/metrics"
         case .status: "/v1/status"
+        case .history: "/v1/history"
         case .accounts: "/v1/accounts"
         case .account, .accountWithUnrevoked: "/v1/accounts/{name}"
         case .tokens: "/v1/accounts/{name}/tokens"
