@@ -8,6 +8,9 @@ internal import Testing
         ("/", "text/html; charset=utf-8", "<title>Martlet</title>"),
         ("/dashboard.css", "text/css; charset=utf-8", "prefers-color-scheme: dark"),
         ("/dashboard.js", "text/javascript; charset=utf-8", "/v1/kill"),
+        ("/page.js", "text/javascript; charset=utf-8", "Martlet-Session"),
+        ("/charts.js", "text/javascript; charset=utf-8", "/v1/history"),
+        ("/login.js", "text/javascript; charset=utf-8", "/v1/logins"),
         ("/martlet.svg", "image/svg+xml", "<svg"),
     ]
 
@@ -47,11 +50,13 @@ internal import Testing
     {
         try await AdminFixture.run { admin in
             let page = try await admin.caller.send(.GET, "/", fields: [:]).body
-            let script = try await admin.caller.send(.GET, "/dashboard.js", fields: [:]).body
             let style = try await admin.caller.send(.GET, "/dashboard.css", fields: [:]).body
             for text in ["://", " style=", "<style", " onclick", "<script>"] { #expect(!page.contains(text)) }
-            for text in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "://"] {
-                #expect(!script.contains(text))
+            for path in ["/dashboard.js", "/page.js", "/charts.js", "/login.js"] {
+                let script = try await admin.caller.send(.GET, path, fields: [:]).body
+                for text in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "://"] {
+                    #expect(!script.contains(text), "\(path)")
+                }
             }
             for text in ["://", "@import", "url("] { #expect(!style.contains(text)) }
         }

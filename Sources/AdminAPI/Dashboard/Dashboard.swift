@@ -148,6 +148,10 @@ enum DashboardPath: String, Sendable, CaseIterable {
     case page = "/"
     case style = "/dashboard.css"
     case script = "/dashboard.js"
+    /// The modules that the script imports.
+    case common = "/page.js"
+    case charts = "/charts.js"
+    case login = "/login.js"
     case emblem = "/martlet.svg"
     /// Where operators sign in (`POST`) and out (`DELETE`).
     case session = "/session"
@@ -161,7 +165,7 @@ enum DashboardPath: String, Sendable, CaseIterable {
 
     var methods: [HTTPRequest.Method] {
         switch self {
-        case .page, .style, .script, .emblem: [.get, .head]
+        case .page, .style, .script, .common, .charts, .login, .emblem: [.get, .head]
         case .session: [.post, .delete]
         }
     }
@@ -173,6 +177,9 @@ enum DashboardPath: String, Sendable, CaseIterable {
         case .page: ("text/html; charset=utf-8", PackageResources.dashboard_html)
         case .style: ("text/css; charset=utf-8", PackageResources.dashboard_css)
         case .script: ("text/javascript; charset=utf-8", PackageResources.dashboard_js)
+        case .common: ("text/javascript; charset=utf-8", PackageResources.page_js)
+        case .charts: ("text/javascript; charset=utf-8", PackageResources.charts_js)
+        case .login: ("text/javascript; charset=utf-8", PackageResources.login_js)
         case .emblem: ("image/svg+xml", PackageResources.martlet_svg)
         case .session: nil
         }

@@ -1,17 +1,22 @@
 // The dashboard: polls the admin API every two seconds and shows the results. All text is inserted as text, never as markup.
 
+import { drawHistory } from "/charts.js";
+import { closeLogin, openLogin } from "/login.js";
+import {
+  $, KEY, Refusal, agoText, ask, clockText, countDown, countTo, dateText, lengthText, list, lostAnswer, now, plural, put, sentence,
+  setClock, slot, spoken,
+} from "/page.js";
+
 const POLL = 2000;          // milliseconds between two polls
 const POLL_KILL = 400;      // milliseconds, while a kill is pending or tokens wait to be revoked
-const PATIENCE = 8000;      // milliseconds to wait for one response
 const STALE = 8000;         // milliseconds after which the data shown counts as stale
 const ROWS = 200;           // accounts shown at once
 const RECORDS = 40;         // audit records to read; each change has two records
 
 // MARK: Known data, each part with the time of its last response and the fault since then
 
-const known = { status: {}, replicas: {}, kills: {}, audit: {} };
+const known = { status: {}, replicas: {}, kills: {}, audit: {}, history: {} };
 let lacksKills = false;     // the store could not be read, so newer kills of other replicas are not known
-let skew = 0;               // milliseconds by which the gateway's clock is ahead of the browser's
 let polling = 0;            // the timer of the next poll, 0 for none, or -1 while a poll is in progress
 let outages = 0;            // polls in a row without a response
 let chosenState = null;     // the only account state to show; null for all
@@ -20,39 +25,11 @@ let told = { at: 0 };       // the status that the page shows
 let flaw = null;            // the error that kept the page from showing a response
 let title = "";             // the title of the page while its data is live
 
-const now = () => Date.now() + skew;
-const $ = id => document.getElementById(id);
 const board = $("board");
 
-// MARK: The API. A cookie names the session. The key in local storage, which a page on another port can't read, proves the origin
-
-const KEY = "martlet-session";
-const WHO = "martlet-administrator";  // a name and a role, only for display: the gateway enforces permissions
-
-class Refusal extends Error {
-  constructor(status, problem) {
-    super(problem?.detail ?? `the gateway answered ${status}`);
-    this.status = status;
-  }
-}
-
-/// The response was cut off: the gateway got the request and may have acted on it.
-class CutAnswer extends Error {}
-
-/// The message for a request without a complete response, which the gateway may have carried out.
-const lostAnswer = error => `${error instanceof CutAnswer ? "The answer was cut." : "No answer came."} It may have been done`;
-
-async function ask(method, path, body, patience = PATIENCE) {
-  const headers = { "Martlet-Session": localStorage.getItem(KEY) ?? "" };
-  if (body !== undefined && !(body instanceof URLSearchParams)) body = JSON.stringify(body);
-  const answer = await fetch(path, { method, headers, body, cache: "no-store", signal: AbortSignal.timeout(patience) });
-  const content = await answer.json().catch(() => null);
-  if (answer.status >= 400) throw new Refusal(answer.status, content);
-  if (!content) throw new CutAnswer("the answer was cut");
-  return content;
-}
-
 // MARK: Signing in and out
+
+const WHO = "martlet-administrator";  // a name and a role, only for display: the gateway enforces permissions
 
 function showSignIn(why = "") {
   clearTimeout(polling);
@@ -61,6 +38,7 @@ function showSignIn(why = "") {
   localStorage.removeItem(WHO);
   for (const name in known) known[name] = {};
   if ($("revival").open) $("revival").close();
+  closeLogin();
   document.title = "Martlet: sign in";
   board.hidden = true;
   $("sign-in").hidden = false;
@@ -123,7 +101,7 @@ async function look() {
     await Promise.all([
       learn("status", async () => {
         const status = await ask("GET", "/v1/status");
-        skew = Date.parse(status.time) - Date.now();
+        setClock(status.time);
         return status;
       }),
       learn("replicas", async () => (await ask("GET", "/v1/replicas")).replicas),
@@ -137,6 +115,7 @@ async function look() {
           return kills;
         }),
         learn("audit", readAudit),
+        learn("history", readHistory),
       ]);
     }
     outages = known.status.fault && !(known.status.fault instanceof Refusal) ? outages + 1 : 0;
@@ -176,6 +155,15 @@ async function readAudit() {
   return { last, records: audit };
 }
 
+/// Reads the last hour again when a new sample is due.
+async function readHistory() {
+  const { data } = known.history;
+  if (data && Date.now() < data.due) return data;
+  const history = await ask("GET", "/v1/history");
+  const interval = history.interval_seconds * 1000, age = history.samples.length ? now() - Date.parse(history.samples.at(-1).at) : 0;
+  return { ...history, due: Date.now() + (age < 0 || age > interval ? interval : interval - age + 300) };
+}
+
 const isOpen = kill => kill.state === "pending" || kill.tokens.waiting + kill.tokens.in_flight > 0;
 const isHot = () => !known.status.fault && !known.kills.fault && (known.kills.data ?? []).some(isOpen);
 
@@ -191,34 +179,10 @@ document.addEventListener("visibilitychange", () => {
 
 // MARK: Words
 
-const sentence = text => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
-const plural = (count, one, many = one + "s") => `${count} ${count === 1 ? one : many}`;
-const spoken = word => word.replaceAll("_", " ");
 const keyOf = scope => JSON.stringify(scope);
 
 function scopeText(scope) {
   return scope.all ? "everything" : scope.provider ? `provider ${scope.provider}` : `account ${scope.account}`;
-}
-
-/// A duration, such as "9.3 s" or "2 h 5 min".
-function lengthText(milliseconds) {
-  const seconds = Math.max(0, milliseconds) / 1000;
-  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 120) return `${Math.floor(seconds)} s`;
-  const minutes = Math.floor(seconds / 60), hours = Math.floor(minutes / 60), days = Math.floor(hours / 24);
-  if (minutes < 120) return `${minutes} min`;
-  if (hours < 48) return `${hours} h` + (minutes % 60 ? ` ${minutes % 60} min` : "");
-  return `${days} d`;
-}
-
-/// A time, such as 2026-01-31 14:05:09, in the local time zone. The locale sv-SE has this format.
-const dateText = time => new Date(time).toLocaleString("sv-SE");
-const clockText = time => new Date(time).toLocaleTimeString("sv-SE");
-
-function agoText(time) {
-  const past = now() - Date.parse(time);
-  return past < 1500 ? "just now" : past < 10_000 ? `${Math.floor(past / 1000)} s ago` : `${lengthText(past)} ago`;
 }
 
 const STATES = {
@@ -260,48 +224,9 @@ function countOf(tokens, part) {
 
 // MARK: Updating the page
 
-const slot = (element, name) => element.querySelector(`[data-slot="${name}"]`);
-
-function put(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
 function pill(element, state, word = spoken(state ?? "")) {
   put(element, word);
   element.className = `pill ${STATES[state] ?? ""}`;
-}
-
-/// Shows one child per item. A child is kept as long as its item exists, so that focus and open details stay.
-function list(parent, items, template, key, fill) {
-  const old = new Map([...parent.children].map(child => [child.dataset.key, child]));
-  items.forEach((item, index) => {
-    const name = key(item, index);
-    let child = old.get(name);
-    old.delete(name);
-    if (!child) {
-      child = $(template).content.firstElementChild.cloneNode(true);
-      child.dataset.key = name;
-    }
-    if (parent.children[index] !== child) parent.insertBefore(child, parent.children[index] ?? null);
-    fill(child, item);
-  });
-  for (const child of old.values()) child.remove();
-}
-
-/// Shows a time that `tick` counts down to: `before` with the time left, such as 9.3 s, or `after` when the time has passed.
-function countTo(element, until, before = "", after = "") {
-  if (!until) {
-    delete element.dataset.until;
-    return put(element, "");
-  }
-  Object.assign(element.dataset, { until: Date.parse(until), before, after });
-  element.dateTime = until;
-  countDown(element);
-}
-
-function countDown(element) {
-  const left = Number(element.dataset.until) - now();
-  put(element, left > 0 ? `${element.dataset.before}${lengthText(left)}` : element.dataset.after);
 }
 
 /// Updates ages and countdowns four times a second. Countdowns in stale sections stop.
@@ -336,6 +261,7 @@ function show() {
   if (!known.status.fault) {
     showVerdict();
     showKills();
+    showHistory();
     showAccounts();
     showReplicas();
     showProviders();
@@ -494,6 +420,14 @@ function fillPastKill(item, { kill }) {
   };
 }
 
+function showHistory() {
+  const { data, fault } = known.history;
+  const section = $("history");
+  section.hidden = !data && !fault;
+  put(section.querySelector(".source-fault"), fault ? sentence(fault.message) : "");
+  if (data) drawHistory(data);
+}
+
 function showAccounts() {
   const all = known.status.data.accounts;
   const counts = new Map(Object.keys(STATES).map(state => [state, 0]));
@@ -530,6 +464,11 @@ function fillAccount(row, account) {
   pill(slot(row, "state"), account.state);
   if (account.expires_at && account.state !== "killed") countTo(slot(row, "ends"), account.expires_at, "ends in ", "has ended");
   else countTo(slot(row, "ends"), null);
+  const login = slot(row, "login");
+  login.hidden = !account.configured || !isOperator();
+  login.classList.toggle("main", account.state === "reauthorization_required" || account.state === "empty");
+  login.setAttribute("aria-label", `Sign in to ${account.provider} for account ${account.name}`);
+  login.onclick = () => openLogin(account, lookSoon);
   const button = slot(row, "kill");
   button.hidden = account.state === "killed" || !mayKill();
   button.setAttribute("aria-label", `Kill account ${account.name}: go to the switch`);
