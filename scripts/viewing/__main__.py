@@ -89,6 +89,7 @@ def visit(house, browser, pictures):
     visit.has("the right one is let in", "document.querySelectorAll('#account-rows tr').length === 6")
     visit.check("scripts see no cookie", page.evaluate("document.cookie"), "")
     visit.check("the page keeps no admin token", page.evaluate(f"JSON.stringify(localStorage).includes('{house.token}')"), False)
+    charts(visit)
     visit.picture("before")
 
     # A replica is silent: a kill must not be reported complete until the lease of that replica is over.
@@ -162,6 +163,31 @@ def visit(house, browser, pictures):
     return visit.checks
 
 
+def charts(visit):
+    """Checks the pictures of the last hour against the requests that were sent."""
+    sent = visit.house.traffic()
+    label = "document.querySelector('[data-key={}] svg').getAttribute('aria-label')".format
+    # The interval with the last request ends within 15 seconds.
+    deadline = time.monotonic() + 30
+    while (counted := visit.house.history())["requests"] < sent.total() and time.monotonic() < deadline:
+        time.sleep(0.5)
+    for what, name, count in (("requests", "requests", sent.total()), ("4xx", "client_errors", sent[4]), ("5xx", "server_errors", sent[5]),
+                              ("refreshes", "refreshes", 1), ("failed refreshes", "refresh_failures", 0)):
+        visit.check(f"{what} in the history", counted[name], count)
+    visit.has("the pictures show the requests", f"/at most [0-9.]+ at /.test({label('requests')})", 40)
+    visit.has("and the errors of both kinds", f"/4xx .*at most .*5xx .*at most /.test({label('errors')})", 40)
+    visit.has("and the refresh", f"/done .*at most 1 /.test({label('refreshes')})", 40)
+    visit.check("nothing is drawn for the time before the process",
+                visit.page.evaluate("[...document.querySelectorAll('#charts .base')].every(path => Number(/^M([0-9.]+)/.exec(path.getAttribute('d'))[1]) > 3000)"))
+    visit.page.focus("#history-cursor")
+    visit.page.press("ArrowLeft")
+    visit.has("a sample can be read by keyboard, in all pictures at once",
+              "[...document.querySelectorAll('#charts .when')].filter(one => /^[0-9:]{8}$/.test(one.textContent)).length === 4"
+              " && /Requests .*Errors 5xx /.test(document.querySelector('#history-cursor').getAttribute('aria-valuetext'))")
+    visit.page.evaluate("document.activeElement.blur()")
+    visit.check("which ends with the focus", visit.page.evaluate("[...document.querySelectorAll('#charts .when')].some(one => one.textContent)"), False)
+
+
 def strangers(visit, browser):
     """Attacks from a page on another port of the same host, to which the browser sends the same cookies."""
     page = visit.page
@@ -214,8 +240,8 @@ def browser_refuses(page, script):
 def main():
     parser = argparse.ArgumentParser(
         prog="scripts/verify-dashboard",
-        description="Runs two gateways on one store with martlet-mock, and uses the dashboard in headless Chromium: signs in, kills an "
-        "account while a replica is silent, waits until the kill is complete, revives the account, signs out, and stops the gateway. "
+        description="Runs two gateways on one store with martlet-mock, and uses the dashboard in headless Chromium: signs in, compares the "
+        "charts with the requests sent, kills an account while a replica is silent, waits until the kill is complete, revives the account, signs out, and stops the gateway. "
         "Fails if something is not shown, not readable, not reachable by keyboard, or refused by the page's content security policy.")
     parser.add_argument("--programs", type=pathlib.Path, help="the directory of martlet and martlet-mock (default: builds a release)")
     parser.add_argument("--pictures", type=pathlib.Path, help="save screenshots of each step, at 1280 and 390 px, in this directory")

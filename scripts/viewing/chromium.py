@@ -89,7 +89,7 @@ class Page:
 
     def press(self, key, code=None, text=None):
         code = code or key
-        number = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowRight": 39}.get(key, 0)
+        number = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowRight": 39}.get(key, 0)
         extra = {"text": text} if text else {}
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=code, windowsVirtualKeyCode=number, **extra)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=code, windowsVirtualKeyCode=number)

@@ -1,10 +1,12 @@
 """The test setup for the dashboard: a provider, and two gateways that share a store."""
 
+import collections
 import json
 import pathlib
 import re
 import signal
 import subprocess
+import urllib.error
 import urllib.request
 
 from harness.processes import Failed, Process, ask
@@ -37,6 +39,18 @@ class House:
             grant = self.post(self.provider + "/_control/grants", {"account": account})
             self.command("accounts", "import", account, text=json.dumps(grant))
 
+    def traffic(self):
+        """Sends requests as callers do, and has one account refreshed; returns the number of requests by the class of the status."""
+        self.command("accounts", "refresh", "alice")
+        classes = collections.Counter()
+        for path in [*(f"/{account}/echo" for account in ACCOUNTS), f"/{EMPTY}/echo", "/no-such-route"] * 6:
+            try:
+                with urllib.request.urlopen(self.first.callers + path, timeout=10) as answer:
+                    classes[answer.status // 100] += 1
+            except urllib.error.HTTPError as error:
+                classes[error.code // 100] += 1
+        return classes
+
     def gateway(self, name):
         accounts = "\n".join(f"  {account}: {{ provider: {provider} }}" for account, provider in {**ACCOUNTS, EMPTY: "globex"}.items())
         routes = "\n".join(
@@ -58,7 +72,9 @@ routes:
 {routes}
 """)
         gateway = self.run("martlet", "serve", "--config", path)
-        gateway.admin = re.search(r"admin: (http://[0-9.:]+)", gateway.said())[1]
+        said = gateway.said()
+        gateway.admin = re.search(r"admin: (http://[0-9.:]+)", said)[1]
+        gateway.callers = re.search(r"callers: (http://[0-9.:]+)", said)[1]
         return gateway
 
     def run(self, program, *arguments):
@@ -85,6 +101,13 @@ routes:
         request = urllib.request.Request(self.first.admin + path, headers={"Authorization": f"Bearer {self.token}"})
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
+
+    def history(self):
+        """The sums of the counts in the history of the first gateway."""
+        counted = collections.Counter()
+        for sample in self.get("/v1/history")["samples"]:
+            counted.update({name: count for name, count in sample.items() if name != "at"})
+        return counted
 
     @staticmethod
     def post(url, content):
