@@ -140,7 +140,7 @@ let package = Package(
                 "TokenStorage", httpTypes, hummingbirdCore, logging, nioCore, nioHTTPTypes, nioPosix, serviceLifecycle,
             ],
             // In the program itself: it is one file, wherever it runs.
-            holding: [.embedInCode("Dashboard/Pages")]
+            holding: [.embedInCode("Dashboard/Pages"), .embedInCode("OpenAPI/openapi.json")]
         ),
         module(
             "GatewayServer",

@@ -28,7 +28,8 @@ internal import TokenStorage
         (#"{"refresh_token": "canary", "access_token": {"canary": 1}}"#, "access_token"),
         (#"{"refresh_token": "canary", "expires_in": -1}"#, "expires_in"),
         (#"{"refresh_token": "canary", "expires_in": 1.5}"#, "expires_in"),
-        (#"{"refresh_token": "canary", "expires_in": 1e3}"#, "expires_in"),
+        (#"{"refresh_token": "canary", "expires_in": 1e-3}"#, "expires_in"),
+        (#"{"refresh_token": "canary", "expires_in": 1e99}"#, "expires_in"),
         (#"{"refresh_token": "canary", "expires_in": "60"}"#, "expires_in"),
         (#"{"refresh_token": "canary", "expires_in": 99999999999999999999}"#, "expires_in"),
         (#"{"refresh_token": "canary", "refreshToken": "canary"}"#, "refreshToken"),
@@ -73,6 +74,20 @@ internal import TokenStorage
             )
             #expect(answer.status == 400)
             #expect(answer.field == "body")
+        }
+    }
+
+    @Test(arguments: ["3600", "3600.0", "36e2", "3.6E+3"])
+    func `a whole number is accepted however it is written`(seconds: String) async throws {
+        try await AdminFixture.run { admin in
+            let answer = try await admin.caller.send(
+                .PUT,
+                "/v1/accounts/alice/tokens",
+                #"{"refresh_token": "canary", "access_token": "canary-2", "expires_in": \#(seconds)}"#
+            )
+            #expect(answer.status == 200)
+            let expiresAt = try AccountRouteTests.milliseconds(try #require(try answer.read(Account.self).expires_at))
+            #expect(abs(Double(expiresAt) - AccountRouteTests.now() - 3_600_000) < 60_000)
         }
     }
 

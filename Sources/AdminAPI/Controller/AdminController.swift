@@ -197,6 +197,13 @@ final class AdminController: Sendable {
         case .metrics:
             let metrics = await self.monitor.metrics()
             return AdminResponse(.ok, text: metrics.text, contentType: metrics.contentType)
+        case .description:
+            return AdminResponse(
+                .ok,
+                bytes: APIDescription.bytes,
+                contentType: APIDescription.contentType,
+                fields: [:]
+            )
         case .status:
             let vitals = await self.monitor.vitals()
             let accounts = await self.engine.statuses()

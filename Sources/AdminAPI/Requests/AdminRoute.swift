@@ -9,6 +9,7 @@ enum AdminRoute: Equatable, Sendable {
     case health
     case readiness
     case metrics
+    case description
     case status
     case history
     case accounts
@@ -39,6 +40,7 @@ enum AdminRoute: Equatable, Sendable {
         case 1 where segments[0] == "healthz": self = .health
         case 1 where segments[0] == "readyz": self = .readiness
         case 1 where segments[0] == "metrics": self = .metrics
+        case 1 where segments[0] == "openapi.json": self = .description
         case 2 where segments[0] == "v1" && segments[1] == "status": self = .status
         case 2 where segments[0] == "v1" && segments[1] == "history": self = .history
         case 2 where segments[0] == "v1" && segments[1] == "accounts": self = .accounts
@@ -77,8 +79,8 @@ enum AdminRoute: Equatable, Sendable {
     /// The methods that the resource allows; `HEAD` is allowed wherever `GET` is.
     var methods: [HTTPRequest.Method] {
         switch self {
-        case .health, .readiness, .metrics, .status, .history, .accounts, .account, .accountWithUnrevoked, .kills,
-            .kill, .killedTokens, .replicas, .audit:
+        case .health, .readiness, .metrics, .description, .status, .history, .accounts, .account, .accountWithUnrevoked,
+            .kills, .kill, .killedTokens, .replicas, .audit:
             [.get, .head]
         case .tokens: [.put, .delete]
         case .signIn: [.get, .head, .post, .delete]
@@ -106,28 +108,31 @@ enum AdminRoute: Equatable, Sendable {
     }
 
     /// The path without the names in it, because somebody may have put a token there.
-    var pattern: String {
+    var pattern: String { self.template.rawValue }
+
+    private var template: AdminPath {
         switch self {
-        case .health: "/healthz"
-        case .readiness: "/readyz"
-        case .metrics: "/metrics"
-        case .status: "/v1/status"
-        case .history: "/v1/history"
-        case .accounts: "/v1/accounts"
-        case .account, .accountWithUnrevoked: "/v1/accounts/{name}"
-        case .tokens: "/v1/accounts/{name}/tokens"
-        case .refresh: "/v1/accounts/{name}/refresh"
-        case .adoption: "/v1/accounts/{name}/adopt"
-        case .signIns: "/v1/logins"
-        case .signIn: "/v1/logins/{id}"
-        case .killing: "/v1/kill"
-        case .revival: "/v1/revive"
-        case .kills: "/v1/kills"
-        case .kill: "/v1/kills/{id}"
-        case .killedTokens: "/v1/kills/{id}/tokens"
-        case .replicas: "/v1/replicas"
-        case .replica: "/v1/replicas/{name}"
-        case .audit: "/v1/audit"
+        case .health: .health
+        case .readiness: .readiness
+        case .metrics: .metrics
+        case .description: .description
+        case .status: .status
+        case .history: .history
+        case .accounts: .accounts
+        case .account, .accountWithUnrevoked: .account
+        case .tokens: .tokens
+        case .refresh: .refresh
+        case .adoption: .adoption
+        case .signIns: .signIns
+        case .signIn: .signIn
+        case .killing: .killing
+        case .revival: .revival
+        case .kills: .kills
+        case .kill: .kill
+        case .killedTokens: .killedTokens
+        case .replicas: .replicas
+        case .replica: .replica
+        case .audit: .audit
         }
     }
 

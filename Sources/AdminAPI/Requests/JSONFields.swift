@@ -39,7 +39,8 @@ struct JSONFields {
         switch self.members.removeValue(forKey: name) {
         case nil, .null: return nil
         case .number(let text):
-            guard let count = Int64(text), count >= 0 else {
+            // `3600.0` and `3.6e3` are the same number as `3600` (RFC 8259 §6), and some programs write it so.
+            guard let count = Int64(text) ?? Double(text).flatMap(Int64.init(exactly:)), count >= 0 else {
                 throw .invalidField(name, "\(name) is not a whole number of 0 or more")
             }
             return count

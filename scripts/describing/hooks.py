@@ -1,0 +1,82 @@
+"""What schemathesis loads into each of its runs: names that exist, order between the cases, and a check of the roles."""
+
+import os
+import urllib.error
+
+import schemathesis
+from schemathesis.core.parameters import ParameterLocation
+
+from describing.house import ACCOUNTS, Operator
+
+RIGHTS = {"viewer": {"viewer"}, "killer": {"viewer", "killer"}, "operator": {"viewer", "killer", "operator"}}
+# So many changes are made before everything is put in order again: cases shall also meet what earlier ones left behind.
+CHANGES = 6
+
+admin, role = os.environ["VERIFY_ADMIN"], os.environ["VERIFY_ROLE"]
+operator = Operator(admin, os.environ["VERIFY_PROVIDER"], os.environ["VERIFY_OPERATOR"])
+presented = os.environ["VERIFY_TOKEN"]
+kills, changes, cases, session = [], 0, 0, {}
+
+
+def is_negative(case, *places):
+    return case.meta is not None and any(case.meta.is_negative_at(place) for place in places)
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Generated names are those of nothing. In four of five cases they are replaced by names that exist."""
+    global cases
+    cases += 1
+    path = case.operation.path
+    if path == "/session":
+        return sign_in_and_out(case)
+    if not case.path_parameters or cases % 5 == 0 or is_negative(case, ParameterLocation.PATH):
+        return
+    if path.startswith("/v1/accounts/"):
+        case.path_parameters["name"] = list(ACCOUNTS)[cases % len(ACCOUNTS)]
+    elif path.startswith("/v1/replicas/"):
+        case.path_parameters["name"] = ["gw-1", "gw-2"][cases % 2]
+    elif path.startswith("/v1/kills/") and kills:
+        case.path_parameters["id"] = kills[cases % len(kills)]
+
+
+def sign_in_and_out(case):
+    """Random tokens are wrong, and a wrong one costs the time that the gateway lets a guesser wait."""
+    if not is_negative(case, ParameterLocation.HEADER) and cases % 5:
+        case.headers["Origin"] = admin
+        if case.method.upper() == "DELETE" and session:
+            case.headers["Martlet-Session"], case.headers["Cookie"] = session["key"], session["cookie"]
+    if case.method.upper() == "POST" and not is_negative(case, ParameterLocation.BODY) and cases % 3:
+        case.body = {"token": presented}
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    global changes
+    path, method = case.operation.path, case.method.upper()
+    if path == "/session" and method == "POST" and response.status_code == 200:
+        session.update(key=response.json()["key"], cookie=response.headers["set-cookie"][0].split(";")[0])
+    if path == "/v1/kill" and response.status_code == 200:
+        kills[:] = [*kills[-3:], response.json()["id"]]
+    if not path.startswith("/v1/") or method in ("GET", "HEAD") or not 200 <= response.status_code < 300:
+        return
+    changes += 1
+    if changes % CHANGES == 0:
+        operator.tidy()
+
+
+@schemathesis.check
+def role_conformance(context, response, case):
+    """A request is refused for its role exactly where the description names a higher one."""
+    needed = case.operation.definition.raw.get("x-martlet-role")
+    if needed is None or case.meta is None or case.meta.generation.mode.is_negative or case.method.lower() != case.operation.method.lower():
+        return
+    is_refused = response.status_code == 403
+    if is_refused == (needed in RIGHTS[role]):
+        raise AssertionError(f"needs {needed}, was sent by a {role}, and the answer is {response.status_code}")
+
+
+try:
+    operator.tidy()
+except urllib.error.HTTPError as error:
+    raise SystemExit(f"{error.url}: {error.code} {error.read().decode()}") from None
