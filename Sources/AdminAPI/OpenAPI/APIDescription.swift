@@ -21,6 +21,7 @@ package enum AdminPath: String, Sendable, CaseIterable {
     case replicas = "/v1/replicas"
     case replica = "/v1/replicas/{name}"
     case audit = "/v1/audit"
+    case history = "/v1/history"
 }
 
 /// The OpenAPI description of the admin API: every path, method, body and answer. It is part of the program, so it
