@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import subprocess
+import urllib.error
 import urllib.request
 
 from harness.processes import Process
@@ -95,6 +96,18 @@ class Operator:
             self.ask("PUT", f"/v1/accounts/{account}/tokens", {
                 name: value for name, value in self.send("POST", self.provider + "/_control/grants", {"account": account}).items()
                 if name in ("refresh_token", "access_token", "expires_in", "scope")})
+
+    def approve(self, url):
+        """Opens the address as a browser does. The mock approves at once; returns where it sends the browser."""
+        class Stay(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, *_):
+                return None
+
+        try:
+            with urllib.request.build_opener(Stay).open(url, timeout=20) as answer:
+                raise ValueError(f"the provider sends nobody on, it answers {answer.status}")
+        except urllib.error.HTTPError as answer:
+            return answer.headers["Location"]
 
     def ask(self, method, path, content=None):
         return self.send(method, self.admin + path, content)
