@@ -103,7 +103,8 @@ let package = Package(
         module(
             "ProviderClient",
             uses: [
-                "SystemSupport", "OAuth", "TextCoding", "TokenModel", asyncHTTPClient, crypto, cryptoExtras, jwt, logging,
+                "SystemSupport", "OAuth", "TextCoding", "TokenModel", asyncHTTPClient, crypto, cryptoExtras, jwt,
+                logging,
                 nioCore, nioHTTP1,
                 nioPosix, nioSSL,
             ]
@@ -221,7 +222,8 @@ let package = Package(
         tests(
             of: "SignIn",
             using: [
-                "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh", "TokenStorage", logging,
+                "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh", "TokenStorage",
+                logging,
             ]
         ),
         tests(

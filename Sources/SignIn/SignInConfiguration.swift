@@ -96,7 +96,8 @@ extension SignInConfiguration {
     /// The other providers whose answers come to the same place, as far as can be told from it.
     func sharers(of redirectURI: String, with provider: ProviderID, _ way: SignInWay) -> [ProviderID] {
         self.providers.keys.filter { other in
-            guard other != provider, let place = try? self.redirectURI(of: other, way == .loopback ? .paste : way, requested: nil)
+            guard other != provider,
+                let place = try? self.redirectURI(of: other, way == .loopback ? .paste : way, requested: nil)
             else { return false }
             return way == .loopback ? Self.fits(redirectURI, place) : place == redirectURI
         }.sorted()
@@ -134,7 +135,9 @@ struct RedirectTarget: Equatable, Sendable {
         self.path = rest.count == authority.count ? "/" : String(rest.dropFirst(authority.count))
         let host = authority.hasPrefix("[") ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
         let port = authority.dropFirst(host.count)
-        guard port.isEmpty || port.hasPrefix(":") && UInt16(port.dropFirst()).map({ $0 > 0 }) == true else { return nil }
+        guard port.isEmpty || port.hasPrefix(":") && UInt16(port.dropFirst()).map({ $0 > 0 }) == true else {
+            return nil
+        }
         self.host = host.lowercased()
         self.port = port.isEmpty ? nil : String(port.dropFirst())
     }

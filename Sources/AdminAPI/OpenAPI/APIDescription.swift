@@ -21,9 +21,6 @@ package enum AdminPath: String, Sendable, CaseIterable {
     case replicas = "/v1/replicas"
     case replica = "/v1/replicas/{name}"
     case audit = "/v1/audit"
-    case history = "/v1/history"
-    case logins = "/v1/logins"
-    case login = "/v1/logins/{id}"
 }
 
 /// The OpenAPI description of the admin API: every path, method, body and answer. It is part of the program, so it

@@ -52,7 +52,8 @@ extension AdminError {
         case .tooManyAttempts: fields[.retryAfter] = "2"
         case .storeLost, .providerUnreachable, .auditUnavailable: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
-        case .forbidden, .roleForbidden, .notFound, .invalidField, .conflict, .accountUnreadable, .providerRefused: break
+        case .forbidden, .roleForbidden, .notFound, .invalidField, .conflict, .accountUnreadable, .providerRefused:
+            break
         }
         return fields
     }

@@ -47,7 +47,10 @@ extension SignInFailure {
     /// The provider's error instead of a code (RFC 6749 §4.1.2.1).
     static func refusal(_ reason: VerdictReason?) -> SignInFailure {
         guard reason?.rawValue == "access_denied" else {
-            return SignInFailure(.providerError, "the provider answered the sign-in with \(reason?.rawValue ?? "an error")")
+            return SignInFailure(
+                .providerError,
+                "the provider answered the sign-in with \(reason?.rawValue ?? "an error")"
+            )
         }
         return SignInFailure(.accessDenied, "the sign-in was denied at the provider (access_denied)")
     }

@@ -47,7 +47,9 @@ struct SignInVault: Sendable {
     func end(_ id: SignInID, _ end: SignInEnd) async throws(StoreError) -> Entry? {
         while let entry = try await self.read(id), let name = id.name {
             // Tokens that were stored after all count more than a failure.
-            if case .ended(let earlier) = entry.record.phase, earlier.word != .failed || end.word != .done { return entry }
+            if case .ended(let earlier) = entry.record.phase, earlier.word != .failed || end.word != .done {
+                return entry
+            }
             var record = entry.record
             record.phase = .ended(end)
             if let written = try await self.write(record, at: name, over: entry) { return written }

@@ -11,7 +11,8 @@ extension SignInService {
     /// Exchanges a code that was taken, and writes how the sign-in ended.
     func redeem(_ terms: SignInRecord.Terms, _ secrets: AuthorizationSecrets, code: Secret) async -> SignInEnd {
         let end: SignInEnd
-        if let server = self.configuration().providers[terms.binding.provider]?.server, server.isSame(as: terms.binding) {
+        if let server = self.configuration().providers[terms.binding.provider]?.server, server.isSame(as: terms.binding)
+        {
             let verdict = await server.redeem(code, verifier: secrets.verifier, redirectURI: terms.redirectURI)
             end = await self.conclude(terms, verdict, nonce: secrets.nonceText, server)
         } else {
@@ -51,7 +52,9 @@ extension SignInService {
             try await self.store(tokens, terms)
         } catch {
             // Tokens that may be in the store are not revoked: they may be all that the account has.
-            if error != .mayBeStored { await self.drop(grant.refreshToken, grant.accessToken, terms, server, at: receivedAt) }
+            if error != .mayBeStored {
+                await self.drop(grant.refreshToken, grant.accessToken, terms, server, at: receivedAt)
+            }
             return self.failed(error)
         }
         return SignInEnd(
@@ -63,7 +66,9 @@ extension SignInService {
     }
 
     /// Has tokens revoked that came for a sign-in which was cancelled, or in whose place another one has begun.
-    func discard(_ verdict: TokenVerdict, _ terms: SignInRecord.Terms, _ server: any AuthorizationServer) async -> SignInEnd {
+    func discard(_ verdict: TokenVerdict, _ terms: SignInRecord.Terms, _ server: any AuthorizationServer) async
+        -> SignInEnd
+    {
         let now = self.timepiece.now
         switch verdict {
         case .success(let grant): await self.drop(grant.refreshToken, grant.accessToken, terms, server, at: now)
@@ -85,7 +90,10 @@ extension SignInService {
             let subject = try await server.subject(of: idToken, nonce: nonce)
             return TokenDigest(ofSubject: subject, at: terms.issuer.text)
         } catch {
-            throw SignInFailure(.idTokenInvalid, "the provider's ID token is not valid: \(error.message); what it gave is revoked")
+            throw SignInFailure(
+                .idTokenInvalid,
+                "the provider's ID token is not valid: \(error.message); what it gave is revoked"
+            )
         }
     }
 

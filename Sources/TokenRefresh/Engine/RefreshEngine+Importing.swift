@@ -51,7 +51,8 @@ extension RefreshEngine {
         of signIn: SignedInTokens,
         for account: AccountID
     ) async throws(AccountChangeError) {
-        try await self.replaceTokens(of: account, under: signIn.grant, receivedAt: signIn.receivedAt.boot, signIn) { _ in
+        try await self.replaceTokens(of: account, under: signIn.grant, receivedAt: signIn.receivedAt.boot, signIn) {
+            _ in
             TokenSet(
                 accessToken: signIn.tokens.accessToken,
                 refreshToken: signIn.tokens.refreshToken,
