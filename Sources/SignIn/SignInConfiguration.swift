@@ -6,6 +6,7 @@ package struct SignInConfiguration: Sendable {
     /// Where the gateway's own listener takes answers, such as `https://martlet.example/login/callback`; `nil` if there is
     /// no listener.
     package let gatewayRedirectURI: String?
+    /// Those that somebody can sign in at for an account.
     package let providers: [ProviderID: Provider]
 
     package init(gatewayRedirectURI: String?, providers: [ProviderID: Provider]) {
@@ -93,10 +94,13 @@ extension SignInConfiguration {
         SignInError(.invalidRedirectURI, "redirect_uri is for way \"loopback\" only, and not for \"\(way.rawValue)\"")
     }
 
-    /// The other providers whose answers come to the same place, as far as can be told from it.
+    /// The other providers whose answers come to the same place, as far as can be told from it. Another client of the same
+    /// issuer is no other provider: nobody's code comes into the wrong hands there.
     func sharers(of redirectURI: String, with provider: ProviderID, _ way: SignInWay) -> [ProviderID] {
-        self.providers.keys.filter { other in
-            guard other != provider,
+        let issuer = self.providers[provider]?.server.binding.issuer
+        return self.providers.keys.filter { other in
+            guard other != provider, let theirs = self.providers[other]?.server.binding.issuer,
+                issuer.map({ $0.match(theirs) }) != .same,
                 let place = try? self.redirectURI(of: other, way == .loopback ? .paste : way, requested: nil)
             else { return false }
             return way == .loopback ? Self.fits(redirectURI, place) : place == redirectURI

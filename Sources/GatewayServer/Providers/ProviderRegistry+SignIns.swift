@@ -11,7 +11,7 @@ extension ProviderRegistry {
     func signIns(gatewayRedirectURI: String?) -> SignInConfiguration {
         SignInConfiguration(
             gatewayRedirectURI: gatewayRedirectURI,
-            providers: self.forEachProvider { settings, shared in
+            providers: self.forEachSignInProvider { settings, shared in
                 SignInConfiguration.Provider(
                     server: shared,
                     scopes: settings.login.scopes,

@@ -20,6 +20,8 @@ struct ProviderRegistry: Sendable {
     private let entries: [ProviderID: Entry]
     /// The grants of the accounts whose tokens are minted.
     private let mints: [AccountID: MintGrant]
+    /// The providers that somebody can sign in at for an account.
+    private let signInProviders: Set<ProviderID>
 
     /// - Parameter old: the registry in use. Providers whose settings and files are unchanged are taken from it, with
     ///   the metadata that they have discovered.
@@ -46,6 +48,9 @@ struct ProviderRegistry: Sendable {
         var mints: [AccountID: MintGrant] = [:]
         for account in configuration.accounts { mints[account.id] = try MintGrant(account) }
         self.mints = mints
+        let canSignIn = Set(configuration.providers.filter(\.canSignIn).map(\.id))
+        let signedIn = configuration.accounts.filter { $0.grant == .refreshToken }
+        self.signInProviders = canSignIn.intersection(signedIn.map(\.provider))
     }
 
     /// The providers that are new, removed, or have another endpoint than in `old`.
@@ -65,11 +70,11 @@ struct ProviderRegistry: Sendable {
         return RevokingTokenEndpoint(shared: shared, issuer: binding.issuer)
     }
 
-    /// A value for each provider, from its settings and its endpoint.
-    func forEachProvider<Value>(
+    /// A value for each provider that somebody can sign in at, from its settings and its endpoint.
+    func forEachSignInProvider<Value>(
         _ make: (Settings.ProviderSettings, SharedTokenEndpoint) -> Value
     ) -> [ProviderID: Value] {
-        self.entries.mapValues { make($0.settings, $0.endpoint) }
+        self.entries.filter { self.signInProviders.contains($0.key) }.mapValues { make($0.settings, $0.endpoint) }
     }
 
     /// The refresh engine's configuration of the accounts.

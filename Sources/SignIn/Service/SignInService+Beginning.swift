@@ -25,7 +25,10 @@ extension SignInService {
         let (plan, epochs) = try await self.expectTokens(for: account)
         let configuration = self.configuration()
         guard let provider = configuration.providers[plan.provider] else {
-            throw SignInError(.conflict, "account \(account): its provider \(plan.provider) is not configured")
+            throw SignInError(
+                .conflict,
+                "provider \(plan.provider) offers no sign-in: the configuration names neither its issuer nor an authorization_endpoint"
+            )
         }
         let redirectURI = try configuration.redirectURI(of: plan.provider, way, requested: requested)
         let scopes = SignInConfiguration.scopes(plan.scopes, and: provider.scopes)
