@@ -14,6 +14,24 @@ package enum PlainText {
     }
 }
 
+/// Words of commands that people copy into a shell.
+package enum ShellWord {
+    /// `text` so that a POSIX shell reads it as one word: as it is if that is safe, else in single quotes.
+    package static func quoted(_ text: String) -> String {
+        let isSafe = !text.isEmpty && text.unicodeScalars.allSatisfy(Self.isSafe)
+        guard !isSafe else { return text }
+        let parts = text.split(separator: "'", omittingEmptySubsequences: false)
+        return "'\(parts.joined(separator: "'\\''"))'"
+    }
+
+    private static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9", ".", "_", "@", "%", "+", ":", ",", "/", "-": true
+        default: false
+        }
+    }
+}
+
 /// Durations in text: a whole number and a unit, such as `500ms`, `8s`, `5m`, `1h`.
 package enum DurationText {
     /// The duration that `text` names. Nil if it has no unit, a sign, a fraction, or is longer than 1,000,000 hours.

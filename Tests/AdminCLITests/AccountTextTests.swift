@@ -55,16 +55,17 @@ internal import Testing
         let account = try AdminReply(httpStatus: 200, body: Array(answer.utf8)).read(AccountReply.self)
         #expect(
             self.text.details(account).contains(
-                "what helps    its tokens \(what): sign in again, and import new ones with martlet accounts import alice"
+                "what helps    its tokens \(what): sign in with martlet login alice, or import new tokens with "
+                    + "martlet accounts import alice"
             )
         )
     }
 
     @Test(arguments: [
-        ("killed", "null", "import new tokens (minted ones"),
-        ("empty", #""tokens_killed""#, "sign in again, and import new ones with martlet accounts import old-robot"),
-        ("empty", #""tokens_removed""#, "sign in again, and import new ones with martlet accounts import old-robot"),
-        ("empty", "null", "import new tokens with martlet accounts import old-robot"),
+        ("killed", "null", "sign in with martlet login old-robot or import new tokens (minted ones"),
+        ("empty", #""tokens_killed""#, "sign in with martlet login old-robot, or import new tokens with "),
+        ("empty", #""tokens_removed""#, "sign in with martlet login old-robot, or import new tokens with "),
+        ("empty", "null", "sign in with martlet login old-robot, or import new tokens with "),
     ])
     func `the remedy for an unconfigured account is to configure it before an import`(
         state: String,
@@ -196,8 +197,8 @@ internal import Testing
         #expect(failure.status == .no)
         #expect(
             failure.message == "account old-robot is not valid: reauthorization_required (invalid_grant); "
-                + "add accounts.old-robot to the configuration first, then import new tokens with martlet accounts "
-                + "import old-robot"
+                + "add accounts.old-robot to the configuration first, then sign in with martlet login old-robot, or "
+                + "import new tokens with martlet accounts import old-robot"
         )
     }
 
@@ -278,7 +279,7 @@ internal import Testing
         ("throttled", "the provider asks to wait"),
         ("refresh_limit", "it was refreshed too often"),
         ("refresh_rate", "refresh_rate of providers.acme"),
-        ("refused.no_known_reason", "sign in again"),
+        ("refused.no_known_reason", "sign in with martlet login alice, or import new tokens with "),
         ("not_provider.html", "something else answers at the token endpoint of providers.acme"),
         ("not_provider", "something else answers at the token endpoint of providers.acme"),
         ("ambiguous.timed_out", "see the gateway's log"),

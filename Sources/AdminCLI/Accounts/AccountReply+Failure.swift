@@ -1,3 +1,5 @@
+internal import TextCoding
+
 extension AccountReply {
     /// The command's failure for the account's state after a refresh; `nil` if the refresh brought a valid token.
     ///
@@ -44,22 +46,20 @@ extension AccountReply {
     package func remedy(kills: [ScopeReply] = []) -> String? {
         switch self.state {
         case "killed":
-            "\(self.lifting(kills)); what was killed stays dead: \(self.configuring)import new tokens"
-                + "\(self.configured ? " then" : "") (minted ones come by themselves)"
+            "\(self.lifting(kills)); what was killed stays dead: \(self.configuring)sign in with \(self.login) or "
+                + "import new tokens\(self.configured ? " then" : "") (minted ones come by themselves)"
         case "reauthorization_required" where self.lastError == "bound_elsewhere":
             "its tokens were made for another provider, token endpoint or client; martlet accounts adopt "
-                + "\(self.name) if they belong to the configured one, else import new ones"
+                + "\(self.name) if they belong to the configured one; else sign in with \(self.login), or import new ones"
         case "empty" where self.lastError == "tokens_killed":
-            "its tokens were killed and stay dead: \(self.configuring)sign in again, and import new ones with martlet "
-                + "accounts import \(self.name)"
+            "its tokens were killed and stay dead: \(self.configuring)\(self.renewal)"
         case "empty" where self.lastError == "tokens_removed":
-            "its tokens were removed: \(self.configuring)sign in again, and import new ones with martlet accounts import "
-                + self.name
+            "its tokens were removed: \(self.configuring)\(self.renewal)"
         case "reauthorization_required" where self.lastError?.hasSuffix(".claim_broken") == true:
             "a process ended, or lost the store, while its refresh token was being spent, and the provider no longer accepts it: "
-                + "\(self.configuring)sign in again, and import new tokens with martlet accounts import \(self.name)"
+                + "\(self.configuring)\(self.renewal)"
         case "empty", "reauthorization_required":
-            "\(self.configuring)import new tokens with martlet accounts import \(self.name)"
+            self.configuring + self.renewal
         case "unreadable": "the store's record does not open with its key; see the gateway's log"
         default: self.trouble.map { self.help($0.reason) }
         }
@@ -81,7 +81,15 @@ extension AccountReply {
         return "\(commands) \(kills.count == 1 ? "lifts" : "lift") that"
     }
 
-    /// The step before an import: the gateway accepts no tokens for an account that has only a record.
+    /// The command to sign in with.
+    private var login: String { "martlet login \(ShellWord.quoted(self.name))" }
+
+    /// The two ways to new tokens.
+    private var renewal: String {
+        "sign in with \(self.login), or import new tokens with martlet accounts import \(self.name)"
+    }
+
+    /// The step before an import or a sign-in: the gateway accepts no tokens for an account that has only a record.
     private var configuring: String {
         self.configured ? "" : "add accounts.\(self.name) to the configuration first, then "
     }
@@ -113,14 +121,13 @@ extension AccountReply {
             "something else answers at the token endpoint of providers.\(self.provider), such as a proxy or a firewall: check "
                 + "that URL and what stands before it; it is tried again by itself"
         case "refused":
-            "the provider refuses and gives no reason that is known: sign in again and import with martlet accounts import "
-                + "\(self.name), or check client_id, client_secret and client_auth of providers.\(self.provider); it is asked "
+            "the provider refuses and gives no reason that is known: \(self.renewal), or check client_id, client_secret and client_auth of providers.\(self.provider); it is asked "
                 + "once an hour, and at once with martlet accounts refresh \(self.name)"
         case "provider_failing":
             "the provider fails whoever asks, and is asked again by itself; the gateway's log tells how it fails"
         case "store_lost": "the token store is out of reach: martlet status and the gateway's log tell more"
         case "no_refresh_token":
-            "\(self.configuring)sign in again, and import the tokens with martlet accounts import \(self.name)"
+            self.configuring + self.renewal
         default: "see the gateway's log, and try again later"
         }
     }

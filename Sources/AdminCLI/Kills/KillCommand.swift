@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Settings
+internal import TextCoding
 
 /// `martlet kill`.
 struct KillCommand: AsyncParsableCommand {
@@ -126,8 +127,8 @@ struct ReviveCommand: AsyncParsableCommand {
         if self.admin.isJSON { return Console.say(reply.text) }
         let revival = try reply.read(RevivalReply.self)
         Console.say(
-            "\(revival.revived.text) may have new tokens again; what was killed stays dead: import new ones (minted ones come by "
-                + "themselves)"
+            "\(revival.revived.text) may have new tokens again; what was killed stays dead: sign in with martlet login "
+                + "\(revival.revived.account.map { ShellWord.quoted($0) } ?? "NAME") or import new ones (minted ones come by themselves)"
         )
         for kill in revival.lifted ?? [] { Console.say("lifted: kill \(kill.id), epoch \(kill.epoch)") }
         if !revival.killed.isEmpty {

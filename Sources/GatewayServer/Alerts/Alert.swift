@@ -20,9 +20,16 @@ package struct Alert: Equatable, Sendable {
         return (try? JSONText.encode(Content(self, replica: replica))) ?? []
     }
 
-    /// Every member is always present. The account is `null` for an event that concerns a whole provider.
+    /// The command that gets the account new tokens, for people to copy; `nil` where a sign-in is not what helps.
+    private var command: String? {
+        guard self.event.kind == .reauthorizationRequired, let account = self.event.account else { return nil }
+        return "martlet login \(ShellWord.quoted(account.rawValue))"
+    }
+
+    /// Every member is always present. The account is `null` for an event that concerns a whole provider, and the
+    /// command for an event that no sign-in ends.
     private struct Content: Encodable {
-        private enum Key: String, CodingKey { case id, event, time, provider, account, reason, replica }
+        private enum Key: String, CodingKey { case id, event, time, provider, account, reason, command, replica }
 
         private let alert: Alert
         private let replica: String
@@ -40,6 +47,7 @@ package struct Alert: Equatable, Sendable {
             try members.encode(self.alert.event.provider.rawValue, forKey: .provider)
             try members.encode(self.alert.event.account?.rawValue, forKey: .account)
             try members.encode(self.alert.event.reason, forKey: .reason)
+            try members.encode(self.alert.command, forKey: .command)
             try members.encode(self.replica, forKey: .replica)
         }
     }

@@ -46,7 +46,8 @@ import TokenModel
             #expect(content["replica"] as? String == "host-a")
             #expect(content["time"] as? String == "2026-01-01T00:00:00.250Z")
             #expect((content["id"] as? String)?.count == 32)
-            #expect(content.count == 7)
+            #expect(content["command"] as? String == "martlet login alice")
+            #expect(content.count == 8)
 
             // The receiver verifies the signature this way.
             let signed = Data("1767225601.".utf8) + Data(arrival.body)
@@ -75,6 +76,35 @@ import TokenModel
             try await eventually("it to arrive") { receiver.arrivals.count == 1 }
             let content = try Self.json(try #require(receiver.arrivals.first).body)
             #expect(content["account"] is NSNull)
+            #expect(content["command"] is NSNull)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.reauthorizationRequired, "o'neil & co", #"martlet login 'o'\''neil & co'"#),
+            (.refreshFailed, "alice", nil),
+        ] as [(RefreshEvent.Kind, String, String?)]
+    )
+    func `an alert about a dead grant has a command that is safe to copy into a shell`(
+        kind: RefreshEvent.Kind,
+        account: String,
+        command: String?
+    ) async throws {
+        try await self.withReceiver { receiver, webhook in
+            webhook.post(
+                RefreshEvent(
+                    kind,
+                    provider: ProviderID("acme"),
+                    account: AccountID(account),
+                    reason: "invalid_grant",
+                    at: WallTime(millisecondsSince1970: 0)
+                )
+            )
+            try await eventually("it to arrive") { receiver.arrivals.count == 1 }
+            let content = try Self.json(try #require(receiver.arrivals.first).body)
+            #expect(content["command"] as? String == command)
+            #expect(content.keys.contains("command"))
         }
     }
 
