@@ -6,9 +6,9 @@ internal import TokenModel
 package enum AdminCommands {
     /// In the order of `martlet --help`.
     package static let all: [any ParsableCommand.Type] = [
-        AccountsCommand.self, KillCommand.self, ReviveCommand.self, KillsCommand.self, ReplicasCommand.self,
-        CallersCommand.self, AdminCommand.self, StatusCommand.self, HealthCommand.self, StoreCommand.self,
-        AuditCommand.self,
+        LoginCommand.self, AccountsCommand.self, KillCommand.self, ReviveCommand.self, KillsCommand.self,
+        ReplicasCommand.self, CallersCommand.self, AdminCommand.self, StatusCommand.self, HealthCommand.self,
+        StoreCommand.self, AuditCommand.self,
     ]
 }
 

@@ -354,7 +354,7 @@ internal import TokenStorage
 
     @Test(
         arguments: [
-            ([], "serve, check, accounts, "), (["accounts"], "list, show, import, refresh, remove or adopt; "),
+            ([], "serve, check, login, accounts, "), (["accounts"], "list, show, import, refresh, remove or adopt; "),
             (["callers"], "new; "), (["store"], "verify, rekey or copy; "),
         ] as [([String], String)]
     )

@@ -43,16 +43,14 @@ package struct AdminReply: Equatable, Sendable {
     package func failure(of attempt: String, tokenFrom origin: String? = nil) -> CommandFailure? {
         guard !(200..<300).contains(self.httpStatus) else { return nil }
         let status = ProgramExit(httpStatus: self.httpStatus)
-        guard let problem = try? JSONDecoder().decode(ProblemReply.self, from: Data(self.body)),
-            problem.type.hasPrefix("urn:martlet:error:")
-        else {
+        guard let problem = self.problem else {
             return CommandFailure(
                 .unavailable,
                 "can't \(attempt): the answer (\(self.httpStatus)) is not one of a gateway's admin API; is another "
                     + "program listening there?"
             )
         }
-        guard !Self.isForCallers(problem.type.dropFirst("urn:martlet:error:".count)) else {
+        guard !Self.isForCallers(problem.code) else {
             return CommandFailure(
                 .unavailable,
                 "can't \(attempt): that is not an admin address, but one for callers; see admin.address of the configuration"
@@ -61,6 +59,14 @@ package struct AdminReply: Equatable, Sendable {
         let isRefused = self.httpStatus == 401 || self.httpStatus == 429
         let help = isRefused ? origin.map { "; \(Self.help(withTokenOf: $0))" } ?? "" : ""
         return CommandFailure(status, "can't \(attempt): \(problem.detail)\(help)")
+    }
+
+    /// What the gateway says about the error; `nil` if the response is no error response of a gateway.
+    package var problem: ProblemReply? {
+        guard let problem = try? JSONDecoder().decode(ProblemReply.self, from: Data(self.body)),
+            problem.type.hasPrefix(ProblemReply.origin)
+        else { return nil }
+        return problem
     }
 
     /// Advice about a token that was refused, with its origin.
@@ -83,10 +89,19 @@ package struct AdminReply: Equatable, Sendable {
     }
 }
 
-/// A problem (RFC 9457), reduced to the members that are shown.
-private struct ProblemReply: Decodable {
-    let type: String
-    let detail: String
+/// A problem (RFC 9457), reduced to the members that commands use.
+package struct ProblemReply: Decodable, Equatable, Sendable {
+    package let type: String
+    package let detail: String
+    /// The invalid field of the request, if there is one.
+    package let field: String?
+    /// The value that the field must have, where there is only one.
+    package let expected: String?
+
+    /// The last word of the type, such as `invalid_field`.
+    package var code: Substring { self.type.dropFirst(Self.origin.count) }
+
+    static let origin = "urn:martlet:error:"
 }
 
 /// Prints on standard error which gateway responded. Several gateways may share a store, and each knows only its own

@@ -144,6 +144,45 @@ package struct AdminRequest: Sendable {
         )
     }
 
+    /// Starts a sign-in; `body` comes from ``SignInOrder/body``. The gateway may have to ask the provider first.
+    package static func startSignIn(_ body: [UInt8], for name: String) -> AdminRequest {
+        AdminRequest(.post, Self.signInsPath, "sign in for \(name)", body: body, patience: .seconds(60))
+    }
+
+    /// One sign-in.
+    package static func signIn(_ id: String) -> AdminRequest {
+        AdminRequest(
+            .get,
+            "\(Self.signInsPath)/\(Self.encoded(id))",
+            "ask what came of the sign-in",
+            patience: .seconds(10)
+        )
+    }
+
+    /// Hands in the address that the browser was sent to; `body` comes from ``SignInAnswer/body``. The gateway trades
+    /// its code for tokens before it responds.
+    package static func answerSignIn(_ id: String, _ body: [UInt8]) -> AdminRequest {
+        AdminRequest(
+            .post,
+            "\(Self.signInsPath)/\(Self.encoded(id))",
+            "hand in the answer of the sign-in",
+            body: body,
+            patience: .seconds(90)
+        )
+    }
+
+    /// Ends a sign-in that still waits.
+    package static func cancelSignIn(_ id: String) -> AdminRequest {
+        AdminRequest(
+            .delete,
+            "\(Self.signInsPath)/\(Self.encoded(id))",
+            "cancel the sign-in",
+            patience: .seconds(5)
+        )
+    }
+
+    private static let signInsPath = "/v1/logins"
+
     /// The same request with another limit for the response time.
     package func within(_ patience: Duration) -> AdminRequest {
         AdminRequest(

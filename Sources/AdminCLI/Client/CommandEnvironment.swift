@@ -81,7 +81,7 @@ package struct CommandEnvironment: Sendable {
     }
 
     /// The surroundings of this process.
-    static let system = CommandEnvironment(
+    package static let system = CommandEnvironment(
         environment: ProcessInfo.processInfo.environment,
         exists: { FileManager.default.fileExists(atPath: $0) },
         configuration: Self.configured,

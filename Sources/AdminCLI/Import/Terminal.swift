@@ -20,16 +20,16 @@ enum Terminal {
     ///
     /// The terminal delivers each byte as it is typed. Its line mode ends lines after 4,095 bytes, and some tokens are
     /// longer.
-    static func readHidden(_ question: String) throws(CommandFailure) -> String {
+    static func readHidden(_ question: HiddenQuestion) throws(CommandFailure) -> String {
         var before = termios()
         guard unsafe tcgetattr(STDIN_FILENO, &before) == 0 else {
-            throw CommandFailure(.usage, "the terminal can't be asked; pipe the tokens in or use --file")
+            throw CommandFailure(.usage, "the terminal can't be asked; \(question.otherwise)")
         }
         var hidden = before
         hidden.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
-        Console.ask(question)
+        Console.ask(question.text)
         guard unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden) == 0 else {
-            throw CommandFailure(.usage, "the terminal can't hide what is typed; pipe the tokens in or use --file")
+            throw CommandFailure(.usage, "the terminal can't hide what is typed; \(question.otherwise)")
         }
         defer {
             _ = unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
@@ -44,9 +44,21 @@ enum Terminal {
             switch line.take(byte) {
             case .goesOn: continue
             case .ended: return String(decoding: line.bytes, as: UTF8.self)
-            case .cancelled: throw CommandFailure(.no, "nothing was imported")
-            case .tooLong: throw CommandFailure(.usage, "that is far more than a token")
+            case .cancelled: throw CommandFailure(.no, question.cancelled)
+            case .tooLong: throw CommandFailure(.usage, "that is far more than \(question.wanted)")
             }
         }
     }
+}
+
+/// A question whose answer is not shown while it is typed.
+struct HiddenQuestion {
+    /// The text before the cursor.
+    let text: String
+    /// What is asked for, such as `a token`.
+    let wanted: String
+    /// Advice if the terminal can't be used.
+    let otherwise: String
+    /// The message after Ctrl-C.
+    let cancelled: String
 }

@@ -115,7 +115,16 @@ enum TokenSource {
     func read(for account: String) throws(CommandFailure) -> TokenInput {
         switch self {
         case .standardInput where Terminal.isStandardInput:
-            return try TokenInput(Terminal.readHidden("Refresh token for \(PlainText.line(account)) (not shown): "))
+            return try TokenInput(
+                Terminal.readHidden(
+                    HiddenQuestion(
+                        text: "Refresh token for \(PlainText.line(account)) (not shown): ",
+                        wanted: "a token",
+                        otherwise: "pipe the tokens in or use --file",
+                        cancelled: "nothing was imported"
+                    )
+                )
+            )
         case .standardInput:
             return try TokenInput(Self.contents(STDIN_FILENO, of: "standard input"))
         case .file(let path):

@@ -78,6 +78,19 @@ package struct AccountText: Sendable {
         return "\(isFirst ? "imported tokens for" : "replaced the tokens of") \(name); \(use)"
     }
 
+    /// The message after a sign-in.
+    ///
+    /// - Parameter account: the account after it; `nil` if it is not known.
+    package func signedIn(_ name: String, _ account: AccountReply?) -> String {
+        let done = "\(PlainText.line(name)): signed in"
+        guard let account else { return done }
+        guard account.state == "valid" else {
+            let help = account.remedy().map { "; \($0)" } ?? ""
+            return account.state == "refreshing" ? done : "\(done), but its state is \(account.state)\(help)"
+        }
+        return account.expiresAt.map { "\(done); valid until \($0) (\(self.times.text($0)))" } ?? done
+    }
+
     /// The outcome for each removed token, one line each.
     package func table(_ tokens: [RemovedTokenReply]) -> [String] {
         var table = TextTable("TOKEN", "AT THE PROVIDER", "REASON", "NEXT TRY", "ENDS")
@@ -171,7 +184,7 @@ package struct RelativeTime: Sendable {
     private static let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
     /// Uses the largest unit of which there is at least one and a half, to keep the rounding error small.
-    private static func amount(_ seconds: UInt64) -> String {
+    static func amount(_ seconds: UInt64) -> String {
         switch seconds {
         case ..<90: "\(seconds) s"
         case ..<5_400: "\((seconds + 30) / 60) min"
