@@ -14,7 +14,7 @@ struct Martlet: AsyncParsableCommand {
             Example:
               martlet check --config martlet.yaml
               martlet serve --config martlet.yaml
-              martlet accounts import alice < token-answer.json
+              martlet login alice
               curl http://127.0.0.1:8080/acme/users
 
             Exit codes:
@@ -32,7 +32,8 @@ struct Martlet: AsyncParsableCommand {
     /// Runs the command that the arguments name. A failure prints one line on standard error and sets the exit code.
     static func main() async {
         Console.holdDescriptors()
-        MemoryGuard.forbidNewRights()
+        // A browser that `login` opens may need a helper with other rights.
+        if CommandLine.arguments.dropFirst().first != "login" { MemoryGuard.forbidNewRights() }
         do {
             // For every command: nearly all of them hold a token or a key, if only in their environment.
             try MemoryGuard.raise()

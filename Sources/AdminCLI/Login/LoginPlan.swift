@@ -52,17 +52,16 @@ package struct BrowserProgram: Equatable, Sendable {
 
     /// Finds a program that can show a browser to the person at this terminal; `nil` if there is none.
     ///
-    /// `BROWSER` is a list of commands separated by colons. It goes before everything else, also over SSH: a person set
-    /// it.
+    /// `BROWSER` is a list of commands separated by colons. It goes before everything else, also over SSH and in a
+    /// container: a person set it.
     package static func find(in surroundings: LoginSurroundings) -> BrowserProgram? {
-        guard !surroundings.isContainer else { return nil }
         for command in (surroundings.value("BROWSER") ?? "").split(separator: ":") {
             let words = command.split(separator: " ").map(String.init)
             guard let name = words.first, let path = surroundings.program(name) else { continue }
             return BrowserProgram(path: path, words: Array(words.dropFirst()))
         }
         let hasScreen = surroundings.value("DISPLAY") != nil || surroundings.value("WAYLAND_DISPLAY") != nil
-        guard hasScreen, surroundings.value("SSH_CONNECTION") == nil else { return nil }
+        guard hasScreen, surroundings.value("SSH_CONNECTION") == nil, !surroundings.isContainer else { return nil }
         return surroundings.program("xdg-open").map { BrowserProgram(path: $0, words: []) }
     }
 

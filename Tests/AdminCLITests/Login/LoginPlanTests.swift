@@ -29,7 +29,8 @@ internal import Testing
             (["BROWSER": "firefox", "PATH": "/usr/bin", "SSH_CONNECTION": "a b"], [], "/usr/bin/firefox"),
             (["BROWSER": "none:firefox -new", "PATH": "/usr/bin"], [], "/usr/bin/firefox"),
             (["BROWSER": "./firefox", "PATH": "/usr/bin"], [], nil),
-            // In a container no browser reaches loopback.
+            // In a container no browser reaches loopback, unless somebody says so.
+            (["BROWSER": "firefox", "PATH": "/usr/bin"], ["/.dockerenv"], "/usr/bin/firefox"),
             (Self.desktop, ["/.dockerenv"], nil), (Self.desktop, ["/run/.containerenv"], nil),
             (Self.desktop.merging(["container": "podman"]) { $1 }, [], nil),
             (Self.desktop.merging(["KUBERNETES_SERVICE_HOST": "10.0.0.1"]) { $1 }, [], nil),
