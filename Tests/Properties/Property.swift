@@ -29,7 +29,7 @@ package struct Property: Sendable {
         }
     }
 
-    package static let all = [requestHead, chunks, target, rewrite, providerResponse]
+    package static let all = [requestHead, chunks, target, rewrite, providerResponse, authorizationResponse]
 }
 
 /// The error for an input that violates a property.

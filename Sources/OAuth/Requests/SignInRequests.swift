@@ -34,7 +34,7 @@ extension FormRequest {
         // Some providers want it however the client authenticates, and without scopes the form would be empty.
         if case .clientSecretBasic = client.authentication { form.add("client_id", client.clientID) }
         if !scopes.isEmpty { form.add("scope", scopes.joined(separator: " ")) }
-        client.addCredentials(to: &form)
+        client.addNameAndCredentials(to: &form)
         for parameter in AuthorizationRequest.allowed(extra) { form.add(parameter.name, parameter.value) }
         return FormRequest(authorization: client.authorization, form: form.finish())
     }
@@ -58,11 +58,18 @@ extension FormRequest {
         client: ClientRegistration
     ) -> FormRequest {
         var form = FormEncoding()
-        // It is a parameter of the authorization request too, however the client authenticates.
-        if case .clientSecretBasic = client.authentication { form.add("client_id", client.clientID) }
-        client.addCredentials(to: &form)
+        client.addNameAndCredentials(to: &form)
         request.add(to: &form)
         return FormRequest(authorization: client.authorization, form: form.finish())
+    }
+}
+
+extension ClientRegistration {
+    /// Adds the client's parameters, with its identifier however it authenticates: it is a parameter of the authorization
+    /// request too (RFC 6749 §4.1.1), and the form of a device's request might be empty without it.
+    fileprivate func addNameAndCredentials(to form: inout FormEncoding) {
+        if case .clientSecretBasic = self.authentication { form.add("client_id", self.clientID) }
+        self.addCredentials(to: &form)
     }
 }
 

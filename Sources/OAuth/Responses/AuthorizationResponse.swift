@@ -5,7 +5,7 @@ package import TokenModel
 /// request.
 ///
 /// Anybody can open the redirect URI with any query, so nothing of it is believed before `state` is compared.
-package struct AuthorizationResponse: Sendable {
+package struct AuthorizationResponse: Equatable, Sendable {
     /// How the sign-in went in the browser.
     package enum Result: Equatable, Sendable {
         /// The code to redeem.
@@ -77,13 +77,13 @@ package struct AuthorizationResponse: Sendable {
         var address = address[...]
         while let first = address.unicodeScalars.first, Self.surrounds(first) { address.unicodeScalars.removeFirst() }
         while let last = address.unicodeScalars.last, Self.surrounds(last) { address.unicodeScalars.removeLast() }
-        let whole = address.prefix { $0 != "#" }
-        let redirectURI = whole.prefix { $0 != "?" }
-        // Only what it is compared with decides whether the address is right. This tells a mistake from an attempt.
-        guard (try? ProviderURL(String(redirectURI), allowCleartext: true)) != nil else { throw .notAnAddress }
-        let query = whole.dropFirst(redirectURI.count + 1)
+        let whole = address.utf8.prefix { $0 != UInt8(ascii: "#") }
+        let redirectURI = String(decoding: whole.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
+        // Whether it is the right one is not decided here.
+        guard (try? ProviderURL(redirectURI, allowCleartext: true)) != nil else { throw .notAnAddress }
+        let query = String(decoding: whole.dropFirst(redirectURI.utf8.count + 1), as: UTF8.self)
         guard !query.isEmpty else { throw .noQuery }
-        return (String(redirectURI), String(query))
+        return (redirectURI, query)
     }
 
     /// The parameters that count.

@@ -51,6 +51,7 @@ func withEndpoint(
 
 func withEndpoint(
     _ endpoints: ProviderSettings.Endpoints,
+    signIn: ProviderSettings.SignInEndpoints = .none,
     timeout: Duration = .seconds(5),
     answerTimeout: Duration? = nil,
     trusting authority: String? = nil,
@@ -64,6 +65,7 @@ func withEndpoint(
         ProviderSettings(
             name: ProviderID("acme"),
             endpoints: endpoints,
+            signIn: signIn,
             client: registered,
             timeout: timeout,
             answerTimeout: answerTimeout,
