@@ -268,7 +268,7 @@ let package = Package(
 // MARK: - Fuzzers: scripts/fuzz builds them, apart from all else, with what libFuzzer needs
 
 if Context.environment["MARTLET_FUZZ"] != nil {
-    for name in ["RequestHead", "Chunks", "Target", "Rewrite", "ProviderResponse"] {
+    for name in ["RequestHead", "Chunks", "Target", "Rewrite", "ProviderResponse", "AuthorizationResponse"] {
         package.targets.append(
             .executableTarget(
                 name: "Fuzz\(name)",
