@@ -138,7 +138,8 @@ let package = Package(
             "AdminAPI",
             uses: [
                 "Audit", "KillSwitch", "OAuth", "SignIn", "SystemSupport", "TextCoding", "TokenModel", "TokenRefresh",
-                "TokenStorage", httpTypes, hummingbirdCore, logging, nioCore, nioHTTPTypes, nioPosix, serviceLifecycle,
+                "TokenStorage", httpTypes, hummingbirdCore, logging, nioCore, nioHTTP1, nioHTTPTypes, nioPosix,
+                serviceLifecycle,
             ],
             // In the program itself: it is one file, wherever it runs.
             holding: [.embedInCode("Dashboard/Pages"), .embedInCode("OpenAPI/openapi.json")]

@@ -11,7 +11,7 @@ internal import TokenModel
 internal import TokenRefresh
 
 /// Handles the requests of operators, one at a time per connection.
-final class AdminController: Sendable {
+final class AdminController: RequestResponder {
     let engine: RefreshEngine
     let kills: KillSwitch
     /// Gets accounts tokens from people who sign in; `nil` on a listener where no changes can be made.
@@ -25,6 +25,7 @@ final class AdminController: Sendable {
     let dashboard: Dashboard?
     let limits: AdminLimits
     let logger: Logger
+    let requiresOriginForm = false
     /// When an administrator's request beyond their role was last logged.
     private let overstepsSaid = Mutex<[Administrator: BootInstant]>([:])
 

@@ -179,7 +179,7 @@ package struct AdminServerError: Error, Sendable {
     }
 
     /// The purpose of a listener.
-    enum Role { case admin, metrics }
+    enum Role { case admin, metrics, login }
 
     /// Converts the system's error from opening a listener.
     init(listeningOn address: AdminAddress, as role: Role, _ cause: any Error) {
@@ -187,6 +187,7 @@ package struct AdminServerError: Error, Sendable {
             switch role {
             case .admin: ("the admin API", "admin.address")
             case .metrics: ("the metrics listener", "metrics.address")
+            case .login: ("the listener for sign-ins", "login.address")
             }
         let fault = ListenFault(cause)
         let message = "\(subject) can't listen on \(address): \(fault.reason); "

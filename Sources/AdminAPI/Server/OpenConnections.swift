@@ -102,7 +102,7 @@ final class OpenConnections: Sendable {
         guard isNews else { return }
         self.logger.warning(
             """
-            all places of a listener for operators are taken, so that connections without an admin token, or that are \
+            all places of a listener are taken, so that connections without an admin token or a sign-in, or that are \
             idle, are closed for new ones: does somebody hold connections open?
             """
         )

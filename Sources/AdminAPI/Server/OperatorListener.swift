@@ -5,9 +5,31 @@ internal import NIOPosix
 internal import ServiceLifecycle
 internal import SystemSupport
 
-/// A listening socket for operators with its own event loop, and the connections that it has accepted.
+/// What a listener serves. It gets the requests of all connections, one at a time per connection.
+protocol RequestResponder: Sendable {
+    /// Logs what happens to connections.
+    var logger: Logger { get }
+    /// Checks the token in a request's head; `nil` if no tokens are required.
+    var door: AdminAuthenticator? { get }
+    /// Whether a request target must be a path with a query (RFC 9112 §3.2.1). Any other target then arrives as `*`.
+    var requiresOriginForm: Bool { get }
+
+    /// Reads one request and writes its response.
+    ///
+    /// - Parameter recognized: called when the sender has shown a valid token, so that the connection keeps its place.
+    /// - Throws: if the connection must end.
+    @concurrent
+    func respond(
+        to request: Request,
+        with writer: consuming ResponseWriter,
+        on connection: any Channel,
+        recognized: @Sendable () -> Void
+    ) async throws
+}
+
+/// A listening socket with its own event loop, and the connections that it has accepted.
 final class OperatorListener: Sendable {
-    /// Where operators connect.
+    /// Where clients connect.
     enum Place {
         /// - Parameter encrypt: adds TLS to a connection; `nil` for plain HTTP.
         case network(AdminAddress, PortClaim, encrypt: (@Sendable (any Channel) throws -> Void)?)
@@ -38,15 +60,17 @@ final class OperatorListener: Sendable {
     /// Opens the listening socket. New connections wait for ``run(beside:stop:)``.
     ///
     /// - Throws: the system's error if the socket can't be opened.
-    static func open(_ place: Place, to controller: AdminController, limits: AdminLimits) async throws
-        -> OperatorListener
-    {
+    static func open(
+        _ place: Place,
+        to responder: some RequestResponder,
+        limits: AdminLimits
+    ) async throws -> OperatorListener {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             switch place {
             case .network(let address, let claim, let encrypt):
-                let connections = OpenConnections(limits.places, logger: controller.logger)
-                let http = Self.http(to: controller, over: connections, limits: limits)
+                let connections = OpenConnections(limits.places, logger: responder.logger)
+                let http = Self.http(to: responder, over: connections, limits: limits)
                 let listener = try await ConnectionListener.bind(
                     host: address.host,
                     port: address.port,
@@ -57,7 +81,9 @@ final class OperatorListener: Sendable {
                     prepare: { channel in
                         Self.prepare(channel, in: connections, limits) {
                             if let encrypt { try encrypt(channel) }
-                            return http.setup(channel: channel, logger: Self.silence)
+                            let connection = http.setup(channel: channel, logger: Self.silence)
+                            if responder.requiresOriginForm { try OriginFormHandler.add(to: channel) }
+                            return connection
                         }
                     },
                     handle: { await Self.handle($0, by: http) }
@@ -65,8 +91,8 @@ final class OperatorListener: Sendable {
                 return OperatorListener(listener, loops, connections, grace: limits.stopGrace)
             case .socket(let descriptor):
                 // Only the gateway's user and root can connect, so places need no protection.
-                let connections = OpenConnections(nil, logger: controller.logger)
-                let http = Self.http(to: controller, over: connections, limits: limits)
+                let connections = OpenConnections(nil, logger: responder.logger)
+                let http = Self.http(to: responder, over: connections, limits: limits)
                 let listener = try await ConnectionListener.take(
                     socket: descriptor,
                     backlog: 256,
@@ -167,19 +193,19 @@ final class OperatorListener: Sendable {
     }
 
     private static func http(
-        to controller: AdminController,
+        to responder: some RequestResponder,
         over connections: OpenConnections,
         limits: AdminLimits
     ) -> HTTP1Channel {
         HTTP1Channel(
             responder: { request, writer, connection in
-                try await controller.respond(to: request, with: writer, on: connection) {
+                try await responder.respond(to: request, with: writer, on: connection) {
                     connections.recognized(connection)
                 }
                 connections.answered(connection)
             },
             configuration: HTTP1Channel.Configuration(
-                additionalChannelHandlers: [HeadHandler(connections, at: controller.door)],
+                additionalChannelHandlers: [HeadHandler(connections, at: responder.door)],
                 idleTimeout: TimeAmount(limits.idleTime),
                 httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                     maxHeaderFieldSize: 16 << 10,
