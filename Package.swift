@@ -138,11 +138,13 @@ let package = Package(
             "AdminAPI",
             uses: [
                 "Audit", "KillSwitch", "OAuth", "SignIn", "SystemSupport", "TextCoding", "TokenModel", "TokenRefresh",
-                "TokenStorage", httpTypes, hummingbirdCore, logging, nioCore, nioHTTP1, nioHTTPTypes, nioPosix,
+                "TokenStorage", crypto, httpTypes, hummingbirdCore, logging, nioCore, nioHTTP1, nioHTTPTypes, nioPosix,
                 serviceLifecycle,
             ],
             // In the program itself: it is one file, wherever it runs.
-            holding: [.embedInCode("Dashboard/Pages"), .embedInCode("OpenAPI/openapi.json")]
+            holding: [
+                .embedInCode("Dashboard/Pages"), .embedInCode("Login/Pages"), .embedInCode("OpenAPI/openapi.json"),
+            ]
         ),
         module(
             "GatewayServer",
@@ -239,7 +241,7 @@ let package = Package(
         tests(
             of: "AdminAPI",
             using: [
-                "Audit", "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh",
+                "Audit", "KillSwitch", "OAuth", "ProviderClient", "SignIn", "TestKit", "TokenModel", "TokenRefresh",
                 "TokenStorage",
                 "martlet", asyncHTTPClient, logging, nioCore, nioHTTP1, nioPosix,
             ]

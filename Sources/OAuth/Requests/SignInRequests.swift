@@ -31,8 +31,6 @@ extension FormRequest {
         client: ClientRegistration
     ) -> FormRequest {
         var form = FormEncoding()
-        // Some providers want it however the client authenticates, and without scopes the form would be empty.
-        if case .clientSecretBasic = client.authentication { form.add("client_id", client.clientID) }
         if !scopes.isEmpty { form.add("scope", scopes.joined(separator: " ")) }
         client.addNameAndCredentials(to: &form)
         for parameter in AuthorizationRequest.allowed(extra) { form.add(parameter.name, parameter.value) }

@@ -18,19 +18,9 @@ extension ProviderLoginSettings {
         self.redirectURI = section.read(.redirectURI) { $0.redirectURI() } ?? .standard
         self.extra =
             section.read(.extra) { place in
-                place.parameters(isReserved: AuthorizationParameters.reserved.contains)
+                place.parameters(isReserved: AuthorizationRequest.isReserved)
             } ?? preset.fill(.extra, of: section) { $0.extra.isEmpty ? nil : $0.extra } ?? [:]
     }
-}
-
-/// The parameters of an authorization request.
-private enum AuthorizationParameters {
-    /// Those that the request itself sets, or that would replace all of it (RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 9101
-    /// §5). `prompt` has a key of its own.
-    static let reserved: Set<String> = [
-        "response_type", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
-        "code_challenge_method", "request", "request_uri", "response_mode", "prompt",
-    ]
 }
 
 /// The keys of the root's `login`.
