@@ -97,6 +97,31 @@ extension GatewayAssembly {
         }
     }
 
+    mutating func listenForBrowsers(
+        _ core: Core,
+        _ encryption: CallerTLS?
+    ) async throws(StartError) -> LoginServer? {
+        guard let settings = self.settings.login else { return nil }
+        do throws(AdminServerError) {
+            let server = try await LoginServer.listen(
+                on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
+                signIns: core.signIns,
+                redirectURI: settings.redirectURI.text,
+                claim: self.claim,
+                encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },
+                timepiece: core.timepiece,
+                logger: self.logger
+            )
+            self.cleanup.push {
+                server.stop()
+                try? await server.run()
+            }
+            return server
+        } catch {
+            throw StartError(error)
+        }
+    }
+
     /// Opens the socket for commands on this machine. A gateway starts without it too: operators can use the port.
     func openSocket(of admin: AdminServer) async -> AdminSocket? {
         let path = self.settings.admin.socket

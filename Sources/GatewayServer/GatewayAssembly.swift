@@ -129,6 +129,8 @@ package struct GatewayAssembly {
         let encryption = try CallerTLS(self.settings.admin)
         let admin = try await self.listenForOperators(core, monitor, encryption)
         let metricsServer = try await self.listenForMetrics(core, monitor)
+        let loginEncryption = try CallerTLS(self.settings.login)
+        let login = try await self.listenForBrowsers(core, loginEncryption)
         // Once nothing else can fail, so that no record of a replica is left behind, and before anybody is served: a kill
         // holds from the first request on.
         // If that fails, a record of this replica may land all the same. Then its end must stay provable.
@@ -156,6 +158,8 @@ package struct GatewayAssembly {
             admin: admin,
             adminEncryption: encryption,
             adminSocket: socket,
+            login: login,
+            loginEncryption: loginEncryption,
             metrics: metricsServer,
             keeper: self.keeper,
             counts: self.metrics,

@@ -68,6 +68,18 @@ extension CallerTLS {
     }
 }
 
+extension CallerTLS {
+    /// The TLS settings of the listener for sign-ins; `nil` if there is none, or if it serves plain HTTP.
+    init?(_ settings: LoginListenerSettings?) throws(StartError) {
+        guard let files = settings?.tls.map({ CertificateFiles($0) }) else { return nil }
+        do throws(ProxyError) {
+            try self.init(files)
+        } catch {
+            throw StartError(.badConfiguration, "login: \(error.message)")
+        }
+    }
+}
+
 extension CertificateFiles {
     fileprivate init(_ settings: CertificateSettings) {
         self.init(certificate: settings.certificate, key: settings.key)

@@ -30,6 +30,10 @@ package struct RunningGateway: Sendable {
     let adminEncryption: CallerTLS?
     /// `nil` if it could not be opened.
     let adminSocket: AdminSocket?
+    /// Where browsers sign in; `nil` if not configured.
+    let login: LoginServer?
+    /// `nil` if that listener serves plain HTTP.
+    let loginEncryption: CallerTLS?
     /// Serves metrics and health without tokens; `nil` if not configured.
     let metrics: AdminServer?
     let keeper: EndpointKeeper
@@ -49,7 +53,9 @@ package struct RunningGateway: Sendable {
     package var addresses: String {
         let admin = "\(self.adminEncryption == nil ? "http" : "https")://\(self.admin.address)"
         let metrics = self.metrics.map { ", metrics: http://\($0.address)" } ?? ""
-        return "callers: \(self.callers.joined(separator: " ")), admin: \(admin)\(metrics)"
+        let login =
+            self.login.map { ", login: \(self.loginEncryption == nil ? "http" : "https")://\($0.address)" } ?? ""
+        return "callers: \(self.callers.joined(separator: " ")), admin: \(admin)\(metrics)\(login)"
     }
 
     /// Serves until SIGTERM or SIGINT. Then callers are disconnected first, then operators. Refreshes in progress end
@@ -80,6 +86,7 @@ package struct RunningGateway: Sendable {
         )
         let operators: [any Service] =
             [self.admin] + (self.adminSocket.map { [$0] } ?? []) + (self.metrics.map { [$0] } ?? [])
+            + (self.login.map { [$0] } ?? [])
         let hangups = HangupService(hangups: hangups, action: reload)
         let callers: [any Service] = [
             hangups,

@@ -92,7 +92,7 @@ struct RestartNeeds: Equatable {
             part("listeners") { $0.listeners.map(ListenerKind.init) },
             part("admin") { AdminKind($0.admin) },
             part("metrics") { $0.metrics },
-            part("login") { $0.login },
+            part("login") { $0.login.map(LoginKind.init) },
             part("state_dir") { $0.stateDirectory },
             part("store") { $0.store },
             part("replica") { $0.replica },
@@ -118,6 +118,18 @@ struct RestartNeeds: Equatable {
             self.isEncrypted = admin.tls != nil
             self.tokenFile = admin.tokenFile
             self.socket = admin.socket
+        }
+    }
+
+    private struct LoginKind: Equatable {
+        let address: ListenerAddress
+        let isEncrypted: Bool
+        let redirectURI: RedirectURI
+
+        init(_ login: LoginListenerSettings) {
+            self.address = login.address
+            self.isEncrypted = login.tls != nil
+            self.redirectURI = login.redirectURI
         }
     }
 

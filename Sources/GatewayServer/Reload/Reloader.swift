@@ -48,6 +48,8 @@ package final class Reloader: Sendable {
         let plan: ProxyConfiguration
         /// The admin listener's new certificate.
         let encryption: CallerTLS?
+        /// That of the listener for sign-ins.
+        let loginEncryption: CallerTLS?
         /// `nil` if the file's path has changed, which takes effect at the next start.
         let tokens: AdminTokens?
 
@@ -103,9 +105,9 @@ extension Reloader {
         try self.checkOrigins(settings)
         let budget = self.gateway.room.budget(wanted: settings.limits.connections)
         let plan: ProxyConfiguration
-        let encryption: CallerTLS?
+        let (encryption, loginEncryption): (CallerTLS?, CallerTLS?)
         do throws(StartError) {
-            encryption = try CallerTLS(settings.admin)
+            (encryption, loginEncryption) = (try CallerTLS(settings.admin), try CallerTLS(settings.login))
             plan = try ProxyConfiguration(
                 settings,
                 connections: budget.connections,
@@ -127,6 +129,7 @@ extension Reloader {
                 budget: budget,
                 plan: plan,
                 encryption: encryption,
+                loginEncryption: loginEncryption,
                 tokens: tokens
             )
         } catch {
@@ -222,6 +225,9 @@ extension Reloader {
         changes += renewal.listeners.map { "listener \($0)" } + renewal.routes.map { "route \($0)" }
         if let encryption = prepared.encryption, self.gateway.adminEncryption?.renew(from: encryption) == true {
             changes.append("admin certificate")
+        }
+        if let encryption = prepared.loginEncryption, self.gateway.loginEncryption?.renew(from: encryption) == true {
+            changes.append("login certificate")
         }
         if let tokens = prepared.tokens, self.gateway.admin.replaceTokens(tokens) { changes.append("admin tokens") }
         return changes

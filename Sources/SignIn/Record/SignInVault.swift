@@ -32,12 +32,34 @@ struct SignInVault: Sendable {
             let version = try await self.vault.write(record, at: name.key, expecting: entry?.version)
             return Entry(record: record, version: version)
         } catch {
-            if error.code == .unreachable, let found = try await self.read(name), found.record == record {
-                // The write was done, and its response was lost.
+            guard error.code == .conflict || error.code == .unreachable else { throw error }
+            // The write, or an earlier one of the same record, may have been done and its response lost. A record names the
+            // attempt that wrote it, but for one that only moves a question on.
+            if !record.movesQuestion || error.code == .unreachable, let found = try await self.read(name),
+                found.record == record
+            {
                 return found
             }
             guard error.code == .conflict else { throw error }
             return nil
+        }
+    }
+
+    /// The same, and tries again for a while if the store is out of reach: what was written before need not be known.
+    func write(
+        _ record: SignInRecord,
+        at name: SignInName,
+        over entry: Entry?,
+        until deadline: BootInstant,
+        _ timepiece: Timepiece
+    ) async throws(StoreError) -> Entry? {
+        while true {
+            do throws(StoreError) {
+                return try await self.write(record, at: name, over: entry)
+            } catch {
+                guard error.code == .unreachable, timepiece.now.boot < deadline, !Task.isCancelled else { throw error }
+                await timepiece.rest(until: timepiece.now.boot.advanced(by: .milliseconds(300)))
+            }
         }
     }
 
@@ -55,5 +77,11 @@ struct SignInVault: Sendable {
             if let written = try await self.write(record, at: name, over: entry) { return written }
         }
         return nil
+    }
+}
+
+extension SignInRecord {
+    fileprivate var movesQuestion: Bool {
+        if case .device = self.phase { true } else { false }
     }
 }

@@ -104,8 +104,10 @@ extension SignInService {
         var record = entry.record
         let answerTimeout = self.answerTimeout(of: terms.binding.provider)
         record.phase = .redeeming(.random(), until: now.advanced(by: answerTimeout + Self.redemptionMargin))
+        // If the outcome stayed unknown, nobody would exchange an answer that is taken.
+        let deadline = self.timepiece.now.boot.advanced(by: Self.storePatience)
         let taken = try await self.storing { () async throws(StoreError) in
-            try await self.vault.write(record, at: name, over: entry)
+            try await self.vault.write(record, at: name, over: entry, until: deadline, self.timepiece)
         }
         guard taken != nil else {
             throw SignInError(.conflict, "the sign-in was answered, cancelled or begun anew at this very moment")
@@ -116,6 +118,9 @@ extension SignInService {
         }
         return completion
     }
+
+    /// How long an answer waits for the store.
+    private static let storePatience = Duration.seconds(5)
 
     /// Beside the exchange itself: for tries when the provider can't be reached, and for the store.
     private static let redemptionMargin = Duration.seconds(120)

@@ -99,7 +99,7 @@ extension SignInService {
 
     /// Stores the tokens, with an audit record before it. While the store is out of reach it is tried again.
     private func store(_ tokens: SignedInTokens, _ terms: SignInRecord.Terms) async throws(SignInFailure) {
-        let deadline = self.timepiece.now.boot.advanced(by: Self.storePatience)
+        let deadline = self.timepiece.now.boot.advanced(by: Self.tokenPatience)
         let ticket: AuditTicket
         while true {
             do throws(AuditError) {
@@ -134,7 +134,7 @@ extension SignInService {
     }
 
     /// How long tokens in hand wait for the store.
-    private static let storePatience = Duration.seconds(60)
+    private static let tokenPatience = Duration.seconds(60)
 
     private func mayTryAgain(until deadline: BootInstant) async -> Bool {
         guard !Task.isCancelled, self.timepiece.now.boot < deadline else { return false }
