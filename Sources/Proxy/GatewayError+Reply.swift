@@ -86,8 +86,8 @@ extension GatewayError {
         case .refreshFailed: "the provider can't be reached or says later; try again"
         case .providerConfig:
             "the provider refuses the client_id, its secret, or what is asked for, or another answers; the operator must look"
-        case .reauthorizationRequired: "the refresh token is dead: sign in again and import new tokens"
-        case .accountEmpty: "nobody has imported tokens for it: an operator runs martlet accounts import NAME"
+        case .reauthorizationRequired: "the refresh token is dead: an operator runs martlet login NAME"
+        case .accountEmpty: "it has no tokens yet: an operator runs martlet login NAME"
         case .accountUnreadable: "it is kept as it is; the operator must look"
         case .killed: "an operator has stopped the use of these tokens"
         case .storeLost: "tokens can't be refreshed without it; try again"

@@ -80,7 +80,7 @@ package struct GatewayError: Error, Sendable {
                 "its tokens belong to another client or endpoint; an operator runs martlet accounts adopt NAME"
         } else if error.wasEmptied {
             self.reason =
-                "its tokens were killed or removed, and it waits for new ones: an operator runs martlet accounts import NAME"
+                "its tokens were killed or removed, and it waits for new ones: an operator runs martlet login NAME"
         } else if let restraint = error.restraint {
             self.reason =
                 switch restraint {

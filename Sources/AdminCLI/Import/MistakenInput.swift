@@ -20,7 +20,7 @@ enum MistakenInput {
             return "the input looks like a key of martlet callers new, which lets a caller in and refreshes nothing"
         }
         if Self.isURL(text) {
-            return "the input looks like a URL; exchange its code at the token endpoint, and import what that answers"
+            return "the input looks like a URL; martlet login NAME --paste takes the address of a sign-in"
         }
         if Self.isForm(text) {
             return "the input looks like a form (name=value&…); import the JSON of the token answer, or the refresh "

@@ -21,7 +21,7 @@ struct LoginCommand: AsyncParsableCommand {
             Example:
               martlet login alice
               martlet login alice --device
-              docker compose exec -it gateway martlet login alice --paste
+              docker compose exec -it martlet martlet login alice --paste
             """
     )
 

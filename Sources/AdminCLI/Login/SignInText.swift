@@ -79,8 +79,7 @@ package struct SignInText: Sendable {
             return "many providers give one only when asked for offline access: see login.extra (access_type: "
                 + "offline), login.prompt (consent) and login.scopes (offline_access) of \(provider), whichever it knows"
         case "subject_differs":
-            return "sign in as the one whose account it is, perhaps in another browser session; if the change is "
-                + "meant: \(again) --replace-subject"
+            return "sign in as the one whose account it is, perhaps in another browser session"
         case "killed":
             return "martlet kills shows why, and martlet revive lifts that; what was killed stays dead, so sign in "
                 + "again then"

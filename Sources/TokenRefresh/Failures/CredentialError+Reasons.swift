@@ -11,13 +11,13 @@ extension CredentialError {
                 .reauthorizationRequired,
                 """
                 account \(account): the refresh token is dead (\(reason)): a process ended, or lost the store, while that \
-                was being spent; sign in again or import new tokens
+                was being spent; martlet login \(account), or import new tokens
                 """
             )
         case _ where failureRecord.endsGrant:
             self.init(
                 .reauthorizationRequired,
-                "account \(account): the refresh token is dead (\(reason)); sign in again or import new tokens"
+                "account \(account): the refresh token is dead (\(reason)); martlet login \(account), or import new tokens"
             )
         case .config, .accountConfig:
             self.init(
@@ -59,7 +59,7 @@ extension CredentialError {
     }
 
     static func empty(_ account: AccountID) -> CredentialError {
-        CredentialError(.accountEmpty, "account \(account) has no tokens; martlet accounts import \(account)")
+        CredentialError(.accountEmpty, "account \(account) has no tokens; martlet login \(account), or martlet accounts import \(account)")
     }
 
     /// The error for an account whose tokens were taken by a removal, or by a kill that has been lifted since.
@@ -67,7 +67,7 @@ extension CredentialError {
         let what = invalidation.endWithRemoval ? "removed" : "killed, and stay dead"
         return CredentialError(
             .accountEmpty,
-            "account \(account): its tokens were \(what); sign in again, and martlet accounts import \(account)",
+            "account \(account): its tokens were \(what); martlet login \(account), or import new ones",
             wasEmptied: true
         )
     }
@@ -99,7 +99,7 @@ extension CredentialError {
     static func withoutRefreshToken(_ account: AccountID) -> CredentialError {
         CredentialError(
             .reauthorizationRequired,
-            "account \(account) has no refresh token; sign in again or import one"
+            "account \(account) has no refresh token; martlet login \(account), or import one"
         )
     }
 

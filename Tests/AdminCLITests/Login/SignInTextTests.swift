@@ -38,7 +38,7 @@ internal import Testing
 
     @Test(arguments: [
         ("no_refresh_token", "login.extra (access_type: offline), login.prompt (consent)"),
-        ("subject_differs", "martlet login alice --replace-subject"), ("killed", "martlet revive lifts that"),
+        ("subject_differs", "another browser session"), ("killed", "martlet revive lifts that"),
         ("code_refused", "login.redirect_uri of providers.acme"), ("interrupted", "martlet login alice starts another"),
         ("not_configured", "add accounts.alice"),
     ])

@@ -156,7 +156,7 @@ import TokenModel
     }
 
     @Test(arguments: [
-        (true, "its tokens were killed or removed, and it waits for new ones"), (false, "nobody has imported"),
+        (true, "its tokens were killed or removed, and it waits for new ones"), (false, "it has no tokens yet"),
     ])
     func `an account whose tokens were killed is distinguished from one that never had tokens`(
         wasEmptied: Bool,
