@@ -201,6 +201,7 @@ const WITNESS = {
 const DEEDS = {
   import: "imported tokens", adopt: "adopted tokens", refresh: "refreshed", remove: "removed tokens", kill: "killed", revive: "revived",
   reload: "read the configuration again", takeover: "took over the addresses", rekey: "sealed the store anew",
+  login_begin: "began a sign-in", login: "signed in", login_cancel: "cancelled a sign-in",
   forget_replica: "forgot a replica", refused_tokens: "wrong admin tokens", accept_older_store: "went by an older store",
 };
 
