@@ -22,7 +22,9 @@ extension SignInService {
     /// Asks until the sign-in has ended.
     func poll(_ id: SignInID) async {
         defer { _ = self.polled.withLock { $0.remove(id) } }
-        while !Task.isCancelled {
+        // Even if the record can't be read, so that its own end is not known.
+        let deadline = self.timepiece.now.boot.advanced(by: Self.lifetime)
+        while !Task.isCancelled, self.timepiece.now.boot < deadline {
             let entry: SignInVault.Entry?
             do throws(StoreError) { entry = try await self.vault.read(id) } catch {
                 await self.rest(.seconds(1))
@@ -36,7 +38,13 @@ extension SignInService {
                 await self.rest(min(now.duration(to: device.nextPollAt), Self.longestRest))
                 continue
             }
-            guard let claimed = await self.claimQuestion(entry, device, at: now) else { continue }
+            let claimed: SignInVault.Entry?
+            do throws(StoreError) { claimed = try await self.claimQuestion(entry, device, at: now) } catch {
+                // A store that can be read and not written must not be asked without a pause.
+                await self.rest(.seconds(1))
+                continue
+            }
+            guard let claimed else { continue }
             if await self.ask(claimed, device) { return }
         }
     }
@@ -54,19 +62,14 @@ extension SignInService {
         _ device: DeviceGrant,
         at now: WallTime,
         interval: Duration? = nil
-    ) async -> SignInVault.Entry? {
+    ) async throws(StoreError) -> SignInVault.Entry? {
         var next = device
         next.interval = interval ?? device.interval
         next.nextPollAt = now.advanced(by: next.interval)
-        return await self.replace(entry, by: next)
-    }
-
-    private func replace(_ entry: SignInVault.Entry, by device: DeviceGrant) async -> SignInVault.Entry? {
         guard let name = entry.record.terms.id.name else { return nil }
         var record = entry.record
-        record.phase = .device(device)
-        // If the store does not say, the next read does.
-        return (try? await self.vault.write(record, at: name, over: entry)) ?? nil
+        record.phase = .device(next)
+        return try await self.vault.write(record, at: name, over: entry)
     }
 
     /// - Returns: whether the sign-in has ended.
@@ -89,7 +92,7 @@ extension SignInService {
             return false
         case (.refused, "slow_down"):
             // By 5 s, for this and all later questions (§3.5).
-            _ = await self.claimQuestion(
+            _ = try? await self.claimQuestion(
                 entry,
                 device,
                 at: self.timepiece.now.wall,
@@ -100,7 +103,7 @@ extension SignInService {
             await self.write(self.failed(.refusal(verdict.reason)), of: terms)
         case (.refused, "expired_token"):
             await self.write(self.failed(.expired), of: terms)
-        default:
+        case (.success, _), (.rotated, _):
             let end: SignInEnd
             if await self.isWanted(terms) {
                 end = await self.conclude(terms, verdict, nonce: nil, server)
@@ -108,6 +111,9 @@ extension SignInService {
                 end = await self.discard(verdict, terms, server)
             }
             await self.write(end, of: terms)
+        default:
+            // Another replica may have the tokens in hand, so the sign-in is not taken for this.
+            await self.write(await self.conclude(terms, verdict, nonce: nil, server), of: terms)
         }
         return true
     }
