@@ -225,8 +225,8 @@ let package = Package(
         tests(
             of: "SignIn",
             using: [
-                "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenRefresh", "TokenStorage",
-                logging,
+                "Audit", "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TextCoding", "TokenModel", "TokenRefresh",
+                "TokenStorage", crypto, logging,
             ]
         ),
         tests(

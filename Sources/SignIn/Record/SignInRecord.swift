@@ -1,5 +1,5 @@
 package import TokenModel
-internal import TokenStorage
+package import TokenStorage
 
 /// How the answer of a provider comes back. The raw values are those of `way` in the admin API.
 package enum SignInWay: String, Sendable, CaseIterable {
@@ -16,8 +16,8 @@ package enum SignInWay: String, Sendable, CaseIterable {
 /// The last sign-in of an account: one that waits for its answer, or how it ended.
 ///
 /// It is sealed in the store, so any replica can take the answer. A write that expects the version of the waiting record
-/// takes it, so it is taken once.
-struct SignInRecord: Equatable, Sendable {
+/// takes it, so it is taken once. Other modules see only its bytes.
+package struct SignInRecord: Equatable, Sendable {
     /// What was decided when the sign-in began.
     struct Terms: Equatable, Sendable {
         let id: SignInID
@@ -96,7 +96,7 @@ package struct SignInEnd: Equatable, Sendable {
 extension SignInRecord: SealableRecord {
     private static let format: UInt8 = 1
 
-    func encoded() -> Secret {
+    package func encoded() -> Secret {
         let writer = FieldWriter(format: Self.format)
         self.terms.write(to: writer)
         switch self.phase {
@@ -133,7 +133,7 @@ extension SignInRecord: SealableRecord {
         return writer.finish()
     }
 
-    init(decoding bytes: Secret) throws(StoreError) {
+    package init(decoding bytes: Secret) throws(StoreError) {
         var reader = try FieldReader(bytes, formats: Self.format...Self.format)
         self.terms = try Terms(from: &reader)
         switch try reader.read(UInt8.self) {

@@ -1,0 +1,213 @@
+import OAuth
+import ProviderClient
+import SignIn
+import TestKit
+import Testing
+import TokenModel
+import TokenRefresh
+import TokenStorage
+
+/// Sign-ins while the store is away. What a provider has issued is stored when it is back, or revoked.
+@Suite struct StoreOutageTests {
+    @Test func `without the store no sign-in begins`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            replica.store.fail(.away)
+            let error = await #expect(throws: SignInError.self) { try await replica.begin() }
+            #expect(error?.code == .storeLost)
+
+            replica.store.recover()
+            #expect(try await fixture.signInKeys().isEmpty)
+            _ = try await replica.begin()
+        }
+    }
+
+    @Test(arguments: [FaultyTokenStore.Fault.away, .full])
+    func `an answer while the store is away consumes nothing and works later`(
+        fault: FaultyTokenStore.Fault
+    ) async throws {
+        try await SignInFixture.run { fixture, replica in
+            // Given a sign-in
+            fixture.provider.answer(.tokens())
+            let begun = try await replica.begin()
+
+            // When its answer can't be taken
+            replica.store.fail(fault)
+            let error = await #expect(throws: SignInError.self) { try await replica.answer(begun) }
+            #expect(error?.code == .storeLost)
+            #expect(fixture.provider.redeemed.isEmpty)
+
+            // Then it is taken later
+            replica.store.recover()
+            #expect(try await replica.answer(begun).state == .done)
+            #expect(try await fixture.refreshToken() == "rt-1")
+        }
+    }
+
+    @Test func `an answer whose write had a lost response is taken once`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            fixture.provider.answer(.tokens())
+            let begun = try await replica.begin()
+            replica.store.fail(.unanswered, [.write], under: .signIns, times: 1)
+
+            #expect(try await replica.answer(begun).state == .done)
+            #expect(fixture.provider.redeemed.count == 1)
+        }
+    }
+
+    @Test func `an answer that was taken without anybody knowing is not exchanged by a second one`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            // Given a store that takes the answer and goes away before it says so
+            let begun = try await replica.begin()
+            let key = try #require(try await fixture.signInKeys().first)
+            replica.store.afterWrite(at: key) { replica.store.fail(.away) }
+            replica.store.fail(.unanswered, [.write], at: key, times: 1)
+            let lost = await #expect(throws: SignInError.self) { try await replica.answer(begun) }
+            #expect(lost?.code == .storeLost)
+            replica.store.recover()
+
+            // Then the code is sent nowhere, and the sign-in has failed when nobody can have it any more
+            let again = await #expect(throws: SignInError.self) { try await replica.answer(begun) }
+            #expect(again?.code == .conflict)
+            #expect(fixture.provider.redeemed.isEmpty)
+            #expect(try await replica.report(on: begun).state == .redeeming)
+            fixture.clock.advance(by: .seconds(151))
+            let report = try await replica.report(on: begun)
+            #expect(report.state == .failed)
+            #expect(report.failure?.code == .interrupted)
+
+            // And another sign-in may begin
+            fixture.provider.answer(.tokens())
+            #expect(try await replica.signIn().state == .done)
+        }
+    }
+
+    @Test func `tokens in hand are stored when the store is back`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            // Given a store that goes away while the provider answers
+            fixture.provider.answer(.tokens())
+            let begun = try await replica.begin()
+            fixture.provider.duringNextExchange { replica.store.fail(.away) }
+            let answering = Task { try? await replica.answer(begun) }
+
+            // When it is back after half a minute
+            let start = fixture.clock.now
+            try await fixture.pass(until: "half a minute to be over") {
+                fixture.clock.now >= start.advanced(by: .seconds(30))
+            }
+            replica.store.recover()
+            try await fixture.pass(until: "the tokens to be stored") { try await fixture.refreshToken() == "rt-1" }
+
+            // Then they are stored and not revoked
+            try await fixture.pass(until: "it to be done") { try await replica.report(on: begun).state == .done }
+            _ = await answering.value
+            #expect(fixture.provider.revoked.isEmpty)
+            #expect(fixture.provider.redeemed.count == 1)
+        }
+    }
+
+    @Test func `tokens in hand are revoked if the audit log can't be written for a minute`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            fixture.provider.answer(.tokens())
+            let begun = try await replica.begin()
+            replica.store.fail(.full, [.write], under: .audit)
+            let answering = Task { try? await replica.answer(begun) }
+
+            let start = fixture.clock.now
+            try await fixture.pass(until: "both to be revoked") { fixture.provider.revoked.count == 2 }
+            #expect(fixture.clock.now >= start.advanced(by: .seconds(60)))
+            #expect(await answering.value?.failure?.code == .auditUnavailable)
+            #expect(try await fixture.record() == nil)
+        }
+    }
+
+    @Test func `tokens that may be in the store are not revoked`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            // Given a store that takes the tokens, and says neither that nor anything else
+            fixture.provider.answer(.tokens())
+            let begun = try await replica.begin()
+            replica.store.fail(.unanswered, [.write], under: .accounts)
+            replica.store.afterWrite(at: .account("alice")) { replica.store.fail(.away, under: .accounts) }
+            let answering = Task { try? await replica.answer(begun) }
+
+            // When nobody can say whether they are stored
+            let report = try await self.end(of: begun, fixture, replica)
+            #expect(report.failure?.code == .notStored)
+            _ = await answering.value
+
+            // Then they are left alone
+            #expect(fixture.provider.revoked.isEmpty)
+            replica.store.recover()
+            #expect(try await fixture.refreshToken() == "rt-1")
+        }
+    }
+
+    @Test func `tokens whose write had a lost response are stored once`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            fixture.provider.answer(.tokens())
+            let begun = try await replica.begin()
+            replica.store.fail(.unanswered, [.write], under: .accounts, times: 1)
+            replica.store.afterWrite(at: .account("alice")) { replica.store.fail(.away, under: .accounts, times: 3) }
+            let answering = Task { try? await replica.answer(begun) }
+
+            #expect(try await self.end(of: begun, fixture, replica).state == .done)
+            _ = await answering.value
+            #expect(fixture.provider.revoked.isEmpty)
+            #expect(try await fixture.record()?.generation == Generation(1))
+        }
+    }
+
+    @Test func `the end of a sign-in is written when the store is back`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            fixture.provider.answer(.tokens())
+            let begun = try await replica.begin()
+            fixture.provider.duringNextExchange { replica.store.fail(.away, [.write], under: .signIns) }
+            let answering = Task { try? await replica.answer(begun) }
+            try await fixture.pass(until: "the tokens to be stored") { try await fixture.refreshToken() == "rt-1" }
+            #expect(try await replica.report(on: begun).state == .redeeming)
+
+            replica.store.recover()
+            #expect(try await self.end(of: begun, fixture, replica).state == .done)
+            #expect(await answering.value?.state == .done)
+        }
+    }
+
+    @Test func `an answer after the service has stopped sends no code`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            let begun = try await replica.begin()
+            replica.service.stop()
+
+            #expect(try await replica.answer(begun).failure?.code == .interrupted)
+            #expect(fixture.provider.redeemed.isEmpty)
+        }
+    }
+
+    @Test func `a service that stops finishes the exchange first`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            fixture.provider.answer(.tokens())
+            let begun = try await replica.begin()
+            fixture.provider.duringNextExchange { replica.service.stop() }
+
+            #expect(try await replica.answer(begun).state == .done)
+            #expect(try await fixture.refreshToken() == "rt-1")
+        }
+    }
+
+    @Test func `a record that does not open is said to be unreadable`() async throws {
+        try await SignInFixture.run { _, replica in
+            let begun = try await replica.begin()
+            replica.store.fail(.spoiled, [.read], under: .signIns)
+
+            let error = await #expect(throws: SignInError.self) { try await replica.report(on: begun) }
+            #expect(error?.code == .unreadable)
+        }
+    }
+
+    /// The sign-in after its end, which comes while time passes.
+    private func end(of begun: Begun, _ fixture: SignInFixture, _ replica: Replica) async throws -> SignInReport {
+        try await fixture.pass(until: "the sign-in to end") {
+            let state = try? await replica.report(on: begun).state
+            return state == .done || state == .failed
+        }
+        return try await replica.report(on: begun)
+    }
+}
