@@ -27,10 +27,13 @@ struct AccountRecordEncodingTests {
         extreme.tokens?.lifetime = .zero
         extreme.tokens?.accessToken = Secret([])
         extreme.binding.clientID = ""
+        var signedIn = full
+        signedIn.observedEntry = KillID("entry-1")
+        signedIn.subject = TokenDigest(ofSubject: "somebody", at: "https://login.acme.example")
         var large = full
         large.tokens?.refreshToken = Secret([UInt8](repeating: 0x72, count: 30_000))
         large.tokens?.scopes = (0..<500).map { "https://www.acme.example/auth/\($0)" }
-        return [full, bare, imported, minted, extreme, large]
+        return [full, bare, imported, minted, extreme, signedIn, large]
     }()
 
     @Test(arguments: records.indices)
@@ -49,7 +52,11 @@ struct AccountRecordEncodingTests {
             layouts.append(bytes[0])
             #expect(try AccountRecord(decoding: Secret(bytes)) == record)
         }
+        record.subject = TokenDigest(ofSubject: "somebody", at: "https://login.acme.example")
+        try note()
         record.observedEntry = KillID.random()
+        try note()
+        record.subject = nil
         try note()
         record.observedEntry = nil
         try note()
@@ -60,7 +67,17 @@ struct AccountRecordEncodingTests {
         record.killed = []
         try note()
 
-        #expect(layouts == [4, 3, 3, 2, 1])
+        #expect(layouts == [5, 5, 4, 3, 3, 2, 1])
+    }
+
+    @Test func `a subject is known by its issuer too, and stored as a digest`() throws {
+        let subject = TokenDigest(ofSubject: "somebody", at: "https://login.acme.example")
+        #expect(subject == TokenDigest(ofSubject: "somebody", at: "https://login.acme.example"))
+        #expect(subject != TokenDigest(ofSubject: "somebody", at: "https://login.other.example"))
+        #expect(subject != TokenDigest(ofSubject: "somebody else", at: "https://login.acme.example"))
+        // No issuer has a zero byte, so no other pair has the same text.
+        #expect(subject != TokenDigest(of: Secret("https://login.acme.examplesomebody")))
+        #expect(subject.rawValue.utf8.count == 64)
     }
 
     @Test(arguments: [
