@@ -110,7 +110,9 @@ import TokenStorage
             let key = try #require(try await fixture.signInKeys().first)
             replicas[0].store.afterWrite(at: key) { replicas[0].store.fail(.away) }
             replicas[0].store.fail(.unanswered, [.write], at: key, times: 1)
-            await #expect(throws: SignInError.self) { try await replicas[0].answer(sign) }
+            let answering = Answering(sign, at: replicas[0])
+            try await fixture.pass(until: "the answer to be given up") { await answering.isOver }
+            await #expect(throws: SignInError.self) { try await answering.report }
         }
 
         // Then another one says so as soon as nobody can have it any more
@@ -122,6 +124,25 @@ import TokenStorage
             _ = try await replicas[0].begin()
         }
     }
+}
+
+/// An answer that is given while the clock passes.
+struct Answering: Sendable {
+    private let outcome = Boxed<Result<SignInReport, any Error>>()
+
+    init(_ begun: Begun, at replica: Replica) {
+        let outcome = self.outcome
+        Task {
+            do {
+                await outcome.put(.success(try await replica.answer(begun)))
+            } catch {
+                await outcome.put(.failure(error))
+            }
+        }
+    }
+
+    var isOver: Bool { get async { await self.outcome.value != nil } }
+    var report: SignInReport? { get async throws { try await self.outcome.value?.get() } }
 }
 
 /// A value that a closure sets.

@@ -313,7 +313,7 @@ import TokenStorage
             fixture.provider.features = .sample(promisesIssuer: false)
             fixture.configuration.set(
                 gateway: gateway,
-                [acme: self.provider(fixture.provider), self.other: self.provider(ScriptedProvider())]
+                [acme: self.provider(fixture.provider), self.other: self.provider(ScriptedProvider.elsewhere())]
             )
 
             // Given the same redirect URI, it is refused
@@ -329,16 +329,27 @@ import TokenStorage
                 gateway: gateway,
                 [
                     acme: self.provider(fixture.provider),
-                    self.other: self.provider(ScriptedProvider(), redirectURI: own),
+                    self.other: self.provider(ScriptedProvider.elsewhere(), redirectURI: own),
                 ]
             )
             #expect(try await replica.begin(alice, way, redirectURI: requested).report.state == .pending)
             fixture.provider.features = .usual
             fixture.configuration.set(
                 gateway: gateway,
-                [acme: self.provider(fixture.provider), self.other: self.provider(ScriptedProvider())]
+                [acme: self.provider(fixture.provider), self.other: self.provider(ScriptedProvider.elsewhere())]
             )
             #expect(try await replica.begin(alice, way, redirectURI: requested).report.state == .pending)
+        }
+    }
+
+    @Test func `another client of the same issuer may have the same redirect URI`() async throws {
+        try await SignInFixture.run { fixture, replica async throws in
+            fixture.provider.features = .sample(promisesIssuer: false)
+            fixture.configuration.set([
+                acme: self.provider(fixture.provider), self.other: self.provider(ScriptedProvider()),
+            ])
+
+            #expect(try await replica.begin(alice, .paste).report.state == .pending)
         }
     }
 
@@ -347,7 +358,7 @@ import TokenStorage
             fixture.provider.features = .sample(promisesIssuer: false)
             fixture.configuration.set([
                 acme: self.provider(fixture.provider),
-                self.other: self.provider(ScriptedProvider(), redirectURI: "http://127.0.0.1:4711/callback"),
+                self.other: self.provider(ScriptedProvider.elsewhere(), redirectURI: "http://127.0.0.1:4711/callback"),
             ])
 
             let error = await #expect(throws: SignInError.self) {

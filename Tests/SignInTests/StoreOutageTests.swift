@@ -54,6 +54,30 @@ import TokenStorage
         }
     }
 
+    @Test func `an answer is exchanged that the store took without saying so`() async throws {
+        try await SignInFixture.run { fixture, replica in
+            // Given a store that takes the answer and goes away before it says so
+            fixture.provider.answer(.tokens())
+            let begun = try await replica.begin()
+            let key = try #require(try await fixture.signInKeys().first)
+            replica.store.afterWrite(at: key) { replica.store.fail(.away) }
+            replica.store.fail(.unanswered, [.write], at: key, times: 1)
+            let answering = Answering(begun, at: replica)
+
+            // When it is back after a moment
+            let start = fixture.clock.now
+            try await fixture.pass(until: "a second to be over") {
+                fixture.clock.now >= start.advanced(by: .seconds(1))
+            }
+            replica.store.recover()
+
+            // Then the answer is known to be taken
+            try await fixture.pass(until: "the sign-in to end") { await answering.isOver }
+            #expect(try await answering.report?.state == .done)
+            #expect(fixture.provider.redeemed.count == 1)
+        }
+    }
+
     @Test func `an answer that was taken without anybody knowing is not exchanged by a second one`() async throws {
         try await SignInFixture.run { fixture, replica in
             // Given a store that takes the answer and goes away before it says so
@@ -61,7 +85,9 @@ import TokenStorage
             let key = try #require(try await fixture.signInKeys().first)
             replica.store.afterWrite(at: key) { replica.store.fail(.away) }
             replica.store.fail(.unanswered, [.write], at: key, times: 1)
-            let lost = await #expect(throws: SignInError.self) { try await replica.answer(begun) }
+            let answering = Answering(begun, at: replica)
+            try await fixture.pass(until: "the answer to be given up") { await answering.isOver }
+            let lost = await #expect(throws: SignInError.self) { try await answering.report }
             #expect(lost?.code == .storeLost)
             replica.store.recover()
 

@@ -65,6 +65,7 @@ extension LoopbackTests {
                     features
                         == SignInFeatures(
                             hasAuthorizationEndpoint: true,
+                            authorizationOrigin: server.origin,
                             hasDeviceEndpoint: true,
                             promisesIssuer: true,
                             issuer: server.origin,

@@ -38,6 +38,17 @@ final class ScriptedProvider: AuthorizationServer, TokenEndpoint {
         clientID: "my-app"
     )
 
+    /// One of another issuer.
+    static func elsewhere() -> ScriptedProvider {
+        let provider = ScriptedProvider()
+        let origin = "https://login.other.example:443"
+        provider.binding = EndpointBinding(
+            issuer: .issuer(origin, tokenEndpoint: "\(origin)/token"),
+            clientID: "my-app"
+        )
+        return provider
+    }
+
     let timeout = Duration.seconds(8)
     let answerTimeout = Duration.seconds(30)
     private let state = Mutex(State())
