@@ -27,9 +27,15 @@ package protocol AuthorizationServer: Sendable {
     /// spends nothing: then the client's next proof is tried. A form that was not sent is tried three times.
     ///
     /// - Parameters:
+    ///   - issuer: that of the code. If the token endpoint is not its any more, nothing is sent.
     ///   - verifier: that of the request's code challenge (RFC 7636 §4.5).
     ///   - redirectURI: that of the request.
-    func redeem(_ code: Secret, verifier: Secret, redirectURI: String) async -> TokenVerdict
+    func redeem(
+        _ code: Secret,
+        of issuer: TokenIssuer,
+        verifier: Secret,
+        redirectURI: String
+    ) async -> TokenVerdict
 
     /// Starts a sign-in on another device (RFC 8628 §3.1).
     ///
@@ -44,16 +50,15 @@ package protocol AuthorizationServer: Sendable {
     /// Asks for the tokens of a device code (RFC 8628 §3.4). As long as the person has not agreed, the verdict is
     /// ``OAuth/TokenVerdict/refused(_:)`` with the provider's code: `authorization_pending`, `slow_down`, `access_denied`
     /// or `expired_token`.
-    func redeem(device code: Secret) async -> TokenVerdict
+    ///
+    /// - Parameter issuer: that of the code. If the token endpoint is not its any more, nothing is sent.
+    func redeem(device code: Secret, of issuer: TokenIssuer) async -> TokenVerdict
 
     /// Validates an ID token (OpenID Connect Core 1.0 §3.1.3.7).
     ///
     /// - Parameter nonce: that of the request; `nil` if none was sent.
     /// - Returns: `sub`, the person's identifier at this issuer; 1 to 255 bytes.
     func subject(of idToken: Secret, nonce: String?) async throws(IDTokenError) -> String
-
-    /// Asks the provider to revoke a token (RFC 7009 §2.1), once.
-    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict
 }
 
 /// How a person can sign in at a provider.

@@ -25,19 +25,24 @@ package struct SignInConfiguration: Sendable {
         package let redirectURI: String
         /// Further parameters of the request.
         package let extra: [String: String]
+        /// Whether the revocation of one token ends all grants that the user has given this client, so that tokens of a
+        /// sign-in that failed are better left to expire.
+        package let revokesWidely: Bool
 
         package init(
             server: any AuthorizationServer,
             scopes: [String] = [],
             prompt: String? = nil,
             redirectURI: String = "http://127.0.0.1/callback",
-            extra: [String: String] = [:]
+            extra: [String: String] = [:],
+            revokesWidely: Bool = false
         ) {
             self.server = server
             self.scopes = scopes
             self.prompt = prompt
             self.redirectURI = redirectURI
             self.extra = extra
+            self.revokesWidely = revokesWidely
         }
     }
 }
@@ -103,7 +108,8 @@ extension SignInConfiguration {
                 issuer.map({ $0.match(theirs) }) != .same,
                 let place = try? self.redirectURI(of: other, way == .loopback ? .paste : way, requested: nil)
             else { return false }
-            return way == .loopback ? Self.fits(redirectURI, place) : place == redirectURI
+            return way == .loopback
+                ? Self.fits(redirectURI, place) : RedirectTarget(place) == RedirectTarget(redirectURI)
         }.sorted()
     }
 
@@ -113,14 +119,15 @@ extension SignInConfiguration {
             configured.isLoopback
         else { return false }
         return requested.scheme == configured.scheme && requested.host == configured.host
-            && requested.path == configured.path && (configured.port == nil || requested.port == configured.port)
+            && requested.path == configured.path && (!configured.hasPort || requested.port == configured.port)
     }
 
     /// Whether the gateway's listener takes the answers that come to `redirectURI`.
     private static func isServed(_ redirectURI: String, beside gateway: String) -> Bool {
         guard let own = RedirectTarget(redirectURI), let gateway = RedirectTarget(gateway) else { return false }
         return own.scheme == gateway.scheme && own.host == gateway.host && own.port == gateway.port
-            && own.path.hasPrefix("/login/")
+            && own.path.hasPrefix("/login/") && !own.path.hasPrefix("/login/start")
+            && !own.path.hasPrefix("/login/done")
     }
 }
 
@@ -128,8 +135,10 @@ extension SignInConfiguration {
 struct RedirectTarget: Equatable, Sendable {
     let scheme: String
     let host: String
-    let port: String?
+    /// The default of the scheme if the URI names none.
+    let port: UInt16
     let path: String
+    let hasPort: Bool
 
     init?(_ uri: String) {
         guard let schemeEnd = uri.firstRange(of: "://"), !uri.contains("?"), !uri.contains("#") else { return nil }
@@ -139,11 +148,19 @@ struct RedirectTarget: Equatable, Sendable {
         self.path = rest.count == authority.count ? "/" : String(rest.dropFirst(authority.count))
         let host = authority.hasPrefix("[") ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
         let port = authority.dropFirst(host.count)
-        guard port.isEmpty || port.hasPrefix(":") && UInt16(port.dropFirst()).map({ $0 > 0 }) == true else {
-            return nil
-        }
         self.host = host.lowercased()
-        self.port = port.isEmpty ? nil : String(port.dropFirst())
+        self.hasPort = !port.isEmpty
+        guard self.hasPort else {
+            self.port = self.scheme == "https" ? 443 : 80
+            return
+        }
+        guard port.hasPrefix(":"), let number = UInt16(port.dropFirst()), number > 0 else { return nil }
+        self.port = number
+    }
+
+    /// Compares the places: a default port may be left out.
+    static func == (left: RedirectTarget, right: RedirectTarget) -> Bool {
+        (left.scheme, left.host, left.port, left.path) == (right.scheme, right.host, right.port, right.path)
     }
 
     /// Whether only this machine's users can reach it.

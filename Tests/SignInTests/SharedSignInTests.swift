@@ -110,9 +110,7 @@ import TokenStorage
             let key = try #require(try await fixture.signInKeys().first)
             replicas[0].store.afterWrite(at: key) { replicas[0].store.fail(.away) }
             replicas[0].store.fail(.unanswered, [.write], at: key, times: 1)
-            let answering = Answering(sign, at: replicas[0])
-            try await fixture.pass(until: "the answer to be given up") { await answering.isOver }
-            await #expect(throws: SignInError.self) { try await answering.report }
+            await #expect(throws: SignInError.self) { try await replicas[0].answer(sign) }
         }
 
         // Then another one says so as soon as nobody can have it any more
@@ -126,15 +124,15 @@ import TokenStorage
     }
 }
 
-/// An answer that is given while the clock passes.
-struct Answering: Sendable {
-    private let outcome = Boxed<Result<SignInReport, any Error>>()
+/// Work whose end a test waits for while it moves the clock.
+struct Background<Value: Sendable>: Sendable {
+    private let outcome = Boxed<Result<Value, any Error>>()
 
-    init(_ begun: Begun, at replica: Replica) {
+    init(_ work: @escaping @Sendable () async throws -> Value) {
         let outcome = self.outcome
         Task {
             do {
-                await outcome.put(.success(try await replica.answer(begun)))
+                await outcome.put(.success(try await work()))
             } catch {
                 await outcome.put(.failure(error))
             }
@@ -142,7 +140,7 @@ struct Answering: Sendable {
     }
 
     var isOver: Bool { get async { await self.outcome.value != nil } }
-    var report: SignInReport? { get async throws { try await self.outcome.value?.get() } }
+    var value: Value? { get async throws { try await self.outcome.value?.get() } }
 }
 
 /// A value that a closure sets.

@@ -44,7 +44,7 @@ import TokenStorage
         }
     }
 
-    @Test(arguments: IDTokenError.Code.allCases)
+    @Test(arguments: IDTokenError.Code.allCases.filter { $0 != .keysUnavailable })
     func `tokens with an ID token that is not valid are revoked`(code: IDTokenError.Code) async throws {
         try await SignInFixture.run(scopes: ["openid"]) { fixture, replica in
             fixture.provider.identify(.failure(IDTokenError(code, "it is wrong")))
@@ -55,6 +55,32 @@ import TokenStorage
             #expect(report.failure?.message.contains("it is wrong") == true)
             #expect(Set(fixture.provider.revoked) == ["rt-1", "at-1"])
             #expect(try await fixture.record() == nil)
+        }
+    }
+
+    @Test func `a moment without the provider's keys costs no tokens`() async throws {
+        try await SignInFixture.run(scopes: ["openid"]) { fixture, replica in
+            // Given a provider whose keys are out of reach
+            fixture.provider.identify(.failure(IDTokenError(.keysUnavailable, "the keys can't be fetched")))
+            fixture.provider.answer(.tokens(idToken: "id-token"), .tokens(2, idToken: "id-token"))
+
+            // When they are back after a moment, the tokens are stored
+            let first = Background { try await replica.signIn() }
+            let start = fixture.clock.now
+            try await fixture.pass(until: "a second to be over") {
+                fixture.clock.now >= start.advanced(by: .seconds(1))
+            }
+            fixture.provider.identify(.success("alice"))
+            try await fixture.pass(until: "it to end") { await first.isOver }
+            #expect(try await first.value?.state == .done)
+
+            // When they stay away, what came is revoked
+            fixture.provider.identify(.failure(IDTokenError(.keysUnavailable, "the keys can't be fetched")))
+            let second = Background { try await replica.signIn() }
+            try await fixture.pass(until: "it to end") { await second.isOver }
+            #expect(try await second.value?.failure?.code == .idTokenInvalid)
+            #expect(Set(fixture.provider.revoked) == ["rt-2", "at-2"])
+            #expect(try await fixture.refreshToken() == "rt-1")
         }
     }
 

@@ -40,8 +40,8 @@ final class LoginController: RequestResponder {
         var isRefused = false
         do throws(LoginRefusal) {
             switch try LoginRequest(request.head, at: self.site) {
-            case .start(let id):
-                answer = await self.start(id, recognized)
+            case .start(let id, let isNavigation):
+                answer = await self.start(id, isNavigation: isNavigation, recognized)
             case .answer(let query, let redirectURI):
                 let cookies = LoginCookie.values(in: request.headers, at: self.site)
                 answer = await self.take(query, at: redirectURI, cookies, on: connection, recognized)
@@ -65,9 +65,13 @@ final class LoginController: RequestResponder {
     /// Ends a connection after its response.
     private struct TurnedAway: Error {}
 
-    private func start(_ id: SignInID, _ recognized: @Sendable () -> Void) async -> AdminResponse {
+    private func start(
+        _ id: SignInID,
+        isNavigation: Bool,
+        _ recognized: @Sendable () -> Void
+    ) async -> AdminResponse {
         do throws(SignInError) {
-            let (url, cookie) = try await self.signIns.open(id)
+            let (url, cookie) = try await self.signIns.open(id, isNavigation: isNavigation)
             recognized()
             self.logger.info("a browser was sent to the provider to sign in", metadata: Self.facts(id))
             return .redirect(to: url, cookie: LoginCookie(of: id, at: self.site).setting(cookie))

@@ -10,7 +10,9 @@ internal import TokenModel
 /// here from any other site, because that is how providers answer.
 enum LoginRequest: Sendable {
     /// Begins a sign-in in this browser.
-    case start(SignInID)
+    ///
+    /// - Parameter isNavigation: whether the browser says that a person opens it.
+    case start(SignInID, isNavigation: Bool)
     /// A provider's answer.
     ///
     /// - Parameter redirectURI: where it came to.
@@ -34,7 +36,10 @@ enum LoginRequest: Sendable {
         let path = target.prefix { $0 != "?" }
         let query = target.dropFirst(path.count + 1)
         if path.hasPrefix("/login/start/") {
-            self = .start(try Self.id(path.dropFirst("/login/start/".count)))
+            self = .start(
+                try Self.id(path.dropFirst("/login/start/".count)),
+                isNavigation: fields["Sec-Fetch-Mode"] != nil
+            )
         } else if path.hasPrefix("/login/done/") {
             self = .done(try Self.id(path.dropFirst("/login/done/".count)))
         } else if path == site.path || path.hasPrefix("/login/") && !query.isEmpty {

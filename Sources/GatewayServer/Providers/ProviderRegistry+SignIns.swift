@@ -17,7 +17,8 @@ extension ProviderRegistry {
                     scopes: settings.login.scopes,
                     prompt: settings.login.prompt,
                     redirectURI: settings.login.redirectURI.text,
-                    extra: settings.login.extra
+                    extra: settings.login.extra,
+                    revokesWidely: settings.preset?.preset.facts.revokesWidely ?? false
                 )
             }
         )
@@ -35,8 +36,13 @@ extension SharedTokenEndpoint: AuthorizationServer {
         try await self.endpoint.authorizationURL(request)
     }
 
-    func redeem(_ code: Secret, verifier: Secret, redirectURI: String) async -> TokenVerdict {
-        await self.endpoint.redeem(code, verifier: verifier, redirectURI: redirectURI)
+    func redeem(
+        _ code: Secret,
+        of issuer: TokenIssuer,
+        verifier: Secret,
+        redirectURI: String
+    ) async -> TokenVerdict {
+        await self.endpoint.redeem(code, of: issuer, verifier: verifier, redirectURI: redirectURI)
     }
 
     func startDevice(
@@ -46,13 +52,11 @@ extension SharedTokenEndpoint: AuthorizationServer {
         try await self.endpoint.startDevice(scopes: scopes, extra: extra)
     }
 
-    func redeem(device code: Secret) async -> TokenVerdict { await self.endpoint.redeem(device: code) }
+    func redeem(device code: Secret, of issuer: TokenIssuer) async -> TokenVerdict {
+        await self.endpoint.redeem(device: code, of: issuer)
+    }
 
     func subject(of idToken: Secret, nonce: String?) async throws(IDTokenError) -> String {
         try await self.endpoint.subject(of: idToken, nonce: nonce)
-    }
-
-    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
-        await self.endpoint.revoke(token, kind: kind)
     }
 }

@@ -94,9 +94,12 @@ struct RevocationVault: Sendable {
         at key: RecordKey,
         expecting: Version
     ) async throws(StoreError) {
-        var settled = record
-        settled.token = nil
-        try await self.vault.put(settled, at: .revoked(Self.id(of: key), by: record.epoch.rawValue))
+        // No kill reports what a dropped token came to.
+        if record.epoch != .start {
+            var settled = record
+            settled.token = nil
+            try await self.vault.put(settled, at: .revoked(Self.id(of: key), by: record.epoch.rawValue))
+        }
         // Another process may have settled it, or may be asking right now.
         try await self.vault.remove(key, expecting: expecting)
     }

@@ -38,12 +38,12 @@ package enum ProviderPreset: String, Sendable, CaseIterable {
                 basis: "Slack Developer Docs, Using token rotation: expires every 12 hours"
             )
         case .google:
-            // Revoking a token also revokes the project's other tokens of that user.
             PresetFacts(
                 tokenEndpoint: "https://oauth2.googleapis.com/token",
                 revocationEndpoint: "https://oauth2.googleapis.com/revoke",
                 clientAuthentication: "client_secret_post",
                 rotation: .none,
+                revokesWidely: true,
                 login: PresetLogin(
                     authorizationEndpoint: "https://accounts.google.com/o/oauth2/v2/auth",
                     deviceAuthorizationEndpoint: "https://oauth2.googleapis.com/device/code",
@@ -187,6 +187,8 @@ package struct PresetFacts: Equatable, Sendable {
     package var refreshKillsAccessToken = false
     /// What happens to the refresh token at a refresh, and so to the grant if a response is lost.
     package var rotation = RefreshTokenRotation.unknown
+    /// Whether the revocation of one token ends all grants that the user has given this client.
+    package var revokesWidely = false
     /// The lifetime of an access token whose response gives none.
     package var defaultLifetime: Duration?
     /// How people sign in.

@@ -29,6 +29,7 @@ extension HTTPTokenEndpoint {
         } catch let error as IDTokenError {
             throw error
         } catch {
+            if (error as? KeySetSource.Unavailable)?.hasMoved == true { self.metadata.forget() }
             throw IDTokenError(.keysUnavailable, "the provider's keys can't be fetched: the log says why")
         }
         guard finding == .verified else {

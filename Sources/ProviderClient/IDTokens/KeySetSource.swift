@@ -9,7 +9,10 @@ internal import TokenModel
 /// the set yet, so the set is fetched again for a key that it does not have; at most once a minute, because a forged token
 /// can name any key.
 final class KeySetSource: Sendable {
-    struct Unavailable: Error {}
+    struct Unavailable: Error {
+        /// Whether nothing is there any more: the issuer's metadata may name another address.
+        var hasMoved = false
+    }
 
     private typealias Question = Task<Result<KeySet, Unavailable>, Never>
 
@@ -20,6 +23,8 @@ final class KeySetSource: Sendable {
         var fetchedAt: ContinuousClock.Instant?
         /// When they were last fetched for a key that they did not have.
         var renewedAt: ContinuousClock.Instant?
+        /// Whether the fetch in progress is for a key that was missing.
+        var isRenewal = false
         /// The fetch in progress.
         var question: Question?
     }
@@ -51,7 +56,8 @@ final class KeySetSource: Sendable {
         let now = ContinuousClock.now
         return try await self.keys(at: address) { state in
             if let renewedAt = state.renewedAt, renewedAt.duration(to: now) < Self.renewalInterval { return false }
-            state.renewedAt = now
+            // A fetch that fails says nothing about the key, and the next caller may ask again.
+            state.isRenewal = true
             return true
         }
     }
@@ -85,12 +91,15 @@ final class KeySetSource: Sendable {
             // The metadata may have named another address meanwhile.
             guard state.address == address else { return }
             state.question = nil
+            defer { state.isRenewal = false }
             guard let keys else { return }
+            if state.isRenewal { state.renewedAt = .now }
             state.keys = keys
             state.fetchedAt = .now
         }
         self.tell(outcome, of: address, isUsable: keys != nil)
-        return keys.map { .success($0) } ?? .failure(Unavailable())
+        guard let keys else { return .failure(Unavailable(hasMoved: outcome.hintsThatEndpointMoved)) }
+        return .success(keys)
     }
 
     private func tell(_ outcome: ExchangeOutcome, of address: ProviderURL, isUsable: Bool) {

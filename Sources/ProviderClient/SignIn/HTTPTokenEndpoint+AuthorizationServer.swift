@@ -56,13 +56,18 @@ extension HTTPTokenEndpoint: AuthorizationServer {
         }
     }
 
-    package func redeem(_ code: Secret, verifier: Secret, redirectURI: String) async -> TokenVerdict {
+    package func redeem(
+        _ code: Secret,
+        of issuer: TokenIssuer,
+        verifier: Secret,
+        redirectURI: String
+    ) async -> TokenVerdict {
         let parameters = self.settings.tokenParameters
         // Until the form has left this process, the code is unspent and the person need not sign in again.
         var pauses: [Duration] = [.milliseconds(300), .seconds(1)]
         return await self.withEachProof { proof in
             while true {
-                let verdict = await self.ask("token endpoint was asked to redeem a code", nil, proof, { true }) {
+                let verdict = await self.ask("token endpoint was asked to redeem a code", issuer, proof, { true }) {
                     client,
                     _,
                     _ in
@@ -76,19 +81,19 @@ extension HTTPTokenEndpoint: AuthorizationServer {
                 } meaning: {
                     $0
                 }
-                guard case .notSent(let reason) = verdict, ![.shutDown, .signingFailed].contains(reason),
+                guard case .notSent(let reason) = verdict, ![.shutDown, .signingFailed, .endpointMoved].contains(reason),
                     !pauses.isEmpty, (try? await Task.sleep(for: pauses.removeFirst())) != nil
                 else { return verdict }
             }
         }
     }
 
-    package func redeem(device code: Secret) async -> TokenVerdict {
+    package func redeem(device code: Secret, of issuer: TokenIssuer) async -> TokenVerdict {
         let parameters = self.settings.tokenParameters
         return await self.withEachProof { proof in
             await self.ask(
                 "token endpoint was asked for the tokens of a device",
-                nil,
+                issuer,
                 proof,
                 { true },
                 isUsual: { $0.saysToKeepAsking },

@@ -66,11 +66,11 @@ extension SignInFailure {
     static let refreshTokenMissing = SignInFailure(
         .refreshTokenMissing,
         "the provider gave no refresh token: many give one only for the scope offline_access, or with login.extra or "
-            + "login.prompt of the provider's documentation; the access token is revoked"
+            + "login.prompt of the provider's documentation"
     )
     static let idTokenMissing = SignInFailure(
         .idTokenMissing,
-        "the provider gave no ID token, although the scopes have openid; what it gave is revoked"
+        "the provider gave no ID token, although the scopes have openid"
     )
     static let expired = SignInFailure(.expired, "the sign-in was not completed in time; begin another one")
     static let interrupted = SignInFailure(
@@ -95,6 +95,7 @@ extension SignInFailure {
                 .providerConfig,
                 "the provider refuses this client\(word): check client_id, client_secret, client_auth and what the client may do"
             )
+        case .notSent(.endpointMoved): self = .otherProvider
         case .throttled, .notSent:
             self.init(.providerUnreachable, "the provider's token endpoint could not be asked\(word); sign in again")
         case .notProvider:

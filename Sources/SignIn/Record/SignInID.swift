@@ -80,6 +80,16 @@ struct AuthorizationSecrets: Equatable, Sendable {
         }
     }
 
+    /// The claim of the process with `salt` on the exchange of `code`: the same whenever the process gets this answer.
+    func claim(on code: Secret, by salt: ClaimID, in store: StoreID) -> ClaimID {
+        var bytes = Array("\(salt.rawValue)\0".utf8)
+        for secret in [self.state, code] {
+            secret.withUnredacted { span in for index in span.indices { bytes.append(span[index]) } }
+            bytes.append(0)
+        }
+        return ClaimID(String(store.name(of: Secret(bytes)).prefix(32)))
+    }
+
     /// The S256 challenge of the verifier (RFC 7636 §4.2).
     var challenge: String {
         self.verifier.withUnredacted { bytes in

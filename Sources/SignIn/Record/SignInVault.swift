@@ -9,6 +9,8 @@ struct SignInVault: Sendable {
 
     init(_ records: SealedRecords) { self.vault = RecordVault(records) }
 
+    var storeID: StoreID { self.vault.records.storeID }
+
     func name(of account: AccountID) -> SignInName { SignInName(of: account, in: self.vault.records.storeID) }
 
     /// The last sign-in of an account; `nil` if there was none.
@@ -45,32 +47,24 @@ struct SignInVault: Sendable {
         }
     }
 
-    /// The same, and tries again for a while if the store is out of reach: what was written before need not be known.
-    func write(
-        _ record: SignInRecord,
-        at name: SignInName,
-        over entry: Entry?,
-        until deadline: BootInstant,
-        _ timepiece: Timepiece
-    ) async throws(StoreError) -> Entry? {
-        while true {
-            do throws(StoreError) {
-                return try await self.write(record, at: name, over: entry)
-            } catch {
-                guard error.code == .unreachable, timepiece.now.boot < deadline, !Task.isCancelled else { throw error }
-                await timepiece.rest(until: timepiece.now.boot.advanced(by: .milliseconds(300)))
-            }
-        }
-    }
-
     /// Writes how a sign-in ended, unless another one has taken its place or it has ended in another way.
     ///
+    /// - Parameters:
+    ///   - claim: that of the exchange which has ended; `nil` if there was none.
+    ///   - now: a failure leaves another process's exchange alone as long as that may succeed.
     /// - Returns: what stands.
-    func end(_ id: SignInID, _ end: SignInEnd) async throws(StoreError) -> Entry? {
+    func end(
+        _ id: SignInID,
+        _ end: SignInEnd,
+        by claim: ClaimID?,
+        at now: WallTime
+    ) async throws(StoreError) -> Entry? {
         while let entry = try await self.read(id), let name = id.name {
+            switch entry.record.phase {
             // Tokens that were stored after all count more than a failure.
-            if case .ended(let earlier) = entry.record.phase, earlier.word != .failed || end.word != .done {
-                return entry
+            case .ended(let earlier) where earlier.word != .failed || end.word != .done: return entry
+            case .redeeming(let other, let until) where other != claim && end.word != .done && now < until: return entry
+            case .unopened, .asked, .device, .redeeming, .ended: break
             }
             var record = entry.record
             record.phase = .ended(end)

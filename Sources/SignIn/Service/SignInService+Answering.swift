@@ -1,6 +1,7 @@
 internal import Logging
 internal import OAuth
 internal import ProviderClient
+internal import Synchronization
 package import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
@@ -78,6 +79,7 @@ extension SignInService {
     ) async throws(SignInError) -> SignInCompletion? {
         let (terms, now) = (entry.record.terms, self.timepiece.now.wall)
         let report = SignInReport(entry.record, at: now)
+        if let taken = await self.takenBefore(response, entry.record) { return taken }
         guard report.state == .pending, case .asked(let secrets) = entry.record.phase, let name = terms.id.name else {
             throw SignInError(.conflict, "the answer comes too late or again: \(report.standing)")
         }
@@ -102,25 +104,56 @@ extension SignInService {
         }
         guard case .code(let code) = response.result else { return nil }
         var record = entry.record
+        let claim = secrets.claim(on: code, by: self.claimSalt, in: self.vault.storeID)
         let answerTimeout = self.answerTimeout(of: terms.binding.provider)
-        record.phase = .redeeming(.random(), until: now.advanced(by: answerTimeout + Self.redemptionMargin))
-        // If the outcome stayed unknown, nobody would exchange an answer that is taken.
-        let deadline = self.timepiece.now.boot.advanced(by: Self.storePatience)
-        let taken = try await self.storing { () async throws(StoreError) in
-            try await self.vault.write(record, at: name, over: entry, until: deadline, self.timepiece)
+        record.phase = .redeeming(claim, until: now.advanced(by: answerTimeout + Self.redemptionMargin))
+        self.unconfirmed.withLock { unconfirmed in
+            // Each stands for an answer that came while the store did not say what it did.
+            if unconfirmed.count >= Self.mostUnconfirmed { unconfirmed.removeAll() }
+            unconfirmed[claim] = secrets
+        }
+        let taken: SignInVault.Entry?
+        do throws(SignInError) {
+            taken = try await self.storing { () async throws(StoreError) in
+                try await self.vault.write(record, at: name, over: entry)
+            }
+        } catch {
+            // The answer may be taken. If it comes again, as from a page that is loaded again, it is known by its claim.
+            self.forgetUnconfirmed(unless: error.code == .storeLost, claim)
+            throw error
         }
         guard taken != nil else {
+            self.forgetUnconfirmed(unless: false, claim)
             throw SignInError(.conflict, "the sign-in was answered, cancelled or begun anew at this very moment")
         }
-        let completion = SignInCompletion()
-        guard case .enqueued = self.newJobs.yield(.redeem(terms, secrets, code: code, ended: completion)) else {
-            return try await self.end(terms, .interrupted, name, over: taken)
-        }
-        return completion
+        return await self.exchange(terms, claim, code)
     }
 
-    /// How long an answer waits for the store.
-    private static let storePatience = Duration.seconds(5)
+    private static let mostUnconfirmed = 256
+
+    private func forgetUnconfirmed(unless isKept: Bool, _ claim: ClaimID) {
+        if !isKept { self.unconfirmed.withLock { _ = $0.removeValue(forKey: claim) } }
+    }
+
+    /// The exchange of an answer that this process took without knowing it; `nil` for any other answer.
+    private func takenBefore(_ response: AuthorizationResponse, _ record: SignInRecord) async -> SignInCompletion? {
+        guard case .redeeming(let claim, _) = record.phase, case .code(let code) = response.result,
+            let secrets = self.unconfirmed.withLock({ $0[claim] }), secrets.state == response.state,
+            secrets.claim(on: code, by: self.claimSalt, in: self.vault.storeID) == claim
+        else { return nil }
+        return await self.exchange(record.terms, claim, code)
+    }
+
+    /// Has an answer exchanged that is taken, once.
+    private func exchange(_ terms: SignInRecord.Terms, _ claim: ClaimID, _ code: Secret) async -> SignInCompletion? {
+        guard let secrets = self.unconfirmed.withLock({ $0.removeValue(forKey: claim) }) else { return nil }
+        let completion = SignInCompletion()
+        let job = Job.redeem(terms, claim, secrets, code: code, ended: completion)
+        if case .enqueued = self.newJobs.yield(job) { return completion }
+        // A process that stops takes no answers.
+        await self.write(self.failed(.interrupted), of: terms, by: claim)
+        return nil
+    }
 
     /// Beside the exchange itself: for tries when the provider can't be reached, and for the store.
     private static let redemptionMargin = Duration.seconds(120)

@@ -81,14 +81,22 @@ extension SignInService {
     /// Sends a browser from the gateway's listener to the provider. Each call makes a new request: a browser that opens
     /// the address again goes on with the new one.
     ///
+    /// - Parameter isNavigation: whether a browser says that a person opens the address. Once somebody has, nothing else may
+    ///   take the sign-in away, such as a preview of the link.
     /// - Returns: the provider's address, and the value of the cookie that ties the answer to this browser.
-    package func open(_ id: SignInID) async throws(SignInError) -> (url: String, cookie: Secret) {
+    package func open(
+        _ id: SignInID,
+        isNavigation: Bool = true
+    ) async throws(SignInError) -> (url: String, cookie: Secret) {
         while true {
             let entry = try await self.entry(id)
             let (terms, phase) = (entry.record.terms, entry.record.phase)
             let report = SignInReport(entry.record, at: self.timepiece.now.wall)
             guard terms.way == .gateway, report.state == .pending, let name = id.name else {
                 throw SignInError(.conflict, "the sign-in can't be opened: \(report.standing)")
+            }
+            if case .asked = phase, !isNavigation {
+                throw SignInError(.conflict, "the sign-in was opened in a browser already")
             }
             guard let provider = self.configuration().providers[terms.binding.provider] else {
                 throw SignInError(.conflict, "provider \(terms.binding.provider) is not configured any more")
@@ -237,7 +245,7 @@ extension SignInService {
     /// The address at which the gateway's listener begins, from that at which it takes answers.
     private static func startAddress(of id: SignInID, beside redirectURI: String) -> String {
         guard let target = RedirectTarget(redirectURI) else { return "" }
-        return "\(target.scheme)://\(target.host)\(target.port.map { ":\($0)" } ?? "")/login/start/\(id)"
+        return "\(target.scheme)://\(target.host)\(target.hasPort ? ":\(target.port)" : "")/login/start/\(id)"
     }
 }
 

@@ -85,7 +85,7 @@ extension SignInService {
             await self.write(self.failed(killed), of: terms)
             return true
         }
-        let verdict = await server.redeem(device: device.code)
+        let verdict = await server.redeem(device: device.code, of: terms.binding.issuer)
         switch (verdict, verdict.reason?.rawValue) {
         case (.refused, "authorization_pending"), (.notSent, _), (.throttled, _), (.ambiguous, _), (.notProvider, _):
             // A lost answer may have had the tokens. The provider says so at the next question.
@@ -104,39 +104,46 @@ extension SignInService {
         case (.refused, "expired_token"):
             await self.write(self.failed(.expired), of: terms)
         case (.success, _), (.rotated, _):
-            let end: SignInEnd
-            if await self.isWanted(terms) {
-                end = await self.conclude(terms, verdict, nonce: nil, server)
+            if let claim = await self.claimTokens(of: terms) {
+                await self.write(await self.conclude(terms, claim, verdict, nonce: nil, server), of: terms, by: claim)
             } else {
-                end = await self.discard(verdict, terms, server)
+                await self.write(await self.discard(verdict, terms, server), of: terms)
             }
-            await self.write(end, of: terms)
         default:
             // Another replica may have the tokens in hand, so the sign-in is not taken for this.
-            await self.write(await self.conclude(terms, verdict, nonce: nil, server), of: terms)
+            await self.write(self.failed(SignInFailure(verdict) ?? .otherProvider), of: terms)
         }
         return true
     }
 
-    /// Whether the tokens of a sign-in are to be stored. From now on nobody cancels it.
+    /// Takes a sign-in whose tokens have come. From then on nobody cancels it. Another replica may have written that it
+    /// failed: it has asked for tokens that this process has got.
     ///
-    /// Another replica may have written that it failed: it has asked for tokens that this process has got. If the store
-    /// does not say, they are wanted.
-    private func isWanted(_ terms: SignInRecord.Terms) async -> Bool {
-        do throws(StoreError) {
-            while let entry = try await self.vault.read(terms.id), let name = terms.id.name {
-                var record = entry.record
-                switch record.phase {
-                case .device: break
-                case .ended(let end): return end.word == .failed
-                case .unopened, .asked, .redeeming: return false
+    /// - Returns: `nil` if the tokens are not wanted any more, or if the store does not say for so long that they could not
+    ///   be stored either.
+    private func claimTokens(of terms: SignInRecord.Terms) async -> ClaimID? {
+        let claim = ClaimID.random()
+        let deadline = self.timepiece.now.boot.advanced(by: Self.claimPatience)
+        while true {
+            do throws(StoreError) {
+                while let entry = try await self.vault.read(terms.id), let name = terms.id.name {
+                    var record = entry.record
+                    switch record.phase {
+                    case .device: break
+                    case .ended(let end) where end.word == .failed: break
+                    // An earlier try, of which the store did not say what became.
+                    case .redeeming(claim, _): return claim
+                    case .unopened, .asked, .redeeming, .ended: return nil
+                    }
+                    record.phase = .redeeming(claim, until: self.timepiece.now.wall.advanced(by: .seconds(180)))
+                    if try await self.vault.write(record, at: name, over: entry) != nil { return claim }
                 }
-                record.phase = .redeeming(.random(), until: self.timepiece.now.wall.advanced(by: .seconds(180)))
-                if try await self.vault.write(record, at: name, over: entry) != nil { return true }
+                return nil
+            } catch {
+                guard await self.mayTryAgain(until: deadline) else { return nil }
             }
-            return false
-        } catch {
-            return true
         }
     }
+
+    private static let claimPatience = Duration.seconds(60)
 }

@@ -9,33 +9,46 @@ internal import TokenStorage
 /// From a code to stored tokens. What was issued and can't be stored is revoked.
 extension SignInService {
     /// Exchanges a code that was taken, and writes how the sign-in ended.
-    func redeem(_ terms: SignInRecord.Terms, _ secrets: AuthorizationSecrets, code: Secret) async -> SignInEnd {
+    func redeem(
+        _ terms: SignInRecord.Terms,
+        _ claim: ClaimID,
+        _ secrets: AuthorizationSecrets,
+        code: Secret
+    ) async -> SignInEnd {
         let end: SignInEnd
         if let server = self.configuration().providers[terms.binding.provider]?.server, server.isSame(as: terms.binding)
         {
-            let verdict = await server.redeem(code, verifier: secrets.verifier, redirectURI: terms.redirectURI)
-            end = await self.conclude(terms, verdict, nonce: secrets.nonceText, server)
+            let verdict = await server.redeem(
+                code,
+                of: terms.binding.issuer,
+                verifier: secrets.verifier,
+                redirectURI: terms.redirectURI
+            )
+            end = await self.conclude(terms, claim, verdict, nonce: secrets.nonceText, server)
         } else {
             end = self.failed(.otherProvider)
         }
-        await self.write(end, of: terms)
+        await self.write(end, of: terms, by: claim)
         return end
     }
 
     /// What a provider's response to a code means for the account.
+    ///
+    /// - Parameter claim: that of the record, which says that the tokens are still wanted.
     func conclude(
         _ terms: SignInRecord.Terms,
+        _ claim: ClaimID,
         _ verdict: TokenVerdict,
         nonce: String?,
         _ server: any AuthorizationServer
     ) async -> SignInEnd {
         let receivedAt = self.timepiece.now
         guard case .success(let grant) = verdict else {
-            if case .rotated(let token, _) = verdict {
-                // Without an access token the answer is no usable one, and the refresh token must not live on.
-                await self.drop(token.refreshToken, nil, terms, server, at: receivedAt)
-            }
-            return self.failed(SignInFailure(verdict) ?? .otherProvider)
+            let failure = SignInFailure(verdict) ?? .otherProvider
+            guard case .rotated(let token, _) = verdict else { return self.failed(failure) }
+            // Without an access token the answer is no usable one, and the refresh token must not live on.
+            let fate = await self.drop(token.refreshToken, nil, terms, server, at: receivedAt)
+            return self.failed(failure.saying(fate))
         }
         do throws(SignInFailure) {
             guard grant.refreshToken != nil else { throw .refreshTokenMissing }
@@ -49,13 +62,12 @@ extension SignInService {
                 subject: subject,
                 replacesSubject: terms.replacesSubject
             )
-            try await self.store(tokens, terms)
+            try await self.store(tokens, terms, claim)
         } catch {
             // Tokens that may be in the store are not revoked: they may be all that the account has.
-            if error != .mayBeStored {
-                await self.drop(grant.refreshToken, grant.accessToken, terms, server, at: receivedAt)
-            }
-            return self.failed(error)
+            guard error != .mayBeStored else { return self.failed(error) }
+            let fate = await self.drop(grant.refreshToken, grant.accessToken, terms, server, at: receivedAt)
+            return self.failed(error.saying(fate))
         }
         return SignInEnd(
             word: .done,
@@ -71,8 +83,8 @@ extension SignInService {
     {
         let now = self.timepiece.now
         switch verdict {
-        case .success(let grant): await self.drop(grant.refreshToken, grant.accessToken, terms, server, at: now)
-        case .rotated(let token, _): await self.drop(token.refreshToken, nil, terms, server, at: now)
+        case .success(let grant): _ = await self.drop(grant.refreshToken, grant.accessToken, terms, server, at: now)
+        case .rotated(let token, _): _ = await self.drop(token.refreshToken, nil, terms, server, at: now)
         default: break
         }
         return SignInEnd(word: .cancelled, failure: nil, missingScopes: [], at: now.wall)
@@ -86,19 +98,31 @@ extension SignInService {
     ) async throws(SignInFailure) -> TokenDigest? {
         guard terms.wantsIDToken else { return nil }
         guard let idToken = grant.idToken else { throw .idTokenMissing }
-        do throws(IDTokenError) {
-            let subject = try await server.subject(of: idToken, nonce: nonce)
-            return TokenDigest(ofSubject: subject, at: terms.issuer.text)
-        } catch {
-            throw SignInFailure(
-                .idTokenInvalid,
-                "the provider's ID token is not valid: \(error.message); what it gave is revoked"
-            )
+        var tries = Self.keyTries
+        while true {
+            do throws(IDTokenError) {
+                let subject = try await server.subject(of: idToken, nonce: nonce)
+                return TokenDigest(ofSubject: subject, at: terms.issuer.text)
+            } catch {
+                tries -= 1
+                // The code is spent. A moment's outage of the provider's keys must not cost its tokens.
+                guard error.code == .keysUnavailable, tries > 0,
+                    await self.mayTryAgain(until: self.timepiece.now.boot.advanced(by: .seconds(1)))
+                else {
+                    throw SignInFailure(.idTokenInvalid, "the provider's ID token is not valid: \(error.message)")
+                }
+            }
         }
     }
 
+    private static let keyTries = 10
+
     /// Stores the tokens, with an audit record before it. While the store is out of reach it is tried again.
-    private func store(_ tokens: SignedInTokens, _ terms: SignInRecord.Terms) async throws(SignInFailure) {
+    private func store(
+        _ tokens: SignedInTokens,
+        _ terms: SignInRecord.Terms,
+        _ claim: ClaimID
+    ) async throws(SignInFailure) {
         let deadline = self.timepiece.now.boot.advanced(by: Self.tokenPatience)
         let ticket: AuditTicket
         while true {
@@ -114,32 +138,50 @@ extension SignInService {
                 guard await self.mayTryAgain(until: deadline) else {
                     throw SignInFailure(
                         .auditUnavailable,
-                        "the audit log can't be written, so nothing was stored: \(error.message); what the provider gave is revoked"
+                        "the audit log can't be written, so nothing was stored: \(error.message)"
                     )
                 }
             }
         }
+        var mayBeStored = false
         while true {
-            do throws(AccountChangeError) {
-                try await self.engine.importTokens(of: tokens, for: terms.account)
-                await self.audit.end(ticket, "done")
-                return
-            } catch {
-                if error.code == .storeLost, await self.mayTryAgain(until: deadline) { continue }
-                let failure = SignInFailure(error)
-                await self.audit.end(ticket, failure.code.rawValue)
-                throw failure
+            var failure: SignInFailure
+            switch await self.standing(of: terms, claim) {
+            case .wanted:
+                do throws(AccountChangeError) {
+                    try await self.engine.importTokens(of: tokens, for: terms.account)
+                    await self.audit.end(ticket, "done")
+                    return
+                } catch {
+                    mayBeStored = mayBeStored || error.mayBeDone
+                    failure = SignInFailure(error)
+                    if error.code == .storeLost, await self.mayTryAgain(until: deadline) { continue }
+                }
+            case .unknown:
+                failure = .notStored
+                if await self.mayTryAgain(until: deadline) { continue }
+            case .unwanted: failure = .superseded
             }
+            if mayBeStored, failure.code == .notStored { failure = .mayBeStored }
+            await self.audit.end(ticket, failure.code.rawValue)
+            throw failure
         }
     }
 
     /// How long tokens in hand wait for the store.
     private static let tokenPatience = Duration.seconds(60)
 
-    private func mayTryAgain(until deadline: BootInstant) async -> Bool {
-        guard !Task.isCancelled, self.timepiece.now.boot < deadline else { return false }
-        await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(500)))
-        return true
+    private enum Standing { case wanted, unwanted, unknown }
+
+    /// Whether the record of a sign-in still has the claim of this exchange. If not, another sign-in has begun, because this
+    /// one took too long, and its tokens are newer.
+    private func standing(of terms: SignInRecord.Terms, _ claim: ClaimID) async -> Standing {
+        do throws(StoreError) {
+            guard let entry = try await self.vault.read(terms.id) else { return .unwanted }
+            return if case .redeeming(claim, _) = entry.record.phase { .wanted } else { .unwanted }
+        } catch {
+            return .unknown
+        }
     }
 
     /// Has tokens revoked that are not stored.
@@ -149,7 +191,7 @@ extension SignInService {
         _ terms: SignInRecord.Terms,
         _ server: any AuthorizationServer,
         at receivedAt: Moment
-    ) async {
+    ) async -> DroppedTokens {
         let record = AccountRecord(
             grant: .random(),
             generation: .none,
@@ -164,7 +206,8 @@ extension SignInService {
             observedEntry: terms.observedEntry,
             binding: terms.binding.settled(by: server.binding)
         )
-        await self.engine.revoke(dropped: record, of: terms.account)
+        let isWide = self.configuration().providers[terms.binding.provider]?.revokesWidely ?? false
+        return await self.engine.revoke(dropped: record, of: terms.account, spares: isWide)
     }
 
     /// When a dropped access token expires is not looked at.
@@ -175,12 +218,14 @@ extension SignInService {
     }
 
     /// Writes the end for everybody who asks. The tokens are stored or revoked by now, so nothing depends on it.
-    func write(_ end: SignInEnd, of terms: SignInRecord.Terms) async {
+    ///
+    /// - Parameter claim: that of the exchange; `nil` if there was none.
+    func write(_ end: SignInEnd, of terms: SignInRecord.Terms, by claim: ClaimID? = nil) async {
         self.tell(end, of: terms)
         let deadline = self.timepiece.now.boot.advanced(by: Self.endPatience)
         while true {
             do throws(StoreError) {
-                _ = try await self.vault.end(terms.id, end)
+                _ = try await self.vault.end(terms.id, end, by: claim, at: self.timepiece.now.wall)
                 return
             } catch {
                 guard await self.mayTryAgain(until: deadline) else {
@@ -203,6 +248,9 @@ extension SignInService {
         var granted = Set(grant.scopes)
         if grant.refreshToken != nil { granted.insert("offline_access") }
         if grant.idToken != nil { granted.insert("openid") }
+        // Google grants these two under other names.
+        for scope in ["email", "profile"]
+        where granted.contains("https://www.googleapis.com/auth/userinfo.\(scope)") { granted.insert(scope) }
         return requested.filter { !granted.contains($0) }
     }
 }
@@ -237,6 +285,16 @@ extension SignInFailure {
         "the provider, its token endpoint or its client was changed or removed since the sign-in began; sign in again"
     )
 
+    fileprivate static let superseded = SignInFailure(
+        .interrupted,
+        "getting the tokens took so long that another sign-in may have begun; look at the account, and sign in again"
+    )
+
+    fileprivate static let notStored = SignInFailure(
+        .notStored,
+        "the store was out of reach for too long, and nothing was stored; sign in again"
+    )
+
     /// Stored or not: the store did not say.
     fileprivate static let mayBeStored = SignInFailure(
         .notStored,
@@ -246,17 +304,29 @@ extension SignInFailure {
 
     /// Why the tokens were not stored.
     init(_ cause: AccountChangeError) {
-        let code: Code
-        switch cause.code {
-        case .notConfigured, .minted: code = .notConfigured
-        case .killed: code = .killed
-        case .subjectDiffers: code = .subjectDiffers
-        case .invalidTokens: code = .answerLost
-        case .unreadable: code = .notStored
-        case .storeLost:
-            self = .mayBeStored
-            return
-        }
-        self.init(code, "\(cause.message); what the provider gave is revoked")
+        let code: Code =
+            switch cause.code {
+            case .notConfigured, .minted: .notConfigured
+            case .killed: .killed
+            case .subjectDiffers: .subjectDiffers
+            case .invalidTokens: .answerLost
+            case .unreadable, .storeLost: .notStored
+            }
+        self.init(code, cause.message)
+    }
+
+    /// The same failure, and what became of the tokens that came with it.
+    fileprivate func saying(_ fate: DroppedTokens) -> SignInFailure {
+        let text =
+            switch fate {
+            case .revoked: "what the provider gave is revoked"
+            case .refused: "the provider does not revoke what it gave, which ends by itself"
+            case .waiting: "what the provider gave is being revoked"
+            case .inUse: "the provider gave what the account has already, which stays"
+            case .left:
+                "what the provider gave is left to expire, since revoking it there would end other grants of the same user"
+            case .lost: "what the provider gave could not be revoked: end it at the provider"
+            }
+        return SignInFailure(self.code, "\(self.message); \(text)")
     }
 }

@@ -18,7 +18,7 @@ package import TokenStorage
 package final class SignInService: Sendable {
     /// Work that outlives the request that ordered it.
     enum Job: Sendable {
-        case redeem(SignInRecord.Terms, AuthorizationSecrets, code: Secret, ended: SignInCompletion)
+        case redeem(SignInRecord.Terms, ClaimID, AuthorizationSecrets, code: Secret, ended: SignInCompletion)
         case poll(SignInID)
     }
 
@@ -33,6 +33,12 @@ package final class SignInService: Sendable {
     let logger: Logger
     /// The device sign-ins that this process asks about.
     let polled = Mutex<Set<SignInID>>([])
+    /// Answers that this process may have taken: the store has not said so. What an exchange needs is in no record then.
+    let unconfirmed = Mutex<[ClaimID: AuthorizationSecrets]>([:])
+    /// Distinguishes the claims of this process from those of another one that gets the same answer.
+    let claimSalt = ClaimID.random()
+    /// When ``stop()`` was called.
+    private let stoppedAt = Mutex<BootInstant?>(nil)
     let newJobs: AsyncStream<Job>.Continuation
     private let jobs: AsyncStream<Job>
 
@@ -60,9 +66,9 @@ package final class SignInService: Sendable {
             await withDiscardingTaskGroup { redemptions in
                 for await job in self.jobs {
                     switch job {
-                    case .redeem(let terms, let secrets, let code, let completion):
+                    case .redeem(let terms, let claim, let secrets, let code, let completion):
                         redemptions.addTask {
-                            completion.end(await self.redeem(terms, secrets, code: code))
+                            completion.end(await self.redeem(terms, claim, secrets, code: code))
                         }
                     // Nothing is lost if the questions end with the process: any replica goes on with them.
                     case .poll(let id): tasks.addTask { await self.poll(id) }
@@ -74,7 +80,20 @@ package final class SignInService: Sendable {
     }
 
     /// Takes no answers any more. Those that were taken are exchanged for tokens first.
-    package func stop() { self.newJobs.finish() }
+    package func stop() {
+        self.stoppedAt.withLock { $0 = $0 ?? self.timepiece.now.boot }
+        self.newJobs.finish()
+    }
+
+    /// Waits a moment before another try; `false` if there is none. A process that stops waits for less.
+    func mayTryAgain(until deadline: BootInstant) async -> Bool {
+        let end = self.stoppedAt.withLock { $0 }.map { min(deadline, $0.advanced(by: Self.stopPatience)) } ?? deadline
+        guard !Task.isCancelled, self.timepiece.now.boot < end else { return false }
+        await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(500)))
+        return true
+    }
+
+    private static let stopPatience = Duration.seconds(10)
 
     // MARK: - What stands
 

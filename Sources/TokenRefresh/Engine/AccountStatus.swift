@@ -134,24 +134,27 @@ package struct AccountChangeError: Error, Sendable {
         case invalidTokens
         /// The stored record can't be decrypted or parsed. It is kept.
         case unreadable
-        /// The store is unreachable or can't be written, or other writers were faster each time. The change may have been
-        /// made all the same.
+        /// The store is unreachable or can't be written, or other writers were faster each time.
         case storeLost
     }
 
     package let code: Code
     /// For the operator: what failed, on which object, and what would help.
     package let message: String
+    /// Whether the change may have been made all the same: the store did not say what has become of a write.
+    package let mayBeDone: Bool
 
-    init(_ code: Code, _ message: String) {
+    init(_ code: Code, _ message: String, mayBeDone: Bool = false) {
         self.code = code
         self.message = message
+        self.mayBeDone = mayBeDone
     }
 
-    init(_ account: AccountID, _ cause: StoreError) {
+    init(_ account: AccountID, _ cause: StoreError, mayBeDone: Bool = false) {
         self.init(
             cause.code == .unreadable ? .unreadable : .storeLost,
-            "the record of account \(account) could not be changed: \(cause.message)"
+            "the record of account \(account) could not be changed: \(cause.message)",
+            mayBeDone: mayBeDone
         )
     }
 }

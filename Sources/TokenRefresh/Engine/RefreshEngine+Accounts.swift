@@ -128,6 +128,7 @@ extension RefreshEngine {
         _ make: (AccountVault.Entry?, AccountConfiguration) async throws(AccountChangeError) -> AccountRecord?
     ) async throws(AccountChangeError) -> (entry: AccountVault.Entry?, hasWritten: Bool) {
         var unanswered: AccountRecord?
+        var mayBeDone = false
         var lastError = StoreError(.conflict, "other writers came between each time")
         func isFinal(_ error: StoreError) -> Bool {
             lastError = error.code == .unreachable ? error : lastError
@@ -137,7 +138,8 @@ extension RefreshEngine {
             let entry: AccountVault.Entry?
             switch await self.read(account) {
             case .success(let read): entry = read
-            case .failure(let error) where isFinal(error): throw AccountChangeError(account, error)
+            case .failure(let error) where isFinal(error):
+                throw AccountChangeError(account, error, mayBeDone: mayBeDone)
             case .failure: continue
             }
             guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
@@ -151,11 +153,12 @@ extension RefreshEngine {
             unanswered = record
             switch await self.write(record, for: account, expecting: entry?.version) {
             case .success(let version): return (AccountVault.Entry(record: record, version: version), true)
-            case .failure(let error) where isFinal(error): throw AccountChangeError(account, error)
-            case .failure: continue
+            case .failure(let error) where isFinal(error):
+                throw AccountChangeError(account, error, mayBeDone: mayBeDone)
+            case .failure(let error): mayBeDone = mayBeDone || error.code == .unreachable
             }
         }
-        throw AccountChangeError(account, lastError)
+        throw AccountChangeError(account, lastError, mayBeDone: mayBeDone)
     }
 
     private static let mostRewrites = 8

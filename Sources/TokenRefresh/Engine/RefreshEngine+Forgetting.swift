@@ -3,7 +3,7 @@ package import OAuth
 internal import ProviderClient
 internal import Synchronization
 package import TokenModel
-package import TokenStorage
+internal import TokenStorage
 
 /// Removal of an account's tokens on an operator's request.
 extension RefreshEngine {
@@ -136,7 +136,7 @@ extension RefreshEngine {
 
     /// The endpoint that revokes tokens with this binding. It comes from another account of the same client if there is
     /// one, otherwise from a provider without accounts.
-    private func revoker(of binding: AccountRecord.Binding) -> any TokenEndpoint {
+    func revoker(of binding: AccountRecord.Binding) -> any TokenEndpoint {
         let alike = self.state.withLock { $0.plans.values.first { binding.match($0.binding) == .same } }
         return alike?.endpoint.sending(onlyTo: binding.issuer) ?? self.endpoint(binding) ?? GoneTokenEndpoint(binding)
     }
@@ -161,31 +161,7 @@ extension RefreshEngine {
         )
     }
 
-    /// Has tokens revoked that were issued for an account and are in no record. If they are dead, they count for the kill.
-    /// A provider that can't be asked now is asked again for a day, unless the store is unreachable too.
-    ///
-    /// - Returns: whether the provider has revoked them, or does not revoke such tokens; `false` if it is asked again.
-    @discardableResult
-    package func revoke(dropped record: AccountRecord, of account: AccountID) async -> Bool {
-        guard let tokens = record.tokens else { return true }
-        let isDead = (try? await self.kills.read())
-            .map { $0.verdict(on: record, of: account, at: record.binding.provider) != .live }
-        if isDead != true {
-            let outcomes = await self.revoke(tokens, at: self.revoker(of: record.binding))
-            guard outcomes.contains(where: \.isUnreachable) else { return true }
-        }
-        do throws(StoreError) {
-            try await self.kills.storeForRevocation(dropped: record, of: account)
-        } catch {
-            self.logger.error(
-                "tokens were dropped, and neither their provider nor the store could be reached to revoke them",
-                metadata: [LogField.account: "\(account)", LogField.code: "\(error.code.rawValue)"]
-            )
-        }
-        return false
-    }
-
-    private func revoke(_ tokens: TokenSet, at endpoint: any TokenEndpoint) async -> [ForgottenToken] {
+    func revoke(_ tokens: TokenSet, at endpoint: any TokenEndpoint) async -> [ForgottenToken] {
         var outcomes: [ForgottenToken] = []
         if let refreshToken = tokens.refreshToken {
             let endsAt = tokens.refreshLifetime.map { tokens.receivedAt.advanced(by: $0) }
@@ -201,7 +177,7 @@ extension RefreshEngine {
 }
 
 extension ForgottenToken {
-    fileprivate var isUnreachable: Bool {
+    var isUnreachable: Bool {
         switch self.verdict {
         case .unreachable, .clientRefused: true
         case .revoked, .refused, .unsupported: false

@@ -57,7 +57,12 @@ final class ScriptedAuthorizationServer: AuthorizationServer {
         return url
     }
 
-    func redeem(_ code: Secret, verifier: Secret, redirectURI: String) async -> TokenVerdict {
+    func redeem(
+        _ code: Secret,
+        of issuer: TokenIssuer,
+        verifier: Secret,
+        redirectURI: String
+    ) async -> TokenVerdict {
         let gate = self.state.withLock { state in
             state.codes.append(code)
             return state.gate
@@ -78,7 +83,7 @@ final class ScriptedAuthorizationServer: AuthorizationServer {
         throw AuthorizationServerError(.notOffered, "no devices")
     }
 
-    func redeem(device code: Secret) async -> TokenVerdict { .notSent(.connectFailed) }
+    func redeem(device code: Secret, of issuer: TokenIssuer) async -> TokenVerdict { .notSent(.connectFailed) }
 
     func subject(of idToken: Secret, nonce: String?) async throws(IDTokenError) -> String { "somebody" }
 

@@ -14,9 +14,10 @@ extension LoopbackTests {
             #"{"access_token":"A1","refresh_token":"R1","expires_in":60,"id_token":"canary-id"}"#
         )
 
-        private static func redeem(_ endpoint: HTTPTokenEndpoint) async -> TokenVerdict {
+        private static func redeem(_ endpoint: HTTPTokenEndpoint, of issuer: TokenIssuer? = nil) async -> TokenVerdict {
             await endpoint.redeem(
                 Secret("canary-code"),
+                of: issuer ?? endpoint.binding.issuer,
                 verifier: Secret("canary-verifier"),
                 redirectURI: "http://127.0.0.1:4711/callback"
             )
@@ -122,10 +123,24 @@ extension LoopbackTests {
                 }
                 return isMissing ? .bytes(http("503 Service Unavailable", "")) : issuer.response(request)
             }
+            let known = TokenIssuer.issuer(server.origin, tokenEndpoint: "\(server.origin)/token")
             try await withEndpoint(.discovered(try ProviderIssuer(server.origin))) { endpoint in
-                #expect(await Self.redeem(endpoint).name == "success")
+                #expect(await Self.redeem(endpoint, of: known).name == "success")
             }
             #expect(server.requests.count { $0.path == "/token" } == 1)
+            await server.stop()
+        }
+
+        @Test func `a code does not go to another token endpoint than that of its sign-in`() async throws {
+            let issuer = SigningIssuer()
+            let server = try await ScriptedServer { request in issuer.response(request) }
+            // Given a sign-in that began when the issuer named another token endpoint, and a process that does not know it
+            let began = TokenIssuer.issuer(server.origin, tokenEndpoint: "\(server.origin)/former")
+            try await withEndpoint(.discovered(try ProviderIssuer(server.origin))) { endpoint in
+                #expect(await Self.redeem(endpoint, of: began) == .notSent(.endpointMoved))
+                #expect(await endpoint.redeem(device: Secret("d"), of: began) == .notSent(.endpointMoved))
+            }
+            #expect(!server.requests.contains { $0.path == "/token" })
             await server.stop()
         }
 
@@ -133,7 +148,7 @@ extension LoopbackTests {
             let server = try await ScriptedServer { _ in .late(Self.success, after: .milliseconds(100)) }
             try await withEndpoint(at: server.origin) { endpoint in
                 let code = Task { await Self.redeem(endpoint).name }
-                let device = Task { await endpoint.redeem(device: Secret("d")).name }
+                let device = Task { await endpoint.redeem(device: Secret("d"), of: endpoint.binding.issuer).name }
                 try await eventually("both requests arrive") { server.requests.count == 2 }
                 code.cancel()
                 device.cancel()
@@ -162,7 +177,7 @@ extension LoopbackTests {
             let server = try await ScriptedServer { _ in .bytes(http("400 Bad Request", #"{"error":"\#(code)"}"#)) }
             let log = RecordingLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in
-                #expect(await endpoint.redeem(device: Secret("canary-device")) == .refused(reason(code)))
+                #expect(await endpoint.redeem(device: Secret("canary-device"), of: endpoint.binding.issuer) == .refused(reason(code)))
             }
             #expect(
                 server.requests.map(\.body)

@@ -119,7 +119,12 @@ final class ScriptedProvider: AuthorizationServer, TokenEndpoint {
         if let refusal = self.state.withLock({ $0.refusal }) { throw refusal }
     }
 
-    func redeem(_ code: Secret, verifier: Secret, redirectURI: String) async -> TokenVerdict {
+    func redeem(
+        _ code: Secret,
+        of issuer: TokenIssuer,
+        verifier: Secret,
+        redirectURI: String
+    ) async -> TokenVerdict {
         let redemption = Redemption(code: code.text, verifier: verifier.text, redirectURI: redirectURI)
         self.state.withLock { $0.redeemed.append(redemption) }
         await self.meanwhile()
@@ -139,7 +144,7 @@ final class ScriptedProvider: AuthorizationServer, TokenEndpoint {
         }
     }
 
-    func redeem(device code: Secret) async -> TokenVerdict {
+    func redeem(device code: Secret, of issuer: TokenIssuer) async -> TokenVerdict {
         // Each question has one verdict, in the order in which they come.
         let verdict = self.state.withLock { state in
             state.asked.append(code.text)
@@ -171,7 +176,7 @@ final class ScriptedProvider: AuthorizationServer, TokenEndpoint {
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
-        await self.redeem(refreshToken, verifier: Secret(""), redirectURI: "")
+        await self.redeem(refreshToken, of: self.binding.issuer, verifier: Secret(""), redirectURI: "")
     }
 
     func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
