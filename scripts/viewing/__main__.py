@@ -1,57 +1,27 @@
 """Signs in to the dashboard in a real browser, kills and revives an account there, and checks what the page shows."""
 
 import argparse
-import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 
-from harness.checks import equals, report
+from harness.checks import report
 from harness.processes import Failed
+from harness.programs import build, leave
 from viewing.chromium import Chromium
 from viewing.house import LEASE_SECONDS, House
-
-WIDE, PHONE = 1280, 390
-INSPECT = (pathlib.Path(__file__).parent / "inspect.js").read_text()
+from viewing.visit import WIDE, Visit
 
 
-class Visit:
-    """One operator who uses one page."""
+class Operator(Visit):
+    """One operator who uses the dashboard."""
 
     def __init__(self, house, page, pictures):
-        self.house, self.page, self.pictures, self.checks = house, page, pictures, []
-
-    def check(self, what, value, bound=True):
-        self.checks.append(equals(what, value, bound))
-
-    def has(self, what, script, seconds=20):
-        """Waits until the script returns true, and records whether it did in time."""
-        try:
-            self.page.wait_for(what, script, seconds)
-            self.check(what, True)
-        except Failed as failure:
-            print(f"verify-dashboard: {failure}", file=sys.stderr)
-            self.check(what, False)
-
-    def picture(self, name, schemes=("light", "dark"), whole=True):
-        """Inspects the page at both widths and in each colour scheme, and takes pictures if they are wanted."""
-        faults = []
-        for width in (WIDE, PHONE):
-            self.page.size(width, 900 if width == WIDE else 844)
-            for scheme in schemes:
-                self.page.scheme(scheme)
-                time.sleep(0.35)  # The colours change in a transition.
-                for kind, elements in self.page.evaluate(INSPECT).items():
-                    faults += [f"{width} px, {scheme}: {kind}: {element}" for element in elements]
-                if self.pictures:
-                    self.page.screenshot(self.pictures / f"{name}-{width}-{scheme}.png", whole)
-        self.check(f"{name}: what is cut off, hard to read or without a name", faults, [])
-        self.page.size(WIDE)
-        self.page.scheme("light")
+        super().__init__(page, pictures)
+        self.house = house
 
     def sign_in(self, token):
         self.page.evaluate("document.querySelector('#token').value = ''")
@@ -77,7 +47,7 @@ class Visit:
 
 def visit(house, browser, pictures):
     page = browser.page()
-    visit = Visit(house, page, pictures)
+    visit = Operator(house, page, pictures)
     page.size(WIDE)
     page.open(house.first.admin + "/")
     visit.has("the page asks for the admin token", "document.activeElement.id === 'token'")
@@ -212,27 +182,6 @@ def strangers(visit, browser):
         visit.check(f"complaints of {what}", page.hear_out(kind), 1)
 
 
-def build(root):
-    """Builds the programs in a separate process group, so that the build can be ended with all its child processes."""
-    process = subprocess.Popen([root / "scripts/build", "release", "martlet", "martlet-mock"], stdout=subprocess.PIPE, text=True,
-                               start_new_session=True)
-    try:
-        said, _ = process.communicate()
-    except BaseException:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
-        raise
-    if process.returncode:
-        sys.exit(69)
-    return pathlib.Path(said.strip().splitlines()[-1])
-
-
-def leave(*_):
-    """Exits so that the started processes are ended, as after any failure. A second SIGTERM does not interrupt that."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.exit(143)
-
-
 def browser_refuses(page, script):
     return page.evaluate(f"(() => {{ try {{ {script}; return false }} catch {{ return true }} }})()")
 
@@ -251,7 +200,7 @@ def main():
 
     root = pathlib.Path(__file__).resolve().parents[2]
     if options.programs is None:
-        options.programs = build(root)
+        options.programs = build(root, "martlet", "martlet-mock")
     if options.pictures:
         options.pictures.mkdir(parents=True, exist_ok=True)
 

@@ -14,13 +14,18 @@ import time
 from harness.processes import Failed
 
 SECONDS = 20
+# What Chromium says of a script whose page is being replaced by another.
+REPLACED = ("execution context", "navigated or closed", "context was destroyed")
 
 
 class Page:
     """One tab. It collects the complaints of its console: errors, violations of the content security policy, failed loads."""
 
-    def __init__(self, browser, session, context):
-        self.browser, self.session, self.context, self.heard, self.expected = browser, session, context, [], []
+    def __init__(self, browser, session, context, target):
+        self.browser, self.session, self.context, self.target = browser, session, context, target
+        self.heard, self.expected = [], []
+        # The addresses of all requests, also of redirects, and the addresses and statuses of all responses.
+        self.requests, self.responses = [], []
 
     def listen(self):
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -48,6 +53,12 @@ class Page:
 
     def take(self, method, params):
         match method:
+            case "Network.requestWillBeSent":
+                if redirect := params.get("redirectResponse"):
+                    self.responses.append((redirect["url"], redirect["status"]))
+                self.requests.append(params["request"]["url"])
+            case "Network.responseReceived":
+                self.responses.append((params["response"]["url"], params["response"]["status"]))
             case "Log.entryAdded" if params["entry"]["level"] in ("error", "warning"):
                 entry = params["entry"]
                 self.heard.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".strip())
@@ -66,6 +77,29 @@ class Page:
     def open(self, url):
         self.call("Page.navigate", url=url)
 
+    @property
+    def address(self):
+        """What the address bar shows. That is the page's address, also if the page could not be loaded."""
+        history = self.call("Page.getNavigationHistory")
+        return history["entries"][history["currentIndex"]]["url"]
+
+    def wait_for_address(self, what, begin, seconds=SECONDS):
+        """Waits until the address bar shows an address that begins with `begin`, and returns it."""
+        deadline = time.monotonic() + seconds
+        while not (address := self.address).startswith(begin):
+            if time.monotonic() > deadline:
+                raise Failed(f"{what}: not within {seconds} s; the browser is at {address.partition('?')[0]}")
+            time.sleep(0.05)
+        return address
+
+    def cookies(self, url):
+        """The cookies that a request for this address would have, by their names."""
+        return {cookie["name"]: cookie["value"] for cookie in self.call("Network.getCookies", urls=[url])["cookies"]}
+
+    def close(self):
+        """Closes the tab. What it has heard is kept."""
+        self.browser.call("Target.closeTarget", {"targetId": self.target})
+
     def evaluate(self, script):
         answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in answer:
@@ -75,11 +109,24 @@ class Page:
     def wait_for(self, what, script, seconds=SECONDS):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            # While one page replaces another, there may be no document.
-            if self.evaluate(f"(() => {{ try {{ return Boolean({script}) }} catch {{ return false }} }})()"):
-                return
+            # While one page replaces another, there may be no document, and a script may lose its page.
+            try:
+                if self.evaluate(f"(() => {{ try {{ return Boolean({script}) }} catch {{ return false }} }})()"):
+                    return
+            except Failed as failure:
+                if not any(words in str(failure) for words in REPLACED):
+                    raise
             time.sleep(0.05)
         raise Failed(f"{what}: not within {seconds} s; the page says {self.evaluate('document.body.innerText')[:2000]!r}")
+
+    def click(self, selector):
+        """Clicks into the middle of an element with the mouse, as a person does."""
+        place = self.evaluate(
+            f"(() => {{ const element = document.querySelector({json.dumps(selector)}); element.scrollIntoView({{ block: 'center' }});"
+            " const box = element.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2] })()")
+        for kind in "mouseMoved", "mousePressed", "mouseReleased":
+            self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="none" if kind == "mouseMoved" else "left",
+                      clickCount=0 if kind == "mouseMoved" else 1)
 
     def focus(self, selector):
         self.evaluate(f"document.querySelector({json.dumps(selector)}).focus()")
@@ -122,12 +169,30 @@ class Chromium:
         os.close(answers)
         self.last, self.rest, self.pages = 0, b"", {}
 
-    def page(self, beside=None):
-        """Opens a tab with its own cookies and storage, or with those of the page `beside`."""
-        context = beside.context if beside else self.call("Target.createBrowserContext")["browserContextId"]
-        target = self.call("Target.createTarget", {"url": "about:blank", "browserContextId": context})["targetId"]
+    def page(self, beside=None, is_kept=False):
+        """Opens a tab with its own cookies and storage, or with those of the page `beside`. If `is_kept`, these are in the profile,
+        as those of a window that is not private."""
+        context = beside.context if beside else None if is_kept else self.call("Target.createBrowserContext")["browserContextId"]
+        place = {"browserContextId": context} if context else {}
+        return self.attach(self.call("Target.createTarget", {"url": "about:blank", **place})["targetId"], context)
+
+    def opened_page(self, before, seconds=SECONDS):
+        """Waits for the tab that a page has opened, and returns it. `before` is what `targets` was before."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            for target, context in self.targets().items():
+                if target not in before:
+                    return self.attach(target, context)
+            time.sleep(0.05)
+        raise Failed(f"no page was opened within {seconds} s")
+
+    def targets(self):
+        """The ids of all tabs, and their contexts."""
+        return {info["targetId"]: info.get("browserContextId") for info in self.call("Target.getTargets")["targetInfos"] if info["type"] == "page"}
+
+    def attach(self, target, context):
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        page = self.pages[session] = Page(self, session, context)
+        page = self.pages[session] = Page(self, session, context, target)
         page.listen()
         return page
 
@@ -157,6 +222,12 @@ class Chromium:
             self.rest += piece
         message, _, self.rest = self.rest.partition(b"\0")
         return json.loads(message)
+
+    def close(self):
+        """Ends the browser as its user does, so that it writes its profile to `home`. `end` must follow."""
+        self.call("Browser.close")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(10)
 
     def end(self):
         self.process.terminate()
