@@ -4,11 +4,8 @@ internal import TokenModel
 
 /// A page that says how a sign-in stands, or why a request about it can't be fulfilled, and what to do then.
 struct LoginPage {
-    /// What the page is about: decides its colour and sign.
-    enum Tone: String { case good, bad, waiting, notice }
-
     let status: HTTPResponse.Status
-    let tone: Tone
+    let tone: BrowserPage.Tone
     let title: Markup
     let content: [Markup]
     /// Whether the browser loads it again after 2 s.
@@ -16,7 +13,7 @@ struct LoginPage {
     /// Seconds until the request may succeed.
     var retryAfter: Int?
 
-    init(_ status: HTTPResponse.Status, _ tone: Tone, _ title: Markup, _ content: [Markup]) {
+    init(_ status: HTTPResponse.Status, _ tone: BrowserPage.Tone, _ title: Markup, _ content: [Markup]) {
         self.status = status
         self.tone = tone
         self.title = title
