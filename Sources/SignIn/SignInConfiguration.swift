@@ -76,7 +76,7 @@ extension SignInConfiguration {
             guard let gateway = self.gatewayRedirectURI else {
                 throw SignInError(
                     .conflict,
-                    "the gateway has no listener for sign-ins; the configuration's login section names its address"
+                    "the gateway has no listener for sign-ins: the configuration's login section names its address, and takes a restart"
                 )
             }
             // A provider may have one of its own at the same listener.

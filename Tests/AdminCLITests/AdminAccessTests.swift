@@ -1,4 +1,5 @@
 internal import AdminCLI
+internal import Synchronization
 internal import Testing
 internal import TokenModel
 
@@ -244,6 +245,35 @@ internal import TokenModel
         #expect(access.tokenOrigin == nil)
         // The gateway's token is still recognized, so that it is not imported as an account's token.
         #expect(access.isOpened(by: Secret("canary")))
+    }
+
+    @Test func `a command that waits finds the socket of a gateway that has started again`() throws {
+        let current = Mutex("/s/admin.sock.first")
+        let surroundings = CommandEnvironment(
+            environment: [:],
+            exists: { _ in true },
+            configuration: { _, _ throws(CommandFailure) in Self.here },
+            socket: { _, _ throws(CommandFailure) in
+                let path = current.withLock { $0 }
+                return path.isEmpty ? nil : CommandEnvironment.Socket(path: path, owners: [7])
+            },
+            text: { _ throws(CommandFailure) in "canary" }
+        )
+        let access = try AdminAccess(
+            address: nil,
+            tokenFile: nil,
+            configuration: "f",
+            needsToken: true,
+            surroundings: surroundings
+        )
+        #expect(access.address == "unix:/s/admin.sock.first")
+
+        // While there is none it is the old one, so that the message names a place.
+        current.withLock { $0 = "" }
+        #expect(access.address == "unix:/s/admin.sock.first")
+        current.withLock { $0 = "/s/admin.sock.second" }
+        #expect(access.address == "unix:/s/admin.sock.second")
+        #expect(try access.authorization() == nil)
     }
 
     @Test func `a token that is named explicitly is also sent to the socket`() throws {

@@ -296,6 +296,20 @@ import TokenStorage
         }
     }
 
+    @Test func `a process that starts goes on with what an earlier one began`() async throws {
+        let fixture = SignInFixture()
+        // Given a process that has ended
+        try await fixture.run(["a"]) { replicas in _ = try await replicas[0].begin(alice, .device) }
+
+        // When another one starts, and nobody looks at the sign-in
+        fixture.provider.answerDevices(.tokens())
+        try await fixture.run(["b"]) { _ in
+            try await fixture.passDevice(until: "the tokens to be stored") {
+                try await fixture.refreshToken() == "rt-1"
+            }
+        }
+    }
+
     @Test func `tokens of a slow answer count although another replica was refused meanwhile`() async throws {
         let fixture = SignInFixture()
         try await fixture.run(["a", "b"]) { replicas in

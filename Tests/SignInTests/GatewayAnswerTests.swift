@@ -56,11 +56,14 @@ import TokenStorage
             #expect(old.state != new.state)
 
             // Neither the first state nor the first cookie is taken
-            for (request, cookie) in [(old, first.cookie), (old, last.cookie), (new, first.cookie)] {
+            for (request, cookie, code) in [
+                (old, first.cookie, SignInError.Code.invalidAnswer), (old, last.cookie, .invalidAnswer),
+                (new, first.cookie, .anotherBrowser),
+            ] {
                 let error = await #expect(throws: SignInError.self) {
                     try await replica.accept(Answer(), request, [cookie])
                 }
-                #expect(error?.code == .invalidAnswer)
+                #expect(error?.code == code)
             }
             #expect(fixture.provider.redeemed.isEmpty)
             _ = try await replica.accept(Answer(), new, [last.cookie])
@@ -81,7 +84,7 @@ import TokenStorage
                 let error = await #expect(throws: SignInError.self) {
                     try await replica.accept(answer, request, cookies.map { Secret($0) })
                 }
-                #expect(error?.code == .invalidAnswer)
+                #expect(error?.code == .anotherBrowser)
             }
             #expect(try await replica.report(on: begun).state == .pending)
 
@@ -100,7 +103,7 @@ import TokenStorage
             let error = await #expect(throws: SignInError.self) {
                 try await replica.accept(Answer(), Query(ofAddress: url), [cookie])
             }
-            #expect(error?.code == .invalidAnswer)
+            #expect(error?.code == .anotherBrowser)
             #expect(fixture.provider.redeemed.isEmpty)
         }
     }

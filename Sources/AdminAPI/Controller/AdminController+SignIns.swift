@@ -19,6 +19,9 @@ extension AdminController {
             } catch {
                 throw AdminError(error, account: request.account)
             }
+        } outcome: { _ in
+            // Its end has a record of its own.
+            "begun"
         } detail: {
             "by \($0.way.rawValue)\(request.replacesSubject ? ", for another subject" : "")"
         }

@@ -141,7 +141,10 @@ final class LoginController: RequestResponder {
     private func report(_ error: SignInError, _ message: Logger.Message, _ id: SignInID?) {
         let level: Logger.Level =
             switch error.code {
-            case .invalidAnswer, .invalidRedirectURI, .unknownSignIn, .unknownAccount, .conflict: .debug
+            case .invalidAnswer, .invalidRedirectURI, .unknownSignIn, .unknownAccount: .debug
+            // Only somebody who has the address or the answer can cause these.
+            case .conflict: .info
+            case .anotherBrowser: .warning
             case .providerRefused, .providerUnreachable, .storeLost, .unreadable: .warning
             }
         var facts = id.map(Self.facts) ?? [:]
@@ -149,6 +152,6 @@ final class LoginController: RequestResponder {
         self.logger.log(level: level, message, metadata: facts)
     }
 
-    /// The beginning of the id names the account's record, and is worth nothing without the rest.
-    private static func facts(_ id: SignInID) -> Logger.Metadata { ["login.id": "\(id.rawValue.prefix(8))"] }
+    /// The end of the id tells sign-ins apart, and is worth nothing without the rest.
+    private static func facts(_ id: SignInID) -> Logger.Metadata { ["login.id": "\(id.rawValue.suffix(8))"] }
 }

@@ -121,10 +121,10 @@ extension LoginPage {
     init(_ error: SignInError, at stage: Stage) {
         // Only whoever began the sign-in knows its id. An answer may be a stranger's attempt, which learns nothing about
         // the sign-in.
-        let isSilent = stage == .answer && error.code != .invalidAnswer
+        let isSilent = stage == .answer && error.code != .invalidAnswer && error.code != .anotherBrowser
         let detail: Markup = isSilent ? "" : "<p class=\"detail\">\(Self.sentence(error.message))</p>"
         switch error.code {
-        case .invalidAnswer, .invalidRedirectURI:
+        case .invalidAnswer, .anotherBrowser, .invalidRedirectURI:
             self.init(
                 .badRequest,
                 .bad,

@@ -174,7 +174,7 @@ extension AdminError {
     /// A sign-in can't be begun, answered or ended.
     init(_ cause: SignInError, account: AccountID? = nil) {
         switch cause.code {
-        case .invalidAnswer: self = .init(.invalidField, cause.message, field: "answer")
+        case .invalidAnswer, .anotherBrowser: self = .init(.invalidField, cause.message, field: "answer")
         case .invalidRedirectURI:
             self = .init(
                 .invalidField,

@@ -6,10 +6,13 @@ package import TokenModel
 /// The address of a gateway's admin API, and the token for it.
 package struct AdminAccess: Sendable {
     /// `http://host:port` without a trailing slash; or `unix:` and the path of ``socket``.
-    package let address: String
+    package var address: String { self.socket.map { "unix:\($0.path)" } ?? self.url }
+    private let url: String
     /// The gateway's Unix socket, which is preferred to its port; `nil` if there is none, or if another address is
-    /// given.
-    package let socket: CommandEnvironment.Socket?
+    /// given. A gateway that has started again has another one.
+    package var socket: CommandEnvironment.Socket? { self.first.map { (try? self.findSocket()) ?? $0 } }
+    private let first: CommandEnvironment.Socket?
+    private let findSocket: @Sendable () throws(CommandFailure) -> CommandEnvironment.Socket?
     /// Where the token comes from, for the message that it was wrong: a file's path, or the name of a variable; `nil`
     /// if no token was needed.
     package let tokenOrigin: String?
@@ -44,12 +47,13 @@ package struct AdminAccess: Sendable {
 
         let asksPort = prefersPort && (configured?.hasPort ?? true)
         let socket = address == nil && !asksPort ? try Self.socket(configured, in: surroundings) : nil
-        self.socket = socket
-        self.address =
+        self.first = socket
+        self.findSocket = { () throws(CommandFailure) in try Self.socket(configured, in: surroundings) }
+        self.url =
             if let address {
                 try Self.checked(address)
-            } else if let socket {
-                "unix:\(socket.path)"
+            } else if socket != nil {
+                ""
             } else if let configured {
                 try Self.address(configured)
             } else {
@@ -86,7 +90,7 @@ package struct AdminAccess: Sendable {
     /// - Throws: ``ProgramExit/notAllowed`` if no token was loaded.
     package func authorization() throws(CommandFailure) -> String? {
         guard let token = self.token else {
-            guard self.socket == nil else { return nil }
+            guard self.first == nil else { return nil }
             throw CommandFailure(.notAllowed, "there is no admin token to send")
         }
         return token.withUnredacted { bytes in

@@ -22,7 +22,8 @@ package struct PasteDialogue: Sendable {
 
     /// The user behind standard input.
     static let standardInput = PasteDialogue(
-        attempts: Terminal.isStandardInput ? 3 : 1,
+        // What is pasted after the command has ended would be the shell's, and visible.
+        attempts: Terminal.isStandardInput ? 20 : 1,
         read: { () throws(CommandFailure) in
             Terminal.isStandardInput ? try Terminal.readHidden(Self.question) : try Self.line(from: STDIN_FILENO)
         },
@@ -51,7 +52,9 @@ package struct PasteDialogue: Sendable {
                     guard error.status == .usage else { throw error }
                     mistake = error
                 }
-                guard attempt < self.attempts else { throw mistake }
+                guard attempt < self.attempts else {
+                    throw CommandFailure(mistake.status, "\(mistake.message); the sign-in is cancelled")
+                }
                 attempt += 1
                 self.complain("\(mistake.message); try again")
             }

@@ -157,7 +157,14 @@ package struct SignInSession: Sendable {
     /// - Returns: the failure to end the command with.
     package func cancel() async -> CommandFailure {
         let reply = try? await self.gateway.exchange(.cancelSignIn(self.started.id))
-        guard reply?.httpStatus == 409 else { return Self.cancelled }
+        // A sign-in that is not known any more can't go on either.
+        if let status = reply?.httpStatus, (200..<300).contains(status) || status == 404 { return Self.cancelled }
+        guard reply?.httpStatus == 409 else {
+            return CommandFailure(
+                .no,
+                "the gateway could not be told, so the sign-in for \(self.started.account) may still be completed until it expires"
+            )
+        }
         return CommandFailure(
             .no,
             "the answer is with the gateway already, so the sign-in goes on; martlet accounts show \(self.started.account) "

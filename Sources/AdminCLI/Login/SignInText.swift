@@ -65,7 +65,7 @@ package struct SignInText: Sendable {
         default:
             let reason = signIn.error?.message ?? signIn.error?.code ?? signIn.state
             let help = self.help(signIn).map { "; \($0)" } ?? ""
-            return CommandFailure(.no, "\(signIn.account) is not signed in: \(reason)\(help)")
+            return CommandFailure(.no, "the sign-in for \(signIn.account) failed: \(reason)\(help)")
         }
     }
 
@@ -80,9 +80,6 @@ package struct SignInText: Sendable {
                 + "offline), login.prompt (consent) and login.scopes (offline_access) of \(provider), whichever it knows"
         case "subject_differs":
             return "sign in as the one whose account it is, perhaps in another browser session"
-        case "killed":
-            return "martlet kills shows why, and martlet revive lifts that; what was killed stays dead, so sign in "
-                + "again then"
         case "code_refused", "provider_config":
             return "check client_id, client_secret, client_auth and login.redirect_uri of \(provider), and the "
                 + "redirect URIs that the client is registered with"

@@ -112,6 +112,8 @@ package struct SignInError: Error, Sendable {
     package enum Code: Sendable {
         /// The answer is not one to this sign-in. The sign-in still waits.
         case invalidAnswer
+        /// The answer is the right one, from another browser than the one that began. The sign-in still waits.
+        case anotherBrowser
         /// The redirect URI is not the configured one.
         case invalidRedirectURI
         case unknownAccount

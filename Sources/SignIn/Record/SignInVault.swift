@@ -22,6 +22,15 @@ struct SignInVault: Sendable {
         return entry
     }
 
+    /// The sign-ins that wait for somebody to enter a code.
+    func devices() async throws(StoreError) -> [SignInID] {
+        var ids: [SignInID] = []
+        try await self.vault.forEach(under: .signIns) { _, entry in
+            if case .device = entry.record.phase { ids.append(entry.record.terms.id) }
+        }
+        return ids
+    }
+
     /// Replaces what was read.
     ///
     /// - Returns: the new entry; `nil` if another process has written meanwhile.

@@ -93,7 +93,7 @@ extension SignInService {
         if let cookies {
             guard let browser = secrets.browser, cookies.contains(browser) else {
                 throw SignInError(
-                    .invalidAnswer,
+                    .anotherBrowser,
                     "the answer comes from another browser than the one that began the sign-in, or its cookie is gone"
                 )
             }

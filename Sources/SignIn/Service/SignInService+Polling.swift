@@ -19,6 +19,19 @@ extension SignInService {
         }
     }
 
+    /// Follows the device sign-ins that an earlier process has begun.
+    func resumePolling() async {
+        let deadline = self.timepiece.now.boot.advanced(by: Self.lifetime)
+        while true {
+            do throws(StoreError) {
+                for id in try await self.vault.devices() { self.pollFromHere(id) }
+                return
+            } catch {
+                guard await self.mayTryAgain(until: deadline) else { return }
+            }
+        }
+    }
+
     /// Asks until the sign-in has ended.
     func poll(_ id: SignInID) async {
         defer { _ = self.polled.withLock { $0.remove(id) } }

@@ -63,6 +63,7 @@ package final class SignInService: Sendable {
     /// Exchanges answers for tokens until ``stop()``. Returns when those that were taken have ended. Call it once.
     package func run() async {
         await withDiscardingTaskGroup { tasks in
+            tasks.addTask { await self.resumePolling() }
             await withDiscardingTaskGroup { redemptions in
                 for await job in self.jobs {
                     switch job {

@@ -69,7 +69,7 @@ internal import TokenModel
         let gateway = FakeSignInGateway([try Self.act("pending")] + refusals + [try Self.act("cancelled")])
         let session = try await Self.session(gateway)
         let user = User(Array(repeating: Self.good, count: 3))
-        await #expect(throws: CommandFailure(.usage, "because")) {
+        await #expect(throws: CommandFailure(.usage, "because; the sign-in is cancelled")) {
             _ = try await user.dialogue(attempts: attempts).outcome(of: session)
         }
         #expect(user.complaints.count == attempts - 1)

@@ -197,6 +197,7 @@ internal import TokenModel
 
     @Test(arguments: [
         (200, "the sign-in was cancelled"), (404, "the sign-in was cancelled"), (409, "the answer is with the gateway"),
+        (503, "the gateway could not be told"),
     ])
     func `a command that is stopped cancels its sign-in`(status: Int, message: String) async throws {
         let end: FakeSignInGateway.Act = status == 200 ? Self.done : Self.problem(status, "x")

@@ -38,7 +38,7 @@ internal import Testing
 
     @Test(arguments: [
         ("no_refresh_token", "login.extra (access_type: offline), login.prompt (consent)"),
-        ("subject_differs", "another browser session"), ("killed", "martlet revive lifts that"),
+        ("subject_differs", "another browser session"),
         ("code_refused", "login.redirect_uri of providers.acme"), ("interrupted", "martlet login alice starts another"),
         ("not_configured", "add accounts.alice"),
     ])
@@ -46,17 +46,17 @@ internal import Testing
         let signIn = try SignInFixture.signIn(state: "failed", error: (code, "the reason"))
         let failure = try #require(self.text.failure(signIn))
         #expect(failure.status == .no)
-        #expect(failure.message.hasPrefix("alice is not signed in: the reason; "))
+        #expect(failure.message.hasPrefix("the sign-in for alice failed: the reason; "))
         #expect(failure.message.contains(help), "\(failure.message)")
     }
 
     @Test(arguments: [
-        ("failed", "access_denied", "alice is not signed in: the reason"),
-        ("failed", "of_tomorrow", "alice is not signed in: the reason"),
-        ("expired", "expired", "alice is not signed in: the reason; martlet login alice starts another"),
-        ("expired", nil, "alice is not signed in: expired; martlet login alice starts another"),
+        ("failed", "access_denied", "the sign-in for alice failed: the reason"),
+        ("failed", "of_tomorrow", "the sign-in for alice failed: the reason"),
+        ("expired", "expired", "the sign-in for alice failed: the reason; martlet login alice starts another"),
+        ("expired", nil, "the sign-in for alice failed: expired; martlet login alice starts another"),
         ("cancelled", nil, "the sign-in for alice was cancelled; its tokens are what they were"),
-        ("of_tomorrow", nil, "alice is not signed in: of_tomorrow"),
+        ("of_tomorrow", nil, "the sign-in for alice failed: of_tomorrow"),
     ])
     func `every end but one fails the command`(state: String, code: String?, message: String) throws {
         let signIn = try SignInFixture.signIn(state: state, error: code.map { ($0, "the reason") })
