@@ -27,7 +27,6 @@ enum Terminal {
         }
         var hidden = before
         hidden.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
-        Console.ask(question.text)
         guard unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden) == 0 else {
             throw CommandFailure(.usage, "the terminal can't hide what is typed; \(question.otherwise)")
         }
@@ -35,6 +34,8 @@ enum Terminal {
             _ = unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
             Console.ask("\n")
         }
+        // What is typed as soon as the question is there must be hidden, and must not be flushed.
+        Console.ask(question.text)
         var line = HiddenLine()
         while true {
             var byte: UInt8 = 0
