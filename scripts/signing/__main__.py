@@ -1,6 +1,8 @@
 """Signs people in at martlet-mock by each way, with a browser and terminals, attacks that, and looks for secrets afterwards."""
 
 import argparse
+import contextlib
+import http.client
 import importlib
 import pathlib
 import shutil
@@ -52,16 +54,24 @@ def perform(site, cases):
         started, checks = time.monotonic(), results.setdefault(case, Checks())
         for provider in site.providers:
             provider.rules()
-        try:
+        with recorded(checks):
             module.run(site, gateway, checks)
-        except Skipped as reason:
-            checks.append(Check("the whole case", str(reason), "", None))
-        except Failed as failure:
-            checks.append(Check("the rest of the case", str(failure)[:500], "", False))
         print(f"verify-sign-in: {case}: {time.monotonic() - started:.0f} s", file=sys.stderr)
-    results["secrets"] = Checks()
-    search(site, gateway, results["secrets"])
+    checks = results["secrets"] = Checks()
+    with recorded(checks):
+        search(site, gateway, checks)
     return results
+
+
+@contextlib.contextmanager
+def recorded(checks):
+    """Records why a case ends early. The other cases go on."""
+    try:
+        yield
+    except Skipped as reason:
+        checks.append(Check("the whole case", str(reason), "", None))
+    except (Failed, OSError, http.client.HTTPException) as failure:
+        checks.append(Check("the rest of the case", str(failure)[:500], "", False))
 
 
 def main():

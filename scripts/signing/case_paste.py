@@ -4,6 +4,8 @@ from signing.person import Before, Person, prove
 from signing.web import changed
 
 ACCOUNTS = {"bob": "acme"}
+# What is typed as soon as it is there must not be shown, and not be lost.
+QUESTION = r"^Address that the browser was sent to \(not shown\):"
 # As unlike any real state as its length permits.
 FOREIGN = "0123456789abcdef" * 4
 
@@ -14,7 +16,7 @@ def run(site, gateway, checks):
     terminal = site.terminal(gateway)
     terminal.run("martlet login bob --paste")
     url = terminal.wait_for("the address to open", r"^(http://\S+/oauth/authorize\S+)")[1]
-    terminal.wait_for("the question", "Address that the browser was sent to")
+    terminal.wait_for("the question", QUESTION)
     person = Person(site, checks)
     person.open(url)
     person.decide()
@@ -22,8 +24,9 @@ def run(site, gateway, checks):
 
     terminal.type(changed(address, state=FOREIGN))
     terminal.press("Enter")
-    terminal.wait_for("the complaint about another state", "try again")
-    checks.equal("after an address with another state, token requests", before.requests, [])
+    complaint = terminal.wait_for("the complaint and the question again", r"^martlet: (.*); try again\n" + QUESTION)[1]
+    checks.equal("after an address with another state: it is told", "state" in complaint)
+    checks.equal("after an address with another state: token requests", before.requests, [])
     terminal.type(address)
     terminal.press("Enter")
     checks.equal("the command's exit code", terminal.exit_code(), 0)

@@ -64,10 +64,16 @@ class Terminal:
     def leave(self):
         """Leaves the shell, which writes its history then. The last screen is kept."""
         self.last_screen = self.everything()
+        if self.commands and not re.search(rf"^ended-{self.commands}=", self.screen(), re.MULTILINE):
+            # The case has failed, and its command still waits.
+            self.press("C-c")
+            self.exit_code()
         self.type("exit")
         self.press("Enter")
         deadline = time.monotonic() + SECONDS
-        while not (self.history.exists() and self.history.read_text().rstrip().endswith("exit")) and time.monotonic() < deadline:
+        while not (self.history.exists() and self.history.read_text().rstrip().endswith("exit")):
+            if time.monotonic() > deadline:
+                raise Failed(f"the shell does not end within {SECONDS} s; the terminal shows {self.everything()[-300:]!r}")
             time.sleep(0.05)
 
     def end(self):

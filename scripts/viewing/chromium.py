@@ -14,8 +14,8 @@ import time
 from harness.processes import Failed
 
 SECONDS = 20
-# What Chromium says of a script whose page is being replaced by another.
-REPLACED = ("execution context", "navigated or closed", "context was destroyed")
+# What Chromium says while a page is being replaced by another.
+REPLACED = ("execution context", "navigated or closed", "context was destroyed", "Not attached to an active page")
 
 
 class Page:
@@ -85,12 +85,24 @@ class Page:
 
     def wait_for_address(self, what, begin, seconds=SECONDS):
         """Waits until the address bar shows an address that begins with `begin`, and returns it."""
-        deadline = time.monotonic() + seconds
-        while not (address := self.address).startswith(begin):
-            if time.monotonic() > deadline:
-                raise Failed(f"{what}: not within {seconds} s; the browser is at {address.partition('?')[0]}")
+        deadline, address = time.monotonic() + seconds, ""
+        while time.monotonic() < deadline:
+            with self.while_replaced():
+                address = self.address
+                if address.startswith(begin):
+                    return address
             time.sleep(0.05)
-        return address
+        raise Failed(f"{what}: not within {seconds} s; the browser is at {address.partition('?')[0]}")
+
+    @staticmethod
+    @contextlib.contextmanager
+    def while_replaced():
+        """Ignores that a question can't be answered while one page replaces another."""
+        try:
+            yield
+        except Failed as failure:
+            if not any(words in str(failure) for words in REPLACED):
+                raise
 
     def cookies(self, url):
         """The cookies that a request for this address would have, by their names."""
@@ -110,12 +122,9 @@ class Page:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             # While one page replaces another, there may be no document, and a script may lose its page.
-            try:
+            with self.while_replaced():
                 if self.evaluate(f"(() => {{ try {{ return Boolean({script}) }} catch {{ return false }} }})()"):
                     return
-            except Failed as failure:
-                if not any(words in str(failure) for words in REPLACED):
-                    raise
             time.sleep(0.05)
         raise Failed(f"{what}: not within {seconds} s; the page says {self.evaluate('document.body.innerText')[:2000]!r}")
 
