@@ -73,7 +73,9 @@ import TokenStorage
         }
     }
 
-    @Test func `a cancelled device sign-in stores nothing, also if the store was away when its tokens came`() async throws {
+    @Test func `a cancelled device sign-in stores nothing, also if the store was away when its tokens came`()
+        async throws
+    {
         try await SignInFixture.run { fixture, replica in
             // Given
             fixture.provider.answerDevices(.tokens())

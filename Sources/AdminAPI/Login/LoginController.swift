@@ -51,7 +51,7 @@ final class LoginController: RequestResponder {
         } catch {
             self.logger.debug(
                 "a request to the listener for sign-ins was refused",
-                metadata: ["http.status": "\(error.status.code)"]
+                metadata: ["http.status": .stringConvertible(error.status.code)]
             )
             answer = error.response
             isRefused = true

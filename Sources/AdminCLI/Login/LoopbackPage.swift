@@ -53,7 +53,12 @@ package struct LoopbackPage: Equatable, Sendable {
 
     /// The gateway says that this was no answer to this sign-in.
     package static func refusal(_ reason: String) -> LoopbackPage {
-        LoopbackPage("400 Bad Request", .notice, "This was not the answer", "\(reason). The command still waits for it.")
+        LoopbackPage(
+            "400 Bad Request",
+            .notice,
+            "This was not the answer",
+            "\(reason). The command still waits for it."
+        )
     }
 
     package static func refusal(_ refusal: LoopbackSite.Refusal) -> LoopbackPage {

@@ -83,7 +83,7 @@ package struct LoopbackSite: Equatable, Sendable {
         guard request.method == "GET" else { return .refuse(.malformed) }
         let isCallback = request.path == self.redirect.requestPath
         guard isCallback || request.path == self.outcomePath else { return .refuse(.unknown) }
-        if let destination = request.destination, destination != "document", destination != "empty" {
+        if let destination = request.destination, destination != "document" {
             return .refuse(.foreign)
         }
         guard isCallback else { return .outcome }

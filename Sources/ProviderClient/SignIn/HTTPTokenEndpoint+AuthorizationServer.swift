@@ -81,7 +81,8 @@ extension HTTPTokenEndpoint: AuthorizationServer {
                 } meaning: {
                     $0
                 }
-                guard case .notSent(let reason) = verdict, ![.shutDown, .signingFailed, .endpointMoved].contains(reason),
+                guard case .notSent(let reason) = verdict,
+                    ![.shutDown, .signingFailed, .endpointMoved].contains(reason),
                     !pauses.isEmpty, (try? await Task.sleep(for: pauses.removeFirst())) != nil
                 else { return verdict }
             }

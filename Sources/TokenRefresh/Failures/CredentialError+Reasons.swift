@@ -59,7 +59,10 @@ extension CredentialError {
     }
 
     static func empty(_ account: AccountID) -> CredentialError {
-        CredentialError(.accountEmpty, "account \(account) has no tokens; martlet login \(account), or martlet accounts import \(account)")
+        CredentialError(
+            .accountEmpty,
+            "account \(account) has no tokens; martlet login \(account), or martlet accounts import \(account)"
+        )
     }
 
     /// The error for an account whose tokens were taken by a removal, or by a kill that has been lifted since.

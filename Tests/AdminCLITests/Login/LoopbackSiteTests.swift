@@ -17,7 +17,7 @@ internal import Testing
         )
     }
 
-    @Test(arguments: [nil, "document", "empty"])
+    @Test(arguments: [nil, "document"])
     func `a browser that is sent back brings the whole address`(destination: String?) throws {
         let answer = try #require(SignInAnswer("http://127.0.0.1:4711/callback?code=c&state=s"))
         #expect(Self.verdict(destination: destination) == .answer(answer))
@@ -33,7 +33,7 @@ internal import Testing
         #expect(Self.verdict(host: host, "/done", "") == .refuse(.foreign))
     }
 
-    @Test(arguments: ["script", "image", "iframe", "embed", "document, image", "Document"])
+    @Test(arguments: ["empty", "script", "image", "iframe", "embed", "document, image", "Document"])
     func `a request for a part of some page gets nothing`(destination: String) {
         #expect(Self.verdict(destination: destination) == .refuse(.foreign))
     }

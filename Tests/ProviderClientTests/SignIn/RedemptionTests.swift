@@ -177,7 +177,10 @@ extension LoopbackTests {
             let server = try await ScriptedServer { _ in .bytes(http("400 Bad Request", #"{"error":"\#(code)"}"#)) }
             let log = RecordingLog()
             try await withEndpoint(at: server.origin, log: log) { endpoint in
-                #expect(await endpoint.redeem(device: Secret("canary-device"), of: endpoint.binding.issuer) == .refused(reason(code)))
+                #expect(
+                    await endpoint.redeem(device: Secret("canary-device"), of: endpoint.binding.issuer)
+                        == .refused(reason(code))
+                )
             }
             #expect(
                 server.requests.map(\.body)

@@ -64,6 +64,12 @@ struct SignInFixture: Sendable {
             }
             // A replica that stops must not wait for a store that is away.
             defer { for replica in replicas { replica.stop() } }
+            // Each looks for the devices of an earlier process. No test begins before that is done.
+            for replica in replicas {
+                try await eventually("a replica to have looked for devices") {
+                    replica.store.count(of: .records, at: RecordKey(rawValue: RecordKey.Prefix.signIns.rawValue)) > 0
+                }
+            }
             try await body(replicas)
         }
         // No test needs a secret in a log.
