@@ -135,3 +135,13 @@ extension ListenerAddress: CustomStringConvertible {
 package struct MetricsSettings: Equatable, Sendable {
     package let address: ListenerAddress
 }
+
+/// The listener to which a provider sends the browser back, if the gateway itself receives the answer. It serves only
+/// paths below `/login/`.
+package struct LoginListenerSettings: Equatable, Sendable {
+    package let address: ListenerAddress
+    /// `nil`: it serves plain HTTP, on loopback or behind a proxy that terminates TLS.
+    package let tls: CertificateSettings?
+    /// As browsers see it. Its path is below `/login/`, in the normal form, and not that of a page of the gateway.
+    package let redirectURI: RedirectURI
+}

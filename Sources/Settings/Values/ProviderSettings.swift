@@ -59,6 +59,18 @@ package struct ProviderSettings: Equatable, Sendable {
     }
 }
 
+/// What a person is asked for who signs in at a provider.
+package struct ProviderLoginSettings: Equatable, Sendable {
+    /// Requested in addition to the account's scopes.
+    package let scopes: [String]
+    /// `prompt` of the authorization request (OpenID Connect Core §3.1.2.1); `nil`: the request has none.
+    package let prompt: String?
+    /// The redirect URI that is registered at the provider for this client.
+    package let redirectURI: RedirectURI
+    /// Added to each authorization request. Contains no parameter that the request itself sets.
+    package let extra: [String: String]
+}
+
 /// The values that a provider's section takes from its preset.
 package struct PresetSettings: Equatable, Sendable {
     package let preset: ProviderPreset
