@@ -75,6 +75,7 @@ internal import TokenStorage
         (#"{"scope":{"all":true}}"#, "reason"),
         (#"{"scope":{"all":true},"reason":"a\u0007b"}"#, "reason"),
         (#"{"scope":{"all":true},"reason":"  "}"#, "reason"),
+        (#"{"scope":{"provider":"\#(String(repeating: "é", count: 65))"},"reason":"drill"}"#, "scope"),
         (#"{"scope":{"all":true},"reason":"drill","wait":"15"}"#, "wait"),
         (#"{"scope":{"all":true},"reason":"drill","wait":"1h"}"#, "wait"),
         (#"{"scope":{"all":true},"reason":"drill","streams":"cut"}"#, "streams"),
@@ -94,7 +95,7 @@ internal import TokenStorage
     @Test(
         arguments: [
             (#"{"account":"alise"}"#, "alice"), (#"{"provider":"acne"}"#, "acme"), (#"{"account":"zebra"}"#, nil),
-            (#"{"provider":"zebra"}"#, nil),
+            (#"{"provider":"zebra"}"#, nil), (#"{"provider":"\#(String(repeating: "é", count: 64))"}"#, nil),
         ] as [(String, String?)]
     )
     func `given an unknown name, nothing is done and a similar name is suggested`(

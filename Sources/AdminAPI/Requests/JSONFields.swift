@@ -81,15 +81,18 @@ struct JSONFields {
         return duration
     }
 
-    /// Text that can be displayed: valid UTF-8 of at most `longest` bytes, without control characters.
+    /// Text that can be displayed: valid UTF-8 of at most `longest` characters (code points), none of them a control
+    /// character.
     static func plain(_ secret: Secret, _ name: String, longest: Int) throws(AdminError) -> String {
         let text = secret.withUnredacted { span in
-            span.count > longest ? nil : String(validating: span.indices.map { span[$0] }, as: UTF8.self)
+            span.count > 4 * longest ? nil : String(validating: span.indices.map { span[$0] }, as: UTF8.self)
         }
-        guard let text, text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }) else {
-            throw .invalidField(name, "\(name) is not text of at most \(longest) bytes without control characters")
+        guard let scalars = text?.unicodeScalars, scalars.count <= longest,
+            scalars.allSatisfy({ $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) })
+        else {
+            throw .invalidField(name, "\(name) is not text of at most \(longest) characters, none a control character")
         }
-        return text
+        return String(scalars)
     }
 
     /// Requires that no member is left.

@@ -38,7 +38,6 @@ package final class MigratingTokenStore: TokenStore {
 
     /// A change whose outcome is unknown may be carried out late. For so long after it no replica leaves `previous`.
     private static let settling = Duration.seconds(10)
-    private static let deadlines = Deadlines(.milliseconds(1_900))
 
     /// The place of `current`, and that of `previous`.
     package var target: PlaceID { self.ends.target.id }
@@ -54,13 +53,20 @@ package final class MigratingTokenStore: TokenStore {
     package let targetRecords: SealedRecords
     private let places: (current: PlaceVault, previous: PlaceVault)
     private let timepiece: Timepiece
+    private let deadlines: Deadlines
     private let state: Mutex<State>
     private let broadcaster = ChangeBroadcaster()
     /// The hints of both stores. Open from the start, so that none is missed.
     private let hints: (previous: AsyncStream<RecordChange>, current: AsyncStream<RecordChange>)
 
-    /// - Parameter opening: the two stores as they were found.
-    package init(_ opening: StoreMigration, timepiece: Timepiece = .system) {
+    /// - Parameters:
+    ///   - opening: the two stores as they were found.
+    ///   - patience: how long a call waits for a store.
+    package init(
+        _ opening: StoreMigration,
+        timepiece: Timepiece = .system,
+        patience: Duration = .milliseconds(1_900)
+    ) {
         (self.current, self.previous) = (opening.current.store, opening.previous.store)
         self.ends = (opening.source.record, opening.target.record)
         self.targetRecords = opening.current
@@ -69,6 +75,7 @@ package final class MigratingTokenStore: TokenStore {
             opening.isTurnedAround ? LayeredTokenStore(upper: self.previous, lower: self.current) : self.previous
         self.after = LayeredTokenStore(upper: self.current, lower: self.previous)
         self.timepiece = timepiece
+        self.deadlines = Deadlines(patience)
         self.hints = (self.previous.changes(), self.current.changes())
         self.state = Mutex(State(phase: opening.isCommitted ? .after : .before))
     }
@@ -146,7 +153,7 @@ package final class MigratingTokenStore: TokenStore {
             state.nextWaiter += 1
             return state.nextWaiter
         }
-        return try await Self.deadlines.reply(
+        return try await self.deadlines.reply(
             late: {
                 // Whoever waits no longer is not kept.
                 let waiting = self.state.withLock { $0.waiting.removeValue(forKey: waiter) }

@@ -21,7 +21,9 @@ struct MigratingStores {
         _ = try await OpenedStore.open(previous[0], keys: self.keys)
         var replicas: [MigratingTokenStore] = []
         for (source, target) in zip(previous, current) {
-            replicas.append(MigratingTokenStore(try await StoreMigration(to: target, from: source, keys: self.keys)))
+            let migration = try await StoreMigration(to: target, from: source, keys: self.keys)
+            // Long, so that a busy machine is no outage.
+            replicas.append(MigratingTokenStore(migration, patience: .seconds(60)))
         }
         self.replicas = replicas
     }
