@@ -99,6 +99,7 @@ let package = Package(
         module("TextCoding", uses: ["TokenModel"]),
         module("Telemetry", uses: ["TokenModel", logging]),
         module("HTTPWire", uses: [nioCore]),
+        module("HTTPCaching", uses: ["CShims", "HTTPWire", "TextCoding", "TokenModel", nioCore]),
         module("OAuth", uses: ["TextCoding", "TokenModel"]),
         module(
             "ProviderClient",
@@ -129,8 +130,8 @@ let package = Package(
         module(
             "Proxy",
             uses: [
-                "CShims", "HTTPWire", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", asn1, crypto,
-                logging, nioCore, nioPosix, nioSSL, nioTLS,
+                "CShims", "HTTPCaching", "HTTPWire", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", asn1,
+                crypto, logging, nioCore, nioPosix, nioSSL, nioTLS,
             ]
         ),
         module("Settings", uses: ["TextCoding", "SystemSupport", "OAuth", "TokenModel", yaml]),
@@ -149,8 +150,8 @@ let package = Package(
         module(
             "GatewayServer",
             uses: [
-                "AdminAPI", "Audit", "CShims", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient", "Proxy", "Settings",
-                "SignIn", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage",
+                "AdminAPI", "Audit", "CShims", "HTTPCaching", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient",
+                "Proxy", "Settings", "SignIn", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage",
                 "TokenStorageRedis", "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1,
                 nioPosix,
                 postgreSQL, serviceLifecycle, unixSignals,
@@ -199,6 +200,7 @@ let package = Package(
         tests(of: "SystemSupport", using: ["TestKit", "TokenModel", nioCore, nioPosix]),
         tests(of: "TextCoding", using: ["TokenModel"]),
         tests(of: "HTTPWire", using: ["Properties", nioCore, nioEmbedded, nioHTTP1]),
+        tests(of: "HTTPCaching", using: ["HTTPWire", "Properties", "TestKit", "TextCoding", "TokenModel", nioCore]),
         tests(of: "OAuth", using: ["TokenModel"]),
         tests(
             of: "ProviderClient",
@@ -232,8 +234,8 @@ let package = Package(
         tests(
             of: "Proxy",
             using: [
-                "HTTPWire", "TextCoding", "SystemSupport", "TestKit", "Telemetry", "TokenModel", crypto, logging,
-                nioCore,
+                "HTTPCaching", "HTTPWire", "TextCoding", "SystemSupport", "TestKit", "Telemetry", "TokenModel", crypto,
+                logging, nioCore,
                 nioEmbedded, nioHTTP1, nioPosix, nioSSL,
             ]
         ),

@@ -32,6 +32,8 @@ package struct RouteConfiguration: Sendable {
     package var appendsForwarded: Bool
     /// Ask the upstream before a large body is sent to it (`Expect: 100-continue`, RFC 9110 §10.1.1).
     package var asksBeforeBodies: Bool
+    /// `nil`: responses are not stored.
+    package var cache: CacheConfiguration?
 
     /// Where requests go: a host and port, under a path that begins and ends with `/`.
     package struct Upstream: Sendable, Hashable {
@@ -95,7 +97,8 @@ package struct RouteConfiguration: Sendable {
         via: Bool = true,
         passesCookies: Bool = false,
         appendsForwarded: Bool = false,
-        asksBeforeBodies: Bool = true
+        asksBeforeBodies: Bool = true,
+        cache: CacheConfiguration? = nil
     ) {
         self.name = name
         self.host = host
@@ -113,5 +116,6 @@ package struct RouteConfiguration: Sendable {
         self.passesCookies = passesCookies
         self.appendsForwarded = appendsForwarded
         self.asksBeforeBodies = asksBeforeBodies
+        self.cache = cache
     }
 }
