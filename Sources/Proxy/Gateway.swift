@@ -1,3 +1,4 @@
+import HTTPCaching
 package import HTTPWire
 package import NIOCore
 package import TokenModel
@@ -110,6 +111,9 @@ package final class Gateway {
                 return
             }
             self.slots[index].install(credential)
+        case .lapsed(let account):
+            guard let index = self.places[account] else { return }
+            self.slots[index].lapse()
         case .dropped(let account):
             guard let index = self.places[account] else { return }
             self.slots[index].clear()
@@ -163,17 +167,21 @@ extension Gateway {
     /// Adopts a kill log, unless it is older than the current one, and removes dead credentials from their slots.
     package func fence(_ epochs: KillEpochs) {
         if epochs.last >= self.epochs.last { self.epochs = epochs }
-        for index in self.slots.indices {
-            guard let credential = self.slots[index].credential, self.epochs.verdict(on: credential) != .live else {
-                continue
-            }
-            self.slots[index].clear()
-        }
+        for slot in self.slots where slot.holdsDead(by: self.epochs) { slot.clear() }
     }
 
     /// Whether a token that a request carries may still be used.
     package func isLive(_ origin: TokenOrigin, slot: Int) -> Bool {
         self.slots[slot].verdict(on: origin, by: self.epochs) == .live
+    }
+
+    /// The authorization whose stored responses may be used; `nil` for none.
+    func cacheOwner(slot: Int) -> CacheOwner? { self.slots[slot].cacheOwner }
+
+    /// Whether a stored response may be used now: no kill, removal or new grant has come since, and the lease has not
+    /// ended.
+    func mayServe(_ owner: CacheOwner, slot: Int) -> Bool {
+        BootInstant.now < self.leaseEnd && self.slots[slot].mayServe(owner, by: self.epochs)
     }
 
     /// Whether a request in progress may finish although its token is dead.

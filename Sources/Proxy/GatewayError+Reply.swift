@@ -118,10 +118,12 @@ extension GatewayError {
     /// - Parameters:
     ///   - method: the request's method, where one could be read: HEAD gets no body.
     ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0 and asked for it.
+    ///   - cacheLines: whole lines that a response cache adds, each with its CRLF.
     package func reply(
         to method: HTTPMethod,
         close: Bool,
-        keepAlive: Bool = false
+        keepAlive: Bool = false,
+        cacheLines: [UInt8] = []
     ) -> LocalReply {
         let body = self.problem
         var reply = ByteBuffer()
@@ -136,6 +138,7 @@ extension GatewayError {
         if let seconds = self.retryAfterSeconds { reply.writeString("Retry-After: \(seconds)\r\n") }
         if close { reply.writeStaticString("Connection: close\r\n") }
         if keepAlive { reply.writeStaticString("Connection: keep-alive\r\n") }
+        reply.writeBytes(cacheLines)
         reply.writeString("\r\n")
         let bodyLength = method == .head ? 0 : reply.writeString(body)
         return LocalReply(bytes: reply, statusLineLength: statusLineLength, bodyLength: bodyLength)

@@ -14,6 +14,10 @@ package struct UpstreamCredential: Sendable, Equatable {
     package let accessToken: Secret
     /// From this moment on the token must not be put into a request.
     package let usableUntil: BootInstant
+    /// The granted scopes, if the provider named them.
+    package let scopes: Set<String>
+    /// The provider has refused the grant. The token may be used to its end, but no response that it fetched earlier.
+    package let isGrantRefused: Bool
 
     package init(
         account: AccountID,
@@ -23,7 +27,9 @@ package struct UpstreamCredential: Sendable, Equatable {
         generation: Generation,
         observedEpoch: Epoch,
         accessToken: Secret,
-        usableUntil: BootInstant
+        usableUntil: BootInstant,
+        scopes: Set<String> = [],
+        isGrantRefused: Bool = false
     ) {
         self.account = account
         self.provider = provider
@@ -33,6 +39,8 @@ package struct UpstreamCredential: Sendable, Equatable {
         self.observedEpoch = observedEpoch
         self.accessToken = accessToken
         self.usableUntil = usableUntil
+        self.scopes = scopes
+        self.isGrantRefused = isGrantRefused
     }
 }
 
@@ -56,6 +64,8 @@ package struct TokenVersion: Hashable, Sendable {
 package enum CredentialEvent: Equatable, Sendable {
     /// The account's credential from now on. It replaces any earlier one.
     case installed(UpstreamCredential)
+    /// The token of the account's last credential can't be used any more. Its grant stands: a refresh would help.
+    case lapsed(AccountID)
     /// The account has no credential: its tokens were forgotten, replaced or issued for somebody else.
     case dropped(AccountID)
     /// The account is no longer in the configuration. Its credential serves only requests in progress, and no further

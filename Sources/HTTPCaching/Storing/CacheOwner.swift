@@ -13,4 +13,17 @@ package struct CacheOwner: Hashable, Sendable {
         self.scopes = scopes
         self.observedEpoch = observedEpoch
     }
+
+    /// The authorization of `credential`; `nil` if the provider has refused its grant.
+    package init?(_ credential: UpstreamCredential) {
+        guard !credential.isGrantRefused else { return nil }
+        self.init(
+            grant: credential.grant,
+            scopes: credential.scopes,
+            observedEpoch: credential.observedEpoch
+        )
+    }
+
+    /// Whether `other` is the same authorization, with the same scopes.
+    package func covers(_ other: CacheOwner) -> Bool { self.grant == other.grant && self.scopes == other.scopes }
 }

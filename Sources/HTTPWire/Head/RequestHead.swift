@@ -130,3 +130,18 @@ enum WebSocketUpgrade {
         bytes.matches(name, "websocket")
     }
 }
+
+extension Span<UInt8> {
+    /// Whether a field makes a request conditional, or asks for a part (RFC 9110 §13.1, §14.2).
+    func isCondition(_ field: Field) -> Bool {
+        guard field.known == .other else { return false }
+        return switch field.name.count {
+        case 5: self.matches(field.name, "range")
+        case 8: self.matches(field.name, "if-match") || self.matches(field.name, "if-range")
+        case 13: self.matches(field.name, "if-none-match")
+        case 17: self.matches(field.name, "if-modified-since")
+        case 19: self.matches(field.name, "if-unmodified-since")
+        default: false
+        }
+    }
+}

@@ -11,6 +11,8 @@ package enum CallerResponse {
     ///   - close: adds `Connection: close`.
     ///   - keepAlive: adds `Connection: keep-alive`, for a caller that speaks HTTP/1.0.
     ///   - extra: whole lines to add, each with its CRLF.
+    ///   - cacheLines: whole lines that a response cache adds, each with its CRLF. Those of a stored response begin with
+    ///     its `Age`.
     ///   - targets: maps targets in the upstream to the gateway; `nil` leaves them as they are.
     ///   - passesCookies: lets `Set-Cookie` through.
     ///   - buffer: memory to reuse if nobody else holds it; its contents are lost.
@@ -20,12 +22,13 @@ package enum CallerResponse {
         close: Bool,
         keepAlive: Bool = false,
         extra: StaticString = "",
+        cacheLines: [UInt8] = [],
         targets: ResponseTargets? = nil,
         passesCookies: Bool = false,
         reusing buffer: consuming ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {
         let source = answer.bytes.readableBytesUInt8Span
-        let estimate = source.count + 80 + extra.utf8CodeUnitCount
+        let estimate = source.count + 80 + extra.utf8CodeUnitCount + cacheLines.count
         var head = buffer
         head.clear(minimumCapacity: estimate)
         head.writeHead(estimate: estimate) { head in
@@ -50,6 +53,7 @@ package enum CallerResponse {
             if keepAlive { head.write("Connection: keep-alive\r\n") }
             if answer.switchesToWebSocket { head.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
             head.write(extra)
+            head.write(cacheLines)
             head.writeLineEnd()
         }
         return head

@@ -62,6 +62,8 @@ package final class UpstreamRequest: Sendable {
     ///     upstream's path in front of it (`strip: false`).
     ///   - framing: how the body will be sent; a request's body can't end with the connection.
     ///   - expects: adds `Expect: 100-continue` (RFC 9110 §10.1.1).
+    ///   - validators: whole lines that ask whether a stored response is still good (RFC 9111 §4.3.1). They replace the
+    ///     caller's own conditions and range; `nil` lets those pass.
     ///   - hop: the caller, if this ``appendsForwarded``.
     ///   - spare: bytes to leave free for the injected line.
     ///   - buffer: memory to reuse if nobody else holds it; its contents are lost.
@@ -70,6 +72,7 @@ package final class UpstreamRequest: Sendable {
         replacing prefix: Int,
         framing: BodyFraming,
         expects: Bool = false,
+        validators: [UInt8]? = nil,
         hop: ForwardingHop? = nil,
         spare: Int,
         reusing buffer: consuming ByteBuffer = ByteBuffer()
@@ -84,7 +87,11 @@ package final class UpstreamRequest: Sendable {
             self.writeTarget(of: request.target, replacing: prefix, in: source, into: &head)
             head.write(" HTTP/1.1\r\n")
             head.write(self.host)
-            head.writePassing(request.fields, of: source) { !$0.isStripped && !self.isReplaced($0, in: source) }
+            head.writePassing(request.fields, of: source) { field in
+                !field.isStripped && !self.isReplaced(field, in: source)
+                    && (validators == nil || !source.isCondition(field))
+            }
+            if let validators { head.write(validators) }
             if self.appendsForwarded, let hop { head.writeForwarding(of: request, in: source, behind: hop) }
             // Behind the caller's own Via: the lines are in the order of the hops (RFC 9110 §7.6.3).
             if self.via { head.write("Via: 1.1 martlet\r\n") }

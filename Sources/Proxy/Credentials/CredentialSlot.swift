@@ -1,3 +1,4 @@
+package import HTTPCaching
 package import NIOCore
 package import TokenModel
 
@@ -26,6 +27,8 @@ package final class CredentialSlot {
     package private(set) var isUsed = false
     /// An upstream has accepted this credential's token.
     package private(set) var isProven = false
+    /// The authorization whose stored responses may be used. It outlives the credential while its grant stands.
+    package private(set) var cacheOwner: CacheOwner?
 
     init(account: AccountID, injections: [Injection]) {
         self.account = account
@@ -45,6 +48,7 @@ package final class CredentialSlot {
         self.usableUntil = credential.usableUntil
         self.isUsed = false
         self.isProven = false
+        self.cacheOwner = CacheOwner(credential)
         self.wipeLines()
         self.lines = self.injections.map { $0.line(for: credential) }
     }
@@ -82,10 +86,33 @@ package final class CredentialSlot {
         return true
     }
 
-    func clear() {
+    /// Removes the credential. Responses that were stored for its grant may still be used.
+    func lapse() {
         self.credential = nil
         self.token = nil
         self.wipeLines()
+    }
+
+    func clear() {
+        self.lapse()
+        self.cacheOwner = nil
+    }
+
+    /// Whether a kill forbids the credential, or the grant of the last one.
+    func holdsDead(by epochs: KillEpochs) -> Bool {
+        guard self.hasCredential || self.cacheOwner != nil else { return false }
+        return self.verdict(on: self.origin, by: epochs) != .live
+    }
+
+    /// Whether a stored response may be used: its authorization is the slot's, and no kill has come since.
+    func mayServe(_ owner: CacheOwner, by epochs: KillEpochs) -> Bool {
+        guard let mine = self.cacheOwner, mine.covers(owner) else { return false }
+        return self.verdict(on: self.origin(of: owner), by: epochs) == .live
+    }
+
+    /// The origin of the token that fetched a stored response.
+    func origin(of owner: CacheOwner) -> TokenOrigin {
+        TokenOrigin(observedEpoch: owner.observedEpoch, owner: self.origin.owner)
     }
 
     /// The credential, if its token may be written at `now`.
@@ -177,23 +204,48 @@ package struct Injection: Sendable, Hashable {
 /// route that uses it is added. Dead credentials are not kept.
 package struct CredentialTable: Sendable {
     private var credentials: [AccountID: UpstreamCredential] = [:]
+    /// The authorization whose stored responses may be used, of each account that has one.
+    private var owners: [AccountID: (owner: CacheOwner, provider: ProviderID, formerProviders: [ProviderID])] = [:]
     /// Which tokens are dead.
     package private(set) var epochs = KillEpochs()
 
     package init() {}
 
-    package mutating func apply(_ event: CredentialEvent) {
+    /// - Returns: whether an authorization has ended whose responses may be stored.
+    @discardableResult package mutating func apply(_ event: CredentialEvent) -> Bool {
         switch event {
         case .installed(let credential):
-            if self.epochs.verdict(on: credential) == .live { self.credentials[credential.account] = credential }
-        case .dropped(let account), .retired(let account): self.credentials[account] = nil
+            guard self.epochs.verdict(on: credential) == .live else { return false }
+            self.credentials[credential.account] = credential
+            let old = self.owners[credential.account]?.owner
+            let owner = CacheOwner(credential)
+            self.owners[credential.account] = owner.map { ($0, credential.provider, credential.formerProviders) }
+            return old.map { owner?.covers($0) != true } ?? false
+        case .lapsed(let account), .retired(let account):
+            self.credentials[account] = nil
+            return false
+        case .dropped(let account):
+            self.credentials[account] = nil
+            return self.owners.removeValue(forKey: account) != nil
         }
+    }
+
+    /// Whether a stored response may still be used.
+    func serves(_ owner: CacheOwner, of account: AccountID) -> Bool {
+        guard let mine = self.owners[account], mine.owner.covers(owner) else { return false }
+        return self.epochs.verdict(
+            on: owner.observedEpoch,
+            of: account,
+            at: mine.provider,
+            formerly: mine.formerProviders
+        ) == .live
     }
 
     /// Adopts a kill log, unless it is older than the current one, and drops dead credentials.
     package mutating func fence(_ epochs: KillEpochs) {
         if epochs.last >= self.epochs.last { self.epochs = epochs }
         self.credentials = self.credentials.filter { self.epochs.verdict(on: $0.value) == .live }
+        self.owners = self.owners.filter { self.serves($0.value.owner, of: $0.key) }
     }
 
     package subscript(account: AccountID) -> UpstreamCredential? { self.credentials[account] }

@@ -87,7 +87,8 @@ extension HTTP1ResponseWriter {
         by route: Route?,
         closing: Bool,
         isReplayed: Bool,
-        passesCookies: Bool
+        passesCookies: Bool,
+        cacheLines: [UInt8]
     ) -> Bool {
         var framing = response.body
         if self.minorVersion == 0 {
@@ -105,6 +106,7 @@ extension HTTP1ResponseWriter {
             close: closes,
             keepAlive: self.minorVersion == 0 && !closes,
             extra: isReplayed ? "Martlet-Replayed: 1\r\n" : "",
+            cacheLines: cacheLines,
             targets: route?.targets,
             passesCookies: passesCookies,
             reusing: self.loop.responseHeads.take()
@@ -132,9 +134,14 @@ extension HTTP1ResponseWriter {
     }
 
     /// After a malformed request the connection always ends: we can't tell where the next request starts.
-    func localReply(_ error: GatewayError, isWhole: Bool) -> Int {
+    func localReply(_ error: GatewayError, isWhole: Bool, cacheLines: [UInt8]) -> Int {
         self.closes = !isWhole || !self.keepsAlive || error.code == .badRequest || self.loop.isDraining
-        let reply = error.reply(to: self.method, close: self.closes, keepAlive: !self.closes && self.minorVersion == 0)
+        let reply = error.reply(
+            to: self.method,
+            close: self.closes,
+            keepAlive: !self.closes && self.minorVersion == 0,
+            cacheLines: cacheLines
+        )
         self.write(reply.bytes(with: self.loop.dateLine))
         return reply.bodyLength
     }

@@ -32,6 +32,7 @@ extension Exchange {
 
     /// Ends the exchange with a local reply.
     func reply(_ error: GatewayError) {
+        if self.cacheTurn != nil, self.servesStale(insteadOf: error.status.code) { return self.flush() }
         var error = error
         if let plan = self.match?.route.plan {
             error.route = plan.name
@@ -39,7 +40,12 @@ extension Exchange {
         }
         self.record?.status = error.status.code
         self.note(error)
-        self.record?.bytesOut += self.downstream.localReply(error, isWhole: self.request.isWhole)
+        self.cacheTurn?.failed()
+        self.record?.bytesOut += self.downstream.localReply(
+            error,
+            isWhole: self.request.isWhole,
+            cacheLines: self.cacheLines(for: nil)
+        )
         self.needsDownstreamFlush = true
         self.endDownstream()
         // Flush at once: a caller that has ended its side is gone before the tick's end, and no more output follows.
@@ -109,6 +115,8 @@ extension Exchange {
         self.match = nil
         self.heldHead = nil
         self.heldBody = nil
+        self.cacheTurn.take()?.end()
+        self.served = nil
         self.sentToken = nil
         self.sentOrigin = nil
         self.rejectedToken = nil
@@ -123,6 +131,7 @@ extension Exchange {
 
     /// Called by the sweep: ends an exchange that has not moved for too long.
     func sweep() {
+        guard self.cacheTurn == nil || !self.sweepCollapse() else { return }
         let now = self.loop.coarseNow
         if self.attempt.phase == .asked, self.response.phase == .none,
             now.duration(since: self.expectSentAt) >= Self.patience

@@ -62,7 +62,7 @@ extension Exchange {
     func fence(killed: Set<Int>) -> FencedExchanges {
         guard let slot = self.match?.route.slot else { return FencedExchanges() }
         let requestID = self.requestID
-        let mayEnd = self.carriesDead(slot) && self.mayEndWithIt(slot) && self.isHeadOut
+        let mayEnd = self.carriesDead(slot) && self.mayEndWithIt(slot) && (self.served != nil || self.isHeadOut)
         // `isHeadOut` flushes, which may have lost the connection and ended the exchange. A request that has begun
         // since then came after the kill.
         guard self.requestID == requestID, self.match != nil else { return FencedExchanges() }
@@ -110,15 +110,18 @@ extension Exchange {
         return consequence
     }
 
-    /// An upstream connection has the request's token, or will get it at the tick's end, and the token is dead.
+    /// An upstream connection has the request's token, or will get it at the tick's end, and the token is dead; or a
+    /// stored response is being sent whose token is dead.
     private func carriesDead(_ slot: Int) -> Bool {
+        if let served = self.served { return !self.loop.gateway.mayServe(served.stored.owner, slot: slot) }
         guard self.upstream != nil, let origin = self.sentOrigin else { return false }
         return !self.loop.gateway.isLive(origin, slot: slot)
     }
 
     /// Every kill that covers the token lets requests in progress finish.
     private func mayEndWithIt(_ slot: Int) -> Bool {
-        self.sentOrigin.map { self.loop.gateway.mayEnd($0, slot: slot) } ?? false
+        let origin = self.served.map { self.loop.gateway.slots[slot].origin(of: $0.stored.owner) } ?? self.sentOrigin
+        return origin.map { self.loop.gateway.mayEnd($0, slot: slot) } ?? false
     }
 
     /// The kernel has all of the request head.

@@ -88,6 +88,7 @@ extension Exchange {
 
     /// Sends the head to the caller, with what was read of the body. The request is not sent again from here on.
     private func pass(_ head: ResponseHead, isReplayed: Bool = false) {
+        if self.cacheTurn != nil, let route = self.match?.route, self.takesForCache(head, on: route) { return }
         guard self.response.pass() else { return self.abort() }
         self.heldHead = nil
         self.goOnWithRequest(behind: head)
@@ -100,7 +101,8 @@ extension Exchange {
                 by: self.match?.route,
                 closing: self.request.phase == .stopped && !self.request.isWhole,
                 isReplayed: isReplayed,
-                passesCookies: self.passesCookies(of: head)
+                passesCookies: self.passesCookies(of: head),
+                cacheLines: self.cacheLines(for: head.status)
             )
         else { return self.replyInsteadOfUnframed() }
         self.needsDownstreamFlush = true
@@ -156,6 +158,7 @@ extension Exchange {
             return
         }
         self.record?.bytesOut += bytes.readableBytes
+        self.store(bytes)
         guard self.downstream.body(bytes) else { return self.cut() }
         self.needsDownstreamFlush = true
     }
@@ -166,6 +169,7 @@ extension Exchange {
         // TLS and TCP may both report that a tunnel's upstream has ended its side.
         guard !self.isTunnel || self.response.phase != .ended else { return }
         guard self.response.end() else { return self.abort() }
+        if self.cacheTurn != nil, let route = self.match?.route { self.endStoring(on: route) }
         if self.isTunnel { self.flush() }
         if self.isTunnel, self.request.isOver { return self.finish(isReusable: false) }
         self.downstream.end(trailers)

@@ -79,6 +79,7 @@ extension Exchange {
             match,
             framing: framing,
             asks: asks,
+            validators: self.cacheTurn?.validatorLines,
             hop: route.rewrite.appendsForwarded ? self.downstream.hop : nil,
             reusing: self.loop.requestHeads.take()
         )
@@ -89,6 +90,7 @@ extension Exchange {
         let token = authorized.token
         self.sentToken = token
         self.sentOrigin = authorized.origin
+        self.cacheTurn?.sent(as: self.loop.gateway.cacheOwner(slot: route.slot))
         self.loop.meter.injected(route: route.number)
         self.loop.used(token, slot: route.slot)
         self.attempt.sent(onReused: upstream.isReused, asks: asks)

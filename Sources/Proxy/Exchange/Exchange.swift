@@ -9,8 +9,8 @@ import TokenModel
 ///
 /// Both streams run at the same time: the upload may go on after the response head. The exchange is over when the
 /// response has ended and the request has ended or was stopped. This file handles events from the caller;
-/// `Exchange+Sending` is the way to the upstream, `Exchange+Response` the way back, `Exchange+Ending` the ends, and
-/// `Exchange+Fencing` the kills.
+/// `Exchange+Sending` is the way to the upstream, `Exchange+Response` the way back, `Exchange+Caching` what a response
+/// cache does at both, `Exchange+Ending` the ends, and `Exchange+Fencing` the kills.
 final class Exchange {
     let loop: GatewayLoop
     /// The caller's connection. It holds the exchange, and releases it when the connection ends.
@@ -38,6 +38,10 @@ final class Exchange {
     var heldHead: ResponseHead?
     /// The body of that response, where it is read to judge the response.
     var heldBody: ByteBuffer?
+    /// What the request has to do with its route's response cache; `nil` on routes without one.
+    var cacheTurn: CacheTurn?
+    /// The stored body that is being sent.
+    var served: ServedBody?
     var hasSentContinue = false
 
     /// Distinguishes this request from earlier and later ones of the connection when an event arrives late.
@@ -148,13 +152,14 @@ extension Exchange {
         let awaitsWhole = hasBody && self.head?.body.isChunked == true && self.loop.pools[route.pool].speaksHTTP10
         self.request.begin(hasBody: hasBody, awaitsWhole: awaitsWhole)
         self.kept = KeptBody(limit: route.plan.replayBodyLimit, memory: self.loop.limits.replayMemory)
+        if let cache = route.cache, self.answersFromCache(cache, on: route) { return }
         guard awaitsWhole else { return self.proceed(hasCredential: hasCredential, on: route) }
         self.lastProgress = self.loop.coarseNow
         if self.head?.expectsContinue == true { self.sendContinue() }
     }
 
     /// Starts the first attempt: everything that must be read before it has been read.
-    private func proceed(hasCredential: Bool, on route: Route) {
+    func proceed(hasCredential: Bool, on route: Route) {
         switch self.attempt.begin(hasCredential: hasCredential) {
         case .connect: self.connect(route)
         case .wait: self.awaitCredential(route, rejected: nil)
@@ -238,6 +243,10 @@ extension Exchange {
     }
 
     func callerWritable() {
+        if self.served != nil {
+            self.serveMore()
+            self.flush()
+        }
         self.upstream?.resumeReading()
     }
 

@@ -19,6 +19,8 @@ package final class Route: Sendable {
     let targets: ResponseTargets
     /// Shared by all routes of this name, in this table and those before it.
     let cookieNotice: CookieNotice
+    /// `nil`: the route stores no responses.
+    let cache: RouteCache?
 
     /// The host in lower case, or empty for any.
     let hostName: [UInt8]
@@ -30,9 +32,18 @@ package final class Route: Sendable {
     /// The decoded segments of the path.
     private let segments: [[UInt8]]
 
-    init(_ plan: RouteConfiguration, number: Int, slot: Int, line: Int, pool: Int, cookieNotice: CookieNotice) {
+    init(
+        _ plan: RouteConfiguration,
+        number: Int,
+        slot: Int,
+        line: Int,
+        pool: Int,
+        cookieNotice: CookieNotice,
+        cache: RouteCache?
+    ) {
         self.plan = plan
         self.cookieNotice = cookieNotice
+        self.cache = cache
         self.number = number
         self.slot = slot
         self.line = line
@@ -74,6 +85,7 @@ package final class Route: Sendable {
         self.rewrite = other.rewrite
         self.targets = other.targets
         self.cookieNotice = other.cookieNotice
+        self.cache = other.cache
         self.hostName = other.hostName
         self.accountName = plan.choices == nil ? nil : Array(account.rawValue.utf8)
         self.path = other.path

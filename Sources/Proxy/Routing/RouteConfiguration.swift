@@ -1,7 +1,7 @@
 package import TokenModel
 
 /// One rule of the configuration: which requests go to which upstream with which account's token.
-package struct RouteConfiguration: Sendable {
+package struct RouteConfiguration: Equatable, Sendable {
     package var name: String
     /// Without a port, in any case; `nil` matches any host.
     package var host: String?

@@ -7,6 +7,8 @@ struct RouteIndexes {
     private(set) var names: [String]
     /// One for each of the ``names``.
     private(set) var cookieNotices: [CookieNotice]
+    /// The response cache of each of the ``names``; `nil` for routes that have never had one.
+    private(set) var caches: [RouteCache?]
 
     private var slotOf: [AccountID: Int] = [:]
     private var poolOf: [UpstreamOrigin: Int] = [:]
@@ -21,6 +23,7 @@ struct RouteIndexes {
         self.pools = old?.pools ?? []
         self.names = old?.names ?? []
         self.cookieNotices = old?.cookieNotices ?? []
+        self.caches = old?.caches ?? []
         self.trusts = Set(self.pools.compactMap(\.tls))
         for (place, slot) in self.slots.enumerated() { self.slotOf[slot.account] = place }
         for (place, pool) in self.pools.enumerated() { self.poolOf[pool] = place }
@@ -48,13 +51,15 @@ struct RouteIndexes {
         if let tls = plan.upstream.tls { plan.upstream.tls = self.trusts.insert(tls).memberAfterInsert }
         let slot = self.slot(of: plan.account)
         let name = self.name(of: plan.name)
+        self.caches[name] = RouteCache.following(self.caches[name], for: plan)
         return Route(
             plan,
             number: name + 1,
             slot: slot,
             line: self.line(of: plan.injection, in: slot),
             pool: self.pool(of: UpstreamOrigin(plan)),
-            cookieNotice: self.cookieNotices[name]
+            cookieNotice: self.cookieNotices[name],
+            cache: plan.cache == nil ? nil : self.caches[name]
         )
     }
 
@@ -62,6 +67,7 @@ struct RouteIndexes {
         if let place = self.freeNames[name]?.popLast() { return place }
         self.names.append(name)
         self.cookieNotices.append(CookieNotice())
+        self.caches.append(nil)
         return self.names.count - 1
     }
 

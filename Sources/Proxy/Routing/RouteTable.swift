@@ -22,6 +22,8 @@ package final class RouteTable: Sendable {
     package let names: [String]
     /// One for each of the ``names``.
     let cookieNotices: [CookieNotice]
+    /// The response cache of each of the ``names``, if its route has or had one.
+    let caches: [RouteCache?]
     /// The slots of accounts that no route uses any more.
     package let unusedSlots: [Int]
 
@@ -45,6 +47,7 @@ package final class RouteTable: Sendable {
         self.pools = places.pools
         self.names = places.names
         self.cookieNotices = places.cookieNotices
+        self.caches = places.caches
         let used = Set(routes.map(\.slot))
         self.unusedSlots = places.slots.indices.filter { !used.contains($0) }
     }

@@ -33,6 +33,8 @@ final class GatewayLoop {
     var isDraining: Bool { self.state.isDraining }
     let readShare = ReadShare()
     private var callers: [HTTP1Downstream] = []
+    /// What response caches ask on their own behalf.
+    private var revalidations: [Revalidation] = []
     /// Connections over the limit, until they are closed.
     var turnedAway: [OverloadResponder] = []
     private var waiting = Waiters<(exchange: Exchange, requestID: UInt64)>()
@@ -83,13 +85,16 @@ final class GatewayLoop {
         self.state.advance()
         // Ending an exchange may close its connection, which changes the list.
         for caller in Array(self.callers) { caller.sweep() }
+        for revalidation in Array(self.revalidations) { revalidation.exchange?.sweep() }
         if self.gateway.isLeaseOver { self.severUnsent() }
         for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
         // Another loop may need the connections that this loop can spare.
         while self.limits.upstreams.isOver, self.closeIdlest() {}
         if self.limits.upstreams.isOver { self.dropUnwanted() }
-        self.gateway.clearUnused { Set(self.callers.compactMap(\.slotInUse)) }
+        self.gateway.clearUnused {
+            Set(self.callers.compactMap(\.slotInUse) + self.revalidations.compactMap { $0.exchange?.match?.route.slot })
+        }
         self.meter.handOn()
     }
 
@@ -296,6 +301,9 @@ extension GatewayLoop {
         var fenced = FencedExchanges()
         // Ending an exchange may close its connection, which changes the list.
         for caller in Array(self.callers) { fenced += caller.fence(killed: killed) }
+        for revalidation in Array(self.revalidations) {
+            fenced += revalidation.exchange?.fence(killed: killed) ?? FencedExchanges()
+        }
         for pool in self.pools { pool.severUnsent() }
         return fenced
     }
@@ -306,6 +314,7 @@ extension GatewayLoop {
     /// wait beyond that end.
     private func severUnsent() {
         for caller in Array(self.callers) { caller.leaseEnded() }
+        for revalidation in Array(self.revalidations) { revalidation.exchange?.leaseEnded() }
         for pool in self.pools { pool.severUnsent() }
     }
 }
@@ -325,6 +334,19 @@ extension GatewayLoop {
             last.index = caller.index
         }
         if self.callers.isEmpty { self.drained?.succeed() }
+    }
+
+    func opened(_ revalidation: Revalidation) {
+        revalidation.index = self.revalidations.count
+        self.revalidations.append(revalidation)
+    }
+
+    func closed(_ revalidation: Revalidation) {
+        let last = self.revalidations.removeLast()
+        if last !== revalidation {
+            self.revalidations[revalidation.index] = last
+            last.index = revalidation.index
+        }
     }
 
     /// Logs that a route dropped cookies, once for each side.
@@ -347,6 +369,7 @@ extension GatewayLoop {
         let promise = self.drained ?? self.eventLoop.makePromise()
         self.drained = promise
         self.state.drain()
+        for revalidation in Array(self.revalidations) { revalidation.stop() }
         for caller in Array(self.callers) { caller.drain() }
         for pool in self.pools { pool.closeIdle() }
         if self.callers.isEmpty { promise.succeed() }
@@ -356,6 +379,7 @@ extension GatewayLoop {
     /// Closes all remaining connections, and ends the sweep.
     func stop() {
         self.state.drain()
+        for revalidation in Array(self.revalidations) { revalidation.stop() }
         for caller in Array(self.callers) { caller.closeNow() }
         for connection in self.turnedAway { connection.close() }
         for pool in self.pools { pool.closeIdle() }

@@ -42,6 +42,8 @@ extension ProxyServer {
         }
         // This fails where the loop has ended in the meantime.
         for swap in swaps { try? await swap.get() }
+        for cache in made.table.caches { cache?.resize() }
+        self.cleansCaches()
         if plan.callers != nil { for file in files { file.setMode(mode) } }
         return renewal
     }
@@ -130,6 +132,7 @@ extension ProxyServer {
         var fenced = FencedExchanges()
         // This fails where the loop has ended in the meantime, and all of its connections with it.
         for answer in answers { fenced += (try? await answer.get()) ?? FencedExchanges() }
+        self.cleansCaches()
         return fenced
     }
 

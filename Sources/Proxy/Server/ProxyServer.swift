@@ -19,6 +19,8 @@ package final class ProxyServer: Sendable {
     let loops: [NIOLoopBound<GatewayLoop>]
     private let credentialQueries:
         (stream: AsyncStream<CredentialQuery>, continuation: AsyncStream<CredentialQuery>.Continuation)
+    /// Has response caches freed of what can't be used any more.
+    let cacheCleaning = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let listeners = Mutex<[any Channel]>([])
     let socketFiles = Mutex<[UnixSocketFile]>([])
     /// Whether the event loops still take tasks. The lock is held while a task is submitted.
@@ -175,6 +177,7 @@ package final class ProxyServer: Sendable {
     /// Forwards the loops' credential queries until ``shutDown(grace:)``.
     package func run() async {
         await withDiscardingTaskGroup { tasks in
+            tasks.addTask { await self.runCacheCleaning() }
             for await request in self.credentialQueries.stream {
                 tasks.addTask {
                     let result: Result<UpstreamCredential, CredentialError>
@@ -194,7 +197,7 @@ package final class ProxyServer: Sendable {
     /// Passes the event about an account's credential to all loops, in order.
     package func apply(_ event: CredentialEvent) {
         self.ifLoopsRun {
-            self.running.withLock { $0.credentials.apply(event) }
+            if self.running.withLock({ $0.credentials.apply(event) }) { self.cleansCaches() }
             for loop in self.loops {
                 loop.eventLoop.execute { loop.value.apply(event) }
             }
@@ -276,6 +279,7 @@ package final class ProxyServer: Sendable {
             return first
         }
         self.credentialQueries.continuation.finish()
+        self.cacheCleaning.continuation.finish()
         _ = await self.traffic()
         self.takesTasks.withLock { $0 = false }
         try? await self.group.shutdownGracefully()

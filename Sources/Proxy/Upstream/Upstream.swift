@@ -33,6 +33,7 @@ enum Upstream {
     /// - Parameters:
     ///   - framing: the framing of the body.
     ///   - asks: the body waits for the upstream's `100 Continue`.
+    ///   - validators: as in ``UpstreamRequest``.
     ///   - hop: the caller, where the upstream is told of it.
     ///   - buffer: a buffer whose memory is used again.
     func head(
@@ -40,6 +41,7 @@ enum Upstream {
         _ match: RouteTable.Match,
         framing: BodyFraming,
         asks: Bool,
+        validators: [UInt8]?,
         hop: ForwardingHop?,
         reusing buffer: consuming ByteBuffer
     ) -> ByteBuffer {
@@ -48,6 +50,7 @@ enum Upstream {
             replacing: match.route.plan.strip ? match.prefix : 0,
             framing: framing,
             expects: asks,
+            validators: validators,
             hop: hop,
             spare: 1_024,
             reusing: buffer

@@ -28,6 +28,8 @@ package struct RequestRecord: Sendable {
     /// bytes to the caller.
     package var bytesOut = 0
     package var replay = Replay.none
+    /// What the route's response cache did; `nil` if there is none, or if it was not asked.
+    package var cache: CacheOutcome?
     /// The caller was sent the complete response, or both sides of a tunnel had ended theirs.
     package var isWhole = false
 
@@ -70,6 +72,16 @@ extension RequestRecord.Replay {
         case .none, .held, .impossible: false
         }
     }
+}
+
+/// What a response cache did for a request.
+package enum CacheOutcome: Int, CaseIterable, Sendable {
+    /// The response came from memory, without a request to the upstream.
+    case hit
+    /// Nothing stored could answer the request.
+    case miss
+    /// The upstream was asked whether the stored response is still good.
+    case revalidation
 }
 
 /// The outcome for a request whose token an upstream rejected as dead: a label of a metric.

@@ -45,6 +45,7 @@ package struct TrafficCounts: Sendable {
 package struct RouteCounts: Sendable {
     private var statusClasses = InlineArray<7, UInt64>(repeating: 0)
     private var replays = InlineArray<5, UInt64>(repeating: 0)
+    private var cacheOutcomes = InlineArray<3, UInt64>(repeating: 0)
     package private(set) var durations = DurationCounts()
     /// Request heads sent with a token. A replayed request counts twice.
     package internal(set) var injections: UInt64 = 0
@@ -55,17 +56,21 @@ package struct RouteCounts: Sendable {
 
     package subscript(outcome: ReplayOutcome) -> UInt64 { self.replays[outcome.rawValue] }
 
+    package subscript(outcome: CacheOutcome) -> UInt64 { self.cacheOutcomes[outcome.rawValue] }
+
     /// Counts a request that has ended.
     package mutating func add(_ record: RequestRecord) {
         self.statusClasses[StatusClass(status: record.status).rawValue] &+= 1
         self.durations.add(nanoseconds: record.endedAt.nanoseconds &- record.startedAt.nanoseconds)
         if let outcome = ReplayOutcome(record.replay) { self.replays[outcome.rawValue] &+= 1 }
+        if let outcome = record.cache { self.cacheOutcomes[outcome.rawValue] &+= 1 }
     }
 
     /// Adds the counts of another.
     package mutating func add(_ other: RouteCounts) {
         for index in self.statusClasses.indices { self.statusClasses[index] &+= other.statusClasses[index] }
         for index in self.replays.indices { self.replays[index] &+= other.replays[index] }
+        for index in self.cacheOutcomes.indices { self.cacheOutcomes[index] &+= other.cacheOutcomes[index] }
         self.durations.add(other.durations)
         self.injections &+= other.injections
     }

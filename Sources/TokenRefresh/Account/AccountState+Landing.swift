@@ -218,8 +218,13 @@ extension AccountState {
         } else {
             credential = nil
         }
-        guard credential != self.announced else { return nil }
+        let standing = self.snapshot?.standingGrant(of: self.account, bound: self.binding, under: self.epochs)
+        let known = self.announced?.grant ?? self.lapsed
+        let lapsed = credential == nil && standing == known ? standing : nil
+        guard credential != self.announced || lapsed != self.lapsed else { return nil }
         self.announced = credential
-        return credential.map { .installed($0) } ?? .dropped(self.account)
+        self.lapsed = lapsed
+        guard let credential else { return lapsed == nil ? .dropped(self.account) : .lapsed(self.account) }
+        return .installed(credential)
     }
 }

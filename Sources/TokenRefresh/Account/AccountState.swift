@@ -68,6 +68,8 @@ package struct AccountState<Waiter> {
     var reportedOutages: Set<RefreshEvent.Kind> = []
     var refusals = Refusals()
     var announced: UpstreamCredential?
+    /// The grant of the last announced credential, after it was announced that its token can't be used.
+    var lapsed: GrantID?
     /// The token set that the last request carried.
     var usedTokenVersion: TokenVersion?
     /// The last token set that an upstream responded 401 to, and when this process first learned of it.

@@ -109,7 +109,22 @@ extension RecordSnapshot {
             generation: record.generation,
             observedEpoch: record.observedEpoch,
             accessToken: accessToken,
-            usableUntil: usableUntil
+            usableUntil: usableUntil,
+            scopes: Set(record.tokens?.scopes ?? []),
+            isGrantRefused: record.failureRecord?.endsGrant == true
         )
+    }
+
+    /// The grant of the account's tokens, if it stands, whether the access token can be used or not.
+    func standingGrant(
+        of account: AccountID,
+        bound binding: AccountRecord.Binding,
+        under epochs: KillEpochs
+    ) -> GrantID? {
+        guard let record = self.entry?.record, record.tokens != nil, record.failureRecord?.endsGrant != true,
+            record.binding.match(binding) != .other,
+            epochs.verdict(on: record, of: account, at: binding.provider) == .live
+        else { return nil }
+        return record.grant
     }
 }

@@ -1,0 +1,398 @@
+import HTTPCaching
+import HTTPWire
+import NIOCore
+import TokenModel
+
+/// The exchange asks its route's response cache in two places: before it dials (``answersFromCache(_:on:)``), and when
+/// the head of a response is about to pass (``takesForCache(_:on:)``). `HTTPCaching` decides.
+extension Exchange {
+    /// How long a request waits for the response to another one before it goes upstream itself. With the sweep's
+    /// tolerance that is below 5 s.
+    private static let collapseLimit = Duration.milliseconds(4_250)
+    /// How often a lookup is repeated because something was stored meanwhile.
+    private static let lookupLimit = 4
+}
+
+// MARK: - Before it dials
+
+extension Exchange {
+    /// Looks up the response to the request that has just begun.
+    ///
+    /// - Returns: whether the request needs nothing more now: it was answered, or waits for the response to another
+    ///   request. Otherwise it goes upstream.
+    func answersFromCache(_ cache: RouteCache, on route: Route) -> Bool {
+        guard let head = self.head else { return false }
+        let directives = RequestDirectives(head)
+        if let reason = CacheDecision.exclusion(head, directives), !directives.onlyIfCached {
+            self.cacheTurn = CacheTurn(cache, key: nil, directives, reason: reason)
+            return false
+        }
+        return self.looksUp(
+            cache.key(for: head, slot: route.slot, caller: self.unverified.sender?.name),
+            directives,
+            in: cache,
+            on: route
+        )
+    }
+
+    private func looksUp(
+        _ key: CacheKey,
+        _ directives: RequestDirectives,
+        in cache: RouteCache,
+        on route: Route
+    ) -> Bool {
+        guard let head = self.head else { return false }
+        let now = BootInstant.now
+        for _ in 0..<Self.lookupLimit {
+            let found = self.loop.gateway.cacheOwner(slot: route.slot)
+                .map { cache.responses.find(key, for: $0, matching: head) }
+            let stored = found?.stored.flatMap { self.loop.gateway.mayServe($0.owner, slot: route.slot) ? $0 : nil }
+            let decision = CacheDecision(
+                head,
+                directives,
+                stored: stored,
+                otherVariants: found?.hasOtherVariants ?? false,
+                at: now
+            )
+            let turn: CacheTurn
+            switch decision {
+            case .serve(let ttl), .serveAndRevalidate(let ttl):
+                guard let stored, let found else { return false }
+                if case .serveAndRevalidate = decision {
+                    self.revalidateInBackground(stored, found, key, directives, in: cache, at: now)
+                }
+                self.serve(stored, self.cacheTurn?.collapsedStatus ?? .hit(ttl: ttl), directives, at: now)
+                return true
+            case .refuse:
+                self.cacheTurn = CacheTurn(cache, key: key, directives, reason: nil)
+                self.reply(
+                    GatewayError(.upstreamTimeout, reason: "only-if-cached, and nothing stored may answer the request")
+                )
+                return true
+            case .revalidate(let reason), .forward(let reason):
+                turn = self.cacheTurn ?? CacheTurn(cache, key: key, directives, reason: reason)
+                self.cacheTurn = turn
+                turn.reason = reason
+                turn.stored = stored
+                if case .revalidate = decision { turn.isRevalidation = true } else { turn.isRevalidation = false }
+            }
+            guard let found, head.method == .get, !directives.noStore,
+                turn.isRevalidation || directives.conditions.isEmpty
+            else { return false }
+            switch cache.responses.begin(key, having: found, waiter: self.waiter(for: turn), now: now) {
+            case .leads(let fill):
+                turn.fill = fill
+                return false
+            case .waits(let ticket):
+                turn.ticket = ticket
+                if turn.waitingSince == nil { turn.waitingSince = self.loop.coarseNow }
+                return true
+            case .alone: return false
+            case .changed: continue
+            }
+        }
+        return false
+    }
+
+    /// Who waits if another request for the key is under way. A request that wants a response from the upstream does not
+    /// wait for one that was asked for earlier, and none waits longer than the limit in all.
+    private func waiter(for turn: CacheTurn) -> CollapsedRequest? {
+        guard turn.reason != .request, turn.waitingSince.map(self.mayWait) ?? true else { return nil }
+        return CollapsedRequest(self)
+    }
+
+    private func mayWait(since start: CoarseTime) -> Bool {
+        self.loop.coarseNow.duration(since: start) < Self.collapseLimit
+    }
+
+    /// The request that this one waits for has a response, or has none.
+    func collapseSettled(_ outcome: CollapseOutcome, of requestID: UInt64) {
+        guard self.requestID == requestID, let turn = self.cacheTurn, turn.ticket.take() != nil,
+            let key = turn.key, let route = self.match?.route
+        else { return }
+        switch outcome {
+        case .stored, .retry:
+            if !self.looksUp(key, turn.directives, in: turn.cache, on: route) { self.proceed(on: route) }
+        case .goAlone:
+            self.proceed(on: route)
+        }
+        self.flush()
+    }
+
+    /// Ends a wait that has become too long.
+    ///
+    /// - Returns: whether the request waits for another one's response, or has waited until now.
+    func sweepCollapse() -> Bool {
+        guard let turn = self.cacheTurn, let ticket = turn.ticket, let since = turn.waitingSince else { return false }
+        // A waiter that is being told now gets its outcome as a task of the loop.
+        guard !self.mayWait(since: since), ticket.leave(), let route = self.match?.route else { return true }
+        turn.ticket = nil
+        self.proceed(on: route)
+        self.flush()
+        return true
+    }
+
+    private func proceed(on route: Route) {
+        self.proceed(hasCredential: self.loop.gateway.slots[route.slot].hasCredential, on: route)
+    }
+}
+
+// MARK: - From memory
+
+extension Exchange {
+    /// Sends a stored response to the caller.
+    private func serve(
+        _ stored: StoredResponse,
+        _ status: CacheStatus,
+        _ directives: RequestDirectives,
+        at now: BootInstant
+    ) {
+        guard let request = self.head, let match = self.match else { return self.abort() }
+        var part = ServedPart(request, directives, stored)
+        var head = ServedHead.make(part, of: stored, answering: request.method)
+        if head == nil {
+            part = .whole
+            head = ServedHead.make(part, of: stored, answering: request.method)
+        }
+        self.leaveUpstream()
+        guard let head, self.response.pass() else { return self.abort() }
+        self.record?.status = head.status
+        self.record?.cache = self.cacheTurn?.outcome ?? .hit
+        let isWritten = self.downstream.head(
+            head,
+            by: match.route,
+            closing: false,
+            isReplayed: false,
+            passesCookies: false,
+            cacheLines: status.lines(age: stored.freshness.age(at: now))
+        )
+        guard isWritten else { return self.abort() }
+        self.needsDownstreamFlush = true
+        self.served = ServedBody(stored: stored, rest: request.method == .head ? 0..<0 : part.bytes(of: stored))
+        self.serveMore()
+    }
+
+    /// Ends everything that the request has begun on its way to the upstream.
+    private func leaveUpstream() {
+        self.releaseUpstream(reusable: false)
+        if self.wait != nil { self.loop.stopsWaiting(self) }
+        self.attempt.reset()
+        self.discardResponse()
+    }
+
+    /// Sends as much of the stored body as the caller takes now.
+    func serveMore() {
+        while self.served != nil, self.downstream.isWritable, let piece = self.served?.next() {
+            self.responseBytes(piece)
+            if self.downstream.hasMuchToFlush { self.flush() }
+        }
+        guard self.served?.rest.isEmpty == true, self.response.end() else { return }
+        self.served = nil
+        self.downstream.end(nil)
+        self.finish(isReusable: false)
+    }
+
+    /// Sends a stale response in place of an error, where that is allowed (RFC 5861 §4).
+    ///
+    /// - Parameter status: of the error.
+    /// - Returns: whether it was sent.
+    func servesStale(insteadOf status: Int) -> Bool {
+        guard let turn = self.cacheTurn, let stored = turn.stored, let route = self.match?.route,
+            !self.response.hasBegun, StoredResponse.isError(status),
+            self.loop.gateway.mayServe(stored.owner, slot: route.slot)
+        else { return false }
+        let now = BootInstant.now
+        guard stored.mayStandIn(forErrorTo: turn.directives, at: now, turn.cache.rules) else { return false }
+        turn.failed()
+        var answer = turn.status(upstream: self.upstream == nil ? nil : status)
+        answer.ttl = stored.freshness.ttl(at: now)
+        answer.detail = "stale-if-error"
+        self.serve(stored, answer, turn.directives, at: now)
+        return true
+    }
+
+    /// Asks upstream whether a stale response is still good, while the caller gets it already (RFC 5861 §3).
+    private func revalidateInBackground(
+        _ stored: StoredResponse,
+        _ found: FoundResponse,
+        _ key: CacheKey,
+        _ directives: RequestDirectives,
+        in cache: RouteCache,
+        at now: BootInstant
+    ) {
+        guard let head = self.head, head.method == .get, let match = self.match, !self.loop.isDraining,
+            case .leads(let fill) = cache.responses.begin(key, having: found, waiter: nil, now: now)
+        else { return }
+        let turn = CacheTurn(cache, key: key, directives, reason: .stale)
+        turn.stored = stored
+        turn.isRevalidation = true
+        turn.fill = fill
+        Revalidation(loop: self.loop).begin(head, match, turn, from: self.unverified)
+    }
+
+    /// Begins a request that no caller waits for.
+    func revalidate(_ head: RequestHead, _ match: RouteTable.Match, _ turn: CacheTurn) {
+        self.head = head
+        self.match = match
+        self.cacheTurn = turn
+        self.request.begin(hasBody: false)
+        self.kept = KeptBody(limit: match.route.plan.replayBodyLimit, memory: self.loop.limits.replayMemory)
+        self.proceed(on: match.route)
+        self.flush()
+    }
+}
+
+// MARK: - When the head comes
+
+extension Exchange {
+    /// What the cache does with a response before its head passes.
+    ///
+    /// - Returns: whether the caller gets a stored response in place of this one.
+    func takesForCache(_ head: ResponseHead, on route: Route) -> Bool {
+        guard let turn = self.cacheTurn, let request = self.head else { return false }
+        self.record?.cache = turn.outcome
+        if Invalidation.applies(to: request, status: head.status) {
+            turn.cache.responses.invalidate(resourceOf: turn.cache.resource(of: request))
+            for target in Invalidation.targets(of: head, to: request, by: route.targets) {
+                turn.cache.responses.invalidate(resourceOf: turn.cache.resource(target))
+            }
+        }
+        if self.servesStale(insteadOf: head.status) { return true }
+        guard let owner = turn.owner, let key = turn.key else {
+            turn.failed()
+            return false
+        }
+        let now = Timepiece.system.now
+        let times = ExchangeTimes(requestedAt: turn.requestedAt, receivedAt: now.boot, receivedAtWall: now.wall)
+        if let stored = turn.stored, turn.isRevalidation, head.status == 304 {
+            self.revalidated(stored, by: head, turn, key, owner, times, on: route)
+            return true
+        }
+        if let stored = turn.stored, request.method == .head {
+            self.freshen(stored, byHEAD: head, to: request, turn, key, owner, times)
+        }
+        guard let fill = turn.fill else { return false }
+        // A cut of a body that ends with the connection can't be told from its end.
+        if !head.body.isUntilClose,
+            let storable = try? StorableResponse(
+                head,
+                to: request,
+                turn.directives,
+                times,
+                turn.cache.rules,
+                turn.cache.sentFields,
+                owner: owner
+            ),
+            fill.start(length: storable.bodyLength, isShared: storable.isFresh(at: now.boot), now: now.boot)
+        {
+            turn.storable = storable
+        } else {
+            turn.fill = nil
+            fill.abandon(.goAlone, remember: true, now: now.boot)
+        }
+        return false
+    }
+
+    /// The stored response is still good (RFC 9111 §4.3.4). If the answer does not allow it to be kept, it serves this
+    /// request only.
+    private func revalidated(
+        _ stored: StoredResponse,
+        by head: ResponseHead,
+        _ turn: CacheTurn,
+        _ key: CacheKey,
+        _ owner: CacheOwner,
+        _ times: ExchangeTimes,
+        on route: Route
+    ) {
+        guard let request = self.head else { return self.abort() }
+        let confirmed = stored.confirmed(
+            by: head,
+            to: request,
+            times,
+            turn.cache.rules,
+            turn.cache.sentFields,
+            owner: owner
+        )
+        // A 304 has no body: the connection can serve another request.
+        self.flushUpstream()
+        self.upstream?.holdResponse()
+        self.upstream?.discardResponse()
+        self.upstream = nil
+        var status = turn.status(upstream: 304)
+        if let confirmed, self.loop.gateway.mayServe(owner, slot: route.slot) {
+            let isShared = confirmed.isFresh(at: times.receivedAt)
+            let isStored =
+                turn.fill.take()?.revalidated(stored, as: confirmed, isShared: isShared)
+                ?? turn.cache.responses.replace(stored, by: confirmed, at: key)
+            status.isStored = isStored
+            status.ttl = confirmed.freshness.ttl(at: times.receivedAt)
+        } else {
+            turn.fill.take()?.abandon(.goAlone, remember: false)
+            turn.cache.responses.remove(stored, at: key)
+        }
+        self.serve(confirmed ?? stored, status, turn.directives, at: times.receivedAt)
+    }
+
+    /// A response to HEAD may show whether the stored response to GET is still good (RFC 9111 §4.3.5).
+    private func freshen(
+        _ stored: StoredResponse,
+        byHEAD head: ResponseHead,
+        to request: RequestHead,
+        _ turn: CacheTurn,
+        _ key: CacheKey,
+        _ owner: CacheOwner,
+        _ times: ExchangeTimes
+    ) {
+        guard let isSame = stored.isFreshened(byHEAD: head) else { return }
+        let confirmed = stored.confirmed(
+            by: head,
+            to: request,
+            times,
+            turn.cache.rules,
+            turn.cache.sentFields,
+            owner: owner
+        )
+        if isSame, let confirmed {
+            _ = turn.cache.responses.replace(stored, by: confirmed, at: key)
+        } else {
+            turn.cache.responses.remove(stored, at: key)
+        }
+    }
+
+    /// The `Cache-Status` line of a response that passes; empty on routes without a cache.
+    ///
+    /// - Parameter status: of the upstream's response; `nil` if the gateway answers itself.
+    func cacheLines(for status: Int?) -> [UInt8] {
+        guard let turn = self.cacheTurn else { return [] }
+        return turn.status(upstream: status).lines()
+    }
+
+    /// A piece of a response that is being stored.
+    func store(_ bytes: ByteBuffer) {
+        guard let turn = self.cacheTurn, let fill = turn.fill, turn.storable != nil else { return }
+        if !fill.append(bytes) { turn.fill = nil }
+    }
+
+    /// A response that was being stored is complete.
+    func endStoring(on route: Route) {
+        guard let turn = self.cacheTurn, let storable = turn.storable, let owner = turn.owner,
+            let fill = turn.fill.take()
+        else { return }
+        if self.loop.gateway.mayServe(owner, slot: route.slot) {
+            _ = fill.finish { storable.with($0) }
+        } else {
+            fill.abandon(.retry, remember: false)
+        }
+    }
+}
+
+extension ServedPart {
+    /// The offsets of the stored body's bytes that are sent.
+    fileprivate func bytes(of stored: StoredResponse) -> Range<Int> {
+        switch self {
+        case .whole: 0..<stored.body.count
+        case .range(let range): range
+        case .notModified, .unsatisfiable: 0..<0
+        }
+    }
+}
