@@ -140,7 +140,7 @@ extension Span<UInt8> {
     }
 
     /// `range` without spaces and tabs at both ends.
-    func trimmed(_ range: ByteRange) -> ByteRange {
+    package func trimmed(_ range: ByteRange) -> ByteRange {
         var lower = range.lower
         var upper = range.upper
         while lower < upper, self[lower] == .space || self[lower] == .tab { lower += 1 }

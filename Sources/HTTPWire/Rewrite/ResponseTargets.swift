@@ -32,7 +32,7 @@ package final class ResponseTargets: Sendable {
     }
 
     /// The value that the caller gets for a field that ``KnownField/isTarget``, or `nil` if the value stays.
-    func mapped(_ field: Field, in bytes: Span<UInt8>) -> [UInt8]? {
+    package func mapped(_ field: Field, in bytes: Span<UInt8>) -> [UInt8]? {
         switch field.known {
         case .link: self.mappedLink(field.value, in: bytes)
         case .refresh: self.mappedRefresh(field.value, in: bytes)

@@ -6,7 +6,9 @@ import Testing
 enum Given {
     /// - Parameter fields: lines without their ends, such as `Cache-Control: no-cache`. `Host` is added.
     static func request(_ line: String = "GET /a", _ fields: String...) throws -> RequestHead {
-        var bytes = ByteBuffer(string: (["\(line) HTTP/1.1", "Host: a.example"] + fields + ["", ""]).joined(separator: "\r\n"))
+        var bytes = ByteBuffer(
+            string: (["\(line) HTTP/1.1", "Host: a.example"] + fields + ["", ""]).joined(separator: "\r\n")
+        )
         var parser = RequestHeadParser()
         return try #require(try parser.next(&bytes))
     }

@@ -1,0 +1,118 @@
+package import HTTPWire
+import NIOCore
+package import TokenModel
+
+/// Whether a response may be stored (RFC 9111 §3).
+///
+/// `Authorization` does not forbid it (§3.5): this is a private cache, whose key has the caller's authorization.
+package enum Storability: Equatable, Sendable {
+    case storable
+    case refused(Refusal)
+
+    /// Why a response is not stored.
+    package enum Refusal: Error, Equatable, Sendable, CaseIterable {
+        /// Another method than GET, a GET with a body, or one that some upstreams read as another method.
+        case method
+        /// The request says `no-store`.
+        case requestForbids
+        /// The response says `no-store`.
+        case responseForbids
+        /// A response with this status is never stored, or not unless it says how long it is fresh.
+        case status
+        /// `Vary` excludes each later request, or depends on who the caller is.
+        case varies
+        /// The body is longer than the route allows.
+        case tooLarge
+        /// The body ends when the upstream likes, and callers need its parts at once.
+        case streaming
+        /// It is never fresh, nothing allows it to be used stale, and the upstream can't be asked whether it is still
+        /// good.
+        case useless
+        /// `Connection` removes a field that caches need, or the head has no valid form of its own.
+        case malformed
+    }
+
+    /// - Parameters:
+    ///   - response: the directives of `head`.
+    ///   - freshness: of `head`.
+    ///   - vary: `nil` if no request can match.
+    ///   - now: when the head came.
+    package init(
+        _ request: RequestHead,
+        _ directives: RequestDirectives,
+        _ head: ResponseHead,
+        _ response: ResponseDirectives,
+        _ freshness: Freshness,
+        _ vary: VaryValues?,
+        _ rules: CacheRules,
+        at now: BootInstant
+    ) {
+        let refusal =
+            Self.refusal(request, directives, head, response, freshness, rules)
+            ?? (vary == nil ? .varies : nil)
+            ?? (Self.isUseful(head, response, freshness, rules, at: now) ? nil : .useless)
+        self = refusal.map { .refused($0) } ?? .storable
+    }
+
+    private static func refusal(
+        _ request: RequestHead,
+        _ directives: RequestDirectives,
+        _ head: ResponseHead,
+        _ response: ResponseDirectives,
+        _ freshness: Freshness,
+        _ rules: CacheRules
+    ) -> Refusal? {
+        guard case .get = request.method, request.mayBeAnswered else { return .method }
+        if directives.noStore { return .requestForbids }
+        if CacheableStatus.isNeverStored(head.status) { return .status }
+        if response.mustUnderstand {
+            // A cache that knows the status ignores `no-store` then (§5.2.2.3).
+            guard CacheableStatus.isUnderstood(head.status) else { return .status }
+        } else if response.noStore {
+            return .responseForbids
+        }
+        guard
+            freshness.isExplicit || response.isMarkedCacheable || CacheableStatus.isHeuristicallyCacheable(head.status)
+        else {
+            return .status
+        }
+        if case .length(let length) = head.body, length > rules.maxObject { return .tooLarge }
+        if head.isStream { return .streaming }
+        return nil
+    }
+
+    /// Whether it may ever be used again, without the upstream or with its confirmation.
+    private static func isUseful(
+        _ head: ResponseHead,
+        _ response: ResponseDirectives,
+        _ freshness: Freshness,
+        _ rules: CacheRules,
+        at now: BootInstant
+    ) -> Bool {
+        if !Validators(head).isEmpty { return true }
+        if response.noCache { return false }
+        if freshness.ttl(at: now) > 0 { return true }
+        return !response.mustRevalidate
+            && ((response.staleWhileRevalidate ?? 0) > 0 || (response.staleIfError ?? rules.staleIfError) > 0)
+    }
+}
+
+extension RequestHead {
+    /// Whether a stored response may answer the request at all: no body, no switch of protocols, and no other method
+    /// for upstreams that read it from a field.
+    var mayBeAnswered: Bool { self.body.isEmpty && !self.overridesMethod && !self.asksForWebSocket }
+}
+
+extension ResponseHead {
+    /// Whether the body's media type is one of those that never end: server-sent events, and pictures that replace each
+    /// other.
+    fileprivate var isStream: Bool {
+        let bytes = self.bytes.readableBytesUInt8Span
+        return self.fields.values(of: "content-type", in: bytes).contains { value in
+            var end = value.lower
+            while end < value.upper, bytes[end] != UInt8(ascii: ";") { end += 1 }
+            let type = bytes.trimmed(ByteRange(value.lower, end))
+            return bytes.matches(type, "text/event-stream") || bytes.matches(type, "multipart/x-mixed-replace")
+        }
+    }
+}

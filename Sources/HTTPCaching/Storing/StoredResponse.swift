@@ -1,0 +1,90 @@
+package import HTTPWire
+import NIOCore
+import TokenModel
+
+/// A whole response that later requests may get. It never changes: a confirmation makes another one with the same body.
+package final class StoredResponse: Sendable {
+    /// As ``StoredHead`` makes it, framed by the body's length.
+    package let head: ResponseHead
+    package let body: StoredBody
+    package let directives: ResponseDirectives
+    package let freshness: Freshness
+    package let validators: Validators
+    package let vary: VaryValues
+    package let owner: CacheOwner
+
+    init(
+        head: ResponseHead,
+        body: StoredBody,
+        directives: ResponseDirectives,
+        freshness: Freshness,
+        vary: VaryValues,
+        owner: CacheOwner
+    ) {
+        self.head = head
+        self.body = body
+        self.directives = directives
+        self.freshness = freshness
+        self.validators = Validators(head)
+        self.vary = vary
+        self.owner = owner
+    }
+
+    /// What it takes of memory without its key, in bytes.
+    package var size: Int { Self.size(head: self.head, self.vary) + self.body.count }
+
+    /// The objects, their headers, and the rounding of the allocator.
+    static let overhead = 512
+
+    static func size(head: ResponseHead, _ vary: VaryValues) -> Int {
+        head.bytes.storageCapacity + head.fields.capacity * MemoryLayout<Field>.stride
+            + vary.count + vary.fields * 96 + Self.overhead
+    }
+
+    /// The response after the upstream has confirmed it by a 304 (RFC 9111 §4.3.4) or by a response to HEAD (§4.3.5).
+    ///
+    /// - Parameters:
+    ///   - answer: the upstream's head.
+    ///   - request: the request that asked, which this response matches.
+    ///   - owner: whose token the request was sent with.
+    /// - Returns: `nil` if the response must not be kept: the answer forbids it, or means another response.
+    package func confirmed(
+        by answer: ResponseHead,
+        to request: RequestHead,
+        _ times: ExchangeTimes,
+        _ rules: CacheRules,
+        _ sent: SentFields,
+        owner: CacheOwner
+    ) -> StoredResponse? {
+        guard self.validators.mayBeConfirmed(by: Validators(answer)),
+            let head = StoredHead.updated(
+                self.head,
+                by: answer,
+                bodyLength: self.body.count,
+                at: times.receivedAtWall
+            ),
+            let vary = VaryValues(response: head, request: request, sent)
+        else { return nil }
+        let directives = ResponseDirectives(head)
+        guard !directives.noStore || directives.mustUnderstand else { return nil }
+        return StoredResponse(
+            head: head,
+            body: self.body,
+            directives: directives,
+            freshness: Freshness(of: head, directives, confirmedBy: answer, times, rules),
+            vary: vary,
+            owner: owner
+        )
+    }
+
+    /// Whether a response to HEAD is about this response (RFC 9111 §4.3.5): `true`, it confirms it; `false`, it shows
+    /// that the upstream has another one now; `nil`, it does not tell.
+    package func isFreshened(byHEAD answer: ResponseHead) -> Bool? {
+        guard answer.status == 200, self.head.status == 200 else { return nil }
+        let other = Validators(answer)
+        if let tag = other.tag, self.validators.tag != tag { return false }
+        if let date = other.modifiedAt, self.validators.modifiedAt != date { return false }
+        if let length = answer.describedLength, length != self.body.count { return false }
+        return other.isEmpty && answer.describedLength == nil ? nil : true
+    }
+}
