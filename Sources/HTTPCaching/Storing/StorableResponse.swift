@@ -1,5 +1,5 @@
 package import HTTPWire
-import TokenModel
+package import TokenModel
 
 /// Everything that is stored of a response but its body, which is still to come.
 package struct StorableResponse: Sendable {
@@ -55,8 +55,8 @@ package struct StorableResponse: Sendable {
         self.owner = owner
     }
 
-    /// What it will take as a ``StoredResponse``, in bytes, without the body and the key.
-    package var size: Int { StoredResponse.size(head: self.head, self.vary) }
+    /// Whether a request that says nothing of caches will get it without the upstream.
+    package func isFresh(at now: BootInstant) -> Bool { !self.directives.noCache && self.freshness.ttl(at: now) > 0 }
 
     /// The stored response; `nil` if the body is shorter or longer than the upstream has declared.
     package func with(_ body: StoredBody) -> StoredResponse? {

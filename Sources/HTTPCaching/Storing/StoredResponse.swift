@@ -1,6 +1,6 @@
 package import HTTPWire
 import NIOCore
-import TokenModel
+package import TokenModel
 
 /// A whole response that later requests may get. It never changes: a confirmation makes another one with the same body.
 package final class StoredResponse: Sendable {
@@ -30,8 +30,11 @@ package final class StoredResponse: Sendable {
         self.owner = owner
     }
 
-    /// What it takes of memory without its key, in bytes.
-    package var size: Int { Self.size(head: self.head, self.vary) + self.body.count }
+    /// What it takes of memory without its key and body, in bytes.
+    package var size: Int { Self.size(head: self.head, self.vary) }
+
+    /// Whether a request that says nothing of caches gets it without the upstream.
+    package func isFresh(at now: BootInstant) -> Bool { !self.directives.noCache && self.freshness.ttl(at: now) > 0 }
 
     /// The objects, their headers, and the rounding of the allocator.
     static let overhead = 512

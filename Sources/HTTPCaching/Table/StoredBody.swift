@@ -1,14 +1,110 @@
+internal import CShims
 package import NIOCore
 
-/// The body of a stored response.
-package final class StoredBody: Sendable {
-    private let memory: [UInt8]
+/// The content of a stored response. Its bytes are overwritten when the last reader is done.
+///
+/// A ``CacheFill`` writes it, piece by piece, and shares it only when it is complete; from then on it does not change.
+/// Its memory counts against the cache until it is free, so a slow reader of a response that was evicted can't have the
+/// cache use more than it may.
+///
+/// `@unchecked Sendable`: written by the one exchange that fills it, before the reference is shared; then only read.
+@safe
+package final class StoredBody: @unchecked Sendable {
+    /// What a body costs beyond its bytes: this object and its list of blocks.
+    private static let overhead = 160
+    /// A rest up to this long gets memory of its own size; a longer one keeps its block.
+    private static let longestTail = 3 * Block.size / 4
 
-    package init(_ bytes: ByteBuffer) { self.memory = Array(bytes.readableBytesView) }
+    /// How many bytes it has.
+    package private(set) var count = 0
+    private var blocks: [Block] = []
+    /// The last bytes, after those in `blocks`.
+    private var tail = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    /// How many bytes of the budget it holds.
+    private(set) var charge = 0
+    private let pool: BlockPool
+    private let budget: MemoryBudget
 
-    /// Its length in bytes.
-    package var count: Int { self.memory.count }
+    init(pool: BlockPool, budget: MemoryBudget) {
+        self.pool = pool
+        self.budget = budget
+    }
 
-    /// Appends the bytes of `range`, which must lie within the body.
-    package func copy(_ range: Range<Int>, into buffer: inout ByteBuffer) { buffer.writeBytes(self.memory[range]) }
+    /// A body outside any cache.
+    package convenience init(_ bytes: [UInt8]) {
+        self.init(pool: BlockPool(), budget: MemoryBudget(limit: .max))
+        _ = self.append(ByteBuffer(bytes: bytes))
+        self.seal()
+    }
+
+    deinit {
+        self.pool.take(self.blocks)
+        if let base = unsafe self.tail.baseAddress { unsafe martlet_zero(base, self.tail.count) }
+        unsafe self.tail.deallocate()
+        self.budget.give(self.charge)
+    }
+
+    /// Appends the bytes of `range` to `buffer`.
+    package func copy(_ range: Range<Int>, into buffer: inout ByteBuffer) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= self.count, "a range of another body")
+        buffer.reserveCapacity(minimumWritableBytes: range.count)
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let (block, offset) = position.quotientAndRemainder(dividingBy: Block.size)
+            let piece = unsafe block < self.blocks.count ? self.blocks[block].bytes : self.tail
+            let end = min(offset + range.upperBound - position, piece.count)
+            // `piece` is ours as long as this object is.
+            unsafe buffer.writeBytes(UnsafeRawBufferPointer(rebasing: piece[offset..<end]))
+            position += end - offset
+        }
+    }
+
+    // MARK: - Filling
+
+    /// What a body of `count` bytes may cost while it is written.
+    static func room(for count: Int) -> Int { self.blocks(for: count) * (Block.size + 8) + self.overhead }
+
+    private static func blocks(for count: Int) -> Int { (count + Block.size - 1) / Block.size }
+
+    /// Counts `bytes`, which were taken from the budget, as this body's.
+    func hold(_ bytes: Int) { self.charge += bytes }
+
+    /// Returns `false` if the system has no memory left.
+    func append(_ bytes: ByteBuffer) -> Bool {
+        let end = self.count + bytes.readableBytes
+        guard self.pool.fill(&self.blocks, upTo: Self.blocks(for: end)) else { return false }
+        // `source` is read during the call only.
+        unsafe bytes.withUnsafeReadableBytes { source in
+            var read = 0
+            while read < source.count {
+                let (block, offset) = self.count.quotientAndRemainder(dividingBy: Block.size)
+                let count = min(source.count - read, Block.size - offset)
+                // The blocks have room up to `end`, and nobody else has this body yet.
+                let target = unsafe UnsafeMutableRawBufferPointer(rebasing: self.blocks[block].bytes[offset...])
+                unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: source[read..<read + count]))
+                read += count
+                self.count += count
+            }
+        }
+        return true
+    }
+
+    /// Ends the writing: gives back what a block has beyond a short rest, and what was reserved beyond that.
+    func seal() {
+        let rest = self.count % Block.size
+        var cost = Self.room(for: self.count)
+        if rest > 0, rest <= Self.longestTail {
+            let block = self.blocks.removeLast()
+            // As long as the rest, which is the beginning of the block.
+            unsafe self.tail = .allocate(byteCount: rest, alignment: 1)
+            unsafe self.tail.copyMemory(from: UnsafeRawBufferPointer(rebasing: block.bytes[..<rest]))
+            self.pool.take([block])
+            // The heap hands out multiples of 16 bytes, of which it keeps 8.
+            cost += max(32, (rest + 23) & ~15) - Block.size - 8
+        }
+        let surplus = self.charge - cost
+        guard surplus > 0 else { return }
+        self.charge = cost
+        self.budget.give(surplus)
+    }
 }

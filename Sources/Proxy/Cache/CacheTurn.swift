@@ -1,6 +1,7 @@
 import HTTPCaching
 import HTTPWire
 import NIOCore
+import Telemetry
 import TokenModel
 
 /// What one request has to do with its route's response cache, from the lookup to the response's end. Only requests that

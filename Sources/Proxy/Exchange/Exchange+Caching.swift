@@ -1,6 +1,7 @@
 import HTTPCaching
 import HTTPWire
 import NIOCore
+import Telemetry
 import TokenModel
 
 /// The exchange asks its route's response cache in two places: before it dials (``answersFromCache(_:on:)``), and when

@@ -1,3 +1,4 @@
+import HTTPCaching
 import Telemetry
 import TokenModel
 
