@@ -319,6 +319,32 @@ import TokenStorage
         #expect(forgotten.event == .dropped(alice))
     }
 
+    @Test func `a token that ends lapses while its grant stands, and is dropped with the grant`() {
+        var accountState = self.accountState(nil)
+        let first = accountState.observe(self.entry(.valid(), 1), now: self.now)
+        let ended = self.now.advanced(by: .seconds(3_600))
+        let lapsed = accountState.apply(KillEpochs(), now: ended.boot)
+        let still = accountState.apply(KillEpochs(), now: ended.boot)
+        let refused = accountState.observe(
+            self.entry(.valid().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }, 2),
+            now: ended
+        )
+        #expect(first.event == .installed(.sample()))
+        #expect(lapsed.event == .lapsed(alice))
+        #expect(still.event == nil)
+        #expect(refused.event == .dropped(alice))
+    }
+
+    @Test func `a token that ends with its grant is dropped`() {
+        var accountState = self.accountState(nil)
+        _ = accountState.observe(self.entry(.valid(), 1), now: self.now)
+        let taken = accountState.observe(
+            self.entry(.valid(grant: GrantID("new")), 2),
+            now: self.now.advanced(by: .seconds(7_200))
+        )
+        #expect(taken.event == .dropped(alice))
+    }
+
     @Test func `a record that becomes unreadable leaves the known credential usable`() {
         var accountState = self.accountState(.valid())
         let isNew = accountState.observeUnreadable(.any(.accountUnreadable))

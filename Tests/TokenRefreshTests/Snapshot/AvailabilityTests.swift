@@ -30,7 +30,7 @@ import TokenStorage
         let backingOff = AccountRecord.valid().with { $0.failureRecord = .sample(retryIn: .seconds(30)) }
         let dead = AccountRecord.valid().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") }
         #expect(self.standing(backingOff) == .usable(.sample()))
-        #expect(self.standing(dead) == .usable(.sample()))
+        #expect(self.standing(dead) == .usable(.sample(isGrantRefused: true)))
         #expect(self.standing(dead, at: .seconds(3_600)) == .blocked(CredentialError(.reauthorizationRequired, "")))
     }
 

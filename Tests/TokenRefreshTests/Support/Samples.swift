@@ -98,7 +98,8 @@ extension UpstreamCredential {
     static func sample(
         generation: UInt64 = 1,
         token: String = "at-0",
-        usableUntil: BootInstant = Moment.start.boot.advanced(by: .seconds(3_600))
+        usableUntil: BootInstant = Moment.start.boot.advanced(by: .seconds(3_600)),
+        isGrantRefused: Bool = false
     ) -> UpstreamCredential {
         UpstreamCredential(
             account: alice,
@@ -107,7 +108,8 @@ extension UpstreamCredential {
             generation: Generation(generation),
             observedEpoch: Epoch(7),
             accessToken: Secret(token),
-            usableUntil: usableUntil
+            usableUntil: usableUntil,
+            isGrantRefused: isGrantRefused
         )
     }
 }
