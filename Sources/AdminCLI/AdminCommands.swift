@@ -7,8 +7,8 @@ package enum AdminCommands {
     /// In the order of `martlet --help`.
     package static let all: [any ParsableCommand.Type] = [
         LoginCommand.self, AccountsCommand.self, KillCommand.self, ReviveCommand.self, KillsCommand.self,
-        ReplicasCommand.self, CallersCommand.self, AdminCommand.self, StatusCommand.self, HealthCommand.self,
-        StoreCommand.self, AuditCommand.self,
+        ReplicasCommand.self, CacheCommand.self, CallersCommand.self, AdminCommand.self, StatusCommand.self,
+        HealthCommand.self, StoreCommand.self, AuditCommand.self,
     ]
 }
 
@@ -60,6 +60,7 @@ package enum CommandSuggestion {
     /// Commands that people type because other groups have them, and the command that does the same.
     private static let others = [
         "audit list": "audit", "audit show": "audit",
+        "cache clear": "cache purge", "cache flush": "cache purge", "cache show": "cache", "cache status": "cache",
         "callers list": Self.checking, "callers show": Self.checking,
         "kills list": "kills", "kills show": "kills",
         "status show": "status",

@@ -61,6 +61,7 @@ extension GatewayAssembly {
                 signIns: core.signIns,
                 audit: core.audit,
                 monitor: monitor,
+                caches: ProxyCaches(proxy: core.proxy),
                 tokens: tokens,
                 claim: self.claim,
                 encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },

@@ -151,6 +151,7 @@ struct ProgramMetrics: Sendable {
             routes: proxy.routeNames,
             traffic: await proxy.traffic(),
             waiters: proxy.waiterCount,
+            caches: await proxy.cacheStatus().map { MetricsReport.Cache($0) },
             accounts: accounts.flatMap { provider, counts in
                 AccountStatus.State.allCases.map { state in
                     MetricsReport.Accounts(provider: provider, state: state.rawValue, count: counts.states[state] ?? 0)

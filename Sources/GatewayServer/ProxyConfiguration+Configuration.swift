@@ -1,3 +1,4 @@
+internal import HTTPCaching
 internal import HTTPWire
 internal import Proxy
 internal import Settings
@@ -120,6 +121,21 @@ extension CertificateName {
     }
 }
 
+extension CacheConfiguration {
+    fileprivate init(_ cache: CacheSettings) {
+        self.init(
+            maxSize: cache.maxSize,
+            rules: CacheRules(
+                maxObject: cache.maxObject,
+                defaultTTL: cache.defaultTTL,
+                staleIfError: cache.staleIfError
+            ),
+            isSharedByCallers: cache.share == .account,
+            keyFields: cache.keyFields
+        )
+    }
+}
+
 extension RouteConfiguration {
     /// - Parameters:
     ///   - accounts: all configured accounts.
@@ -164,7 +180,8 @@ extension RouteConfiguration {
             via: route.via,
             passesCookies: route.passesCookies,
             appendsForwarded: route.forwarded == .append,
-            asksBeforeBodies: route.expect == .auto
+            asksBeforeBodies: route.expect == .auto,
+            cache: route.cache.map { CacheConfiguration($0) }
         )
     }
 

@@ -151,7 +151,7 @@ package struct SettingsSummary: Sendable {
                 + (route.expect == .auto ? "" : " no Expect of the gateway's own,")
                 + " connect \(Quantity.text(timeouts.connect)), response \(Quantity.text(timeouts.response)),"
                 + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop",
-        ] + Self.lines(route.upstreamTLS)
+        ] + Self.lines(route.cache) + Self.lines(route.upstreamTLS)
     }
 }
 
@@ -167,6 +167,19 @@ extension SettingsSummary {
         return [
             "events to \(webhook.url.scheme.rawValue)://\(webhook.url.host.authority):\(webhook.url.port),"
                 + " signed with the secret from \(origin)"
+        ]
+    }
+
+    /// What a route stores of responses, for how long and for whom.
+    private static func lines(_ cache: CacheSettings?) -> [String] {
+        guard let cache else { return [] }
+        func text(_ seconds: Int) -> String { Quantity.text(.seconds(seconds)) }
+        return [
+            "  cache of \(Quantity.text(cache.maxSize)), bodies up to \(Quantity.text(cache.maxObject)),"
+                + (cache.share == .account ? " shared by callers" : " apart for each caller")
+                + (cache.keyFields.isEmpty ? "" : ", by \(cache.keyFields.joined(separator: " ")) too")
+                + (cache.defaultTTL == 0 ? "" : ", fresh for \(text(cache.defaultTTL)) if responses say nothing")
+                + (cache.staleIfError == 0 ? "" : ", stale for \(text(cache.staleIfError)) in place of an error")
         ]
     }
 

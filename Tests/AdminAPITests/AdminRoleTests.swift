@@ -16,7 +16,7 @@ internal import TokenModel
     ])
     private static let reads = [
         "/v1/status", "/v1/accounts", "/v1/accounts/alice", "/v1/accounts/alice?unrevoked=true", "/v1/kills",
-        "/v1/replicas", "/v1/audit", "/v1/history", "/metrics",
+        "/v1/replicas", "/v1/audit", "/v1/history", "/v1/cache", "/metrics",
     ]
     private static let kill = #"{"scope":{"account":"alice"},"reason":"drill"}"#
     private static let changes: [(HTTPMethod, String, String)] = [
@@ -47,6 +47,11 @@ internal import TokenModel
             #expect(kill.problem == (role == "viewer" ? "role_forbidden" : nil))
             #expect(kill.status == (role == "viewer" ? 403 : 200))
             #expect(admin.kills.killedScopes.isEmpty == (role == "viewer"))
+            // Purging needs no higher role than killing, since it only takes away.
+            let purge = try await send(.POST, "/v1/cache/purge", "{}")
+            #expect(purge.problem == (role == "viewer" ? "role_forbidden" : nil))
+            #expect(purge.status == (role == "viewer" ? 403 : 200))
+            #expect(admin.caches.purges.isEmpty == (role == "viewer"))
             for (method, path, body) in Self.changes {
                 let answer = try await send(method, path, body)
                 #expect((answer.problem == "role_forbidden") == !isOperator, "\(method) \(path)")
@@ -54,7 +59,8 @@ internal import TokenModel
             }
             // Refused requests are not recorded, because they change nothing.
             let records = try await admin.audit.log.lastNumber()
-            #expect((records > 2) == isOperator)
+            #expect((records > 4) == isOperator)
+            #expect((records == 0) == (role == "viewer"))
         }
     }
 
@@ -66,11 +72,12 @@ internal import TokenModel
             let viewer = try await detail("viewer-canary", "/v1/kill")
             #expect(
                 viewer
-                    == "the admin token is vera's, a viewer, who may read; this takes an operator's, or for a kill a killer's"
+                    == "the admin token is vera's, a viewer, who may read; this takes an operator's, "
+                    + "or for a kill or a purge a killer's"
             )
             let killer = try await detail("killer-canary", "/v1/revive")
             #expect(
-                killer == "the admin token is kim's, a killer, who may read and kill; this takes an operator's"
+                killer == "the admin token is kim's, a killer, who may read, kill and purge caches; this takes an operator's"
             )
         }
     }

@@ -16,6 +16,7 @@ internal import TokenModel
                     kills: admin.kills,
                     audit: admin.audit,
                     monitor: admin.monitor,
+                    caches: admin.caches,
                     tokens: try #require(AdminTokens([Secret("token-canary")])),
                     logger: admin.logs.logger
                 )
@@ -37,6 +38,7 @@ internal import TokenModel
                     kills: admin.kills,
                     audit: admin.audit,
                     monitor: admin.monitor,
+                    caches: admin.caches,
                     tokens: try #require(AdminTokens([Secret("token-canary")])),
                     logger: admin.logs.logger
                 )
@@ -133,6 +135,7 @@ internal import TokenModel
             kills: admin.kills,
             audit: admin.audit,
             monitor: admin.monitor,
+            caches: admin.caches,
             tokens: try #require(AdminTokens([Secret("token-canary")])),
             limits: limits,
             logger: admin.logs.logger

@@ -84,7 +84,10 @@ internal import Testing
         let kill = AdminRequest.kill([], wait: .seconds(15))
         #expect(kill.doubt?.contains("martlet kills shows") == true)
         #expect(kill.within(.seconds(1)).doubt?.contains("martlet kills shows") == true)
-        for request in [.revive([]), .refresh("alice"), .removeTokens(of: "alice"), AdminRequest.forgetReplica("a")] {
+        let changes: [AdminRequest] = [
+            .revive([]), .refresh("alice"), .removeTokens(of: "alice"), .forgetReplica("a"), .purgeCaches([]),
+        ]
+        for request in changes {
             #expect(request.doubt?.contains("martlet audit shows") == true)
         }
         #expect(AdminRequest.kills.doubt == nil)

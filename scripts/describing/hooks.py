@@ -36,6 +36,8 @@ def before_call(context, case, kwargs):
         return sign_in_and_out(case)
     if path in ("/v1/kill", "/v1/revive"):
         name_existing_scope(case.body)
+    if path == "/v1/cache/purge":
+        name_existing_cache(case.body)
     if path.startswith("/v1/logins") and case.method.upper() == "POST":
         return complete_sign_in(case)
     if not case.path_parameters or cases % 5 == 0 or is_negative(case, ParameterLocation.PATH):
@@ -70,6 +72,14 @@ def name_existing_scope(order):
     name = scope.get("account") if isinstance(scope, dict) and len(scope) == 1 else None
     if isinstance(name, str) and len(name) <= 64 and name.isprintable():
         scope["account"] = list(ACCOUNTS)[cases % len(ACCOUNTS)]
+
+
+def name_existing_cache(order):
+    """As above, for a route and an account. Each route has the name of its account."""
+    for member in ("route", "account"):
+        name = order.get(member) if isinstance(order, dict) else None
+        if isinstance(name, str) and len(name) <= 64 and name.isprintable():
+            order[member] = list(ACCOUNTS)[cases % len(ACCOUNTS)]
 
 
 def sign_in_and_out(case):

@@ -55,7 +55,7 @@ class House:
     def gateway(self, name):
         accounts = "\n".join(f"  {account}: {{ provider: acme, grant: {grant} }}" for account, grant in ACCOUNTS.items())
         routes = "\n".join(
-            f'  - {{ name: {account}, match: {{ path: /{account}/ }}, upstream: "{self.provider}/api/", account: {account} }}'
+            f'  - {{ name: {account}, match: {{ path: /{account}/ }}, upstream: "{self.provider}/api/", account: {account}, cache: {{}} }}'
             for account in ACCOUNTS)
         path = self.home / f"{name}.yaml"
         path.write_text(f"""

@@ -12,7 +12,7 @@ from harness.checks import report
 from harness.processes import Failed
 from harness.programs import build, leave
 from viewing.chromium import Chromium
-from viewing.house import LEASE_SECONDS, House
+from viewing.house import CACHED, LEASE_SECONDS, House
 from viewing.visit import WIDE, Visit
 
 
@@ -45,6 +45,12 @@ class Operator(Visit):
         self.has("the button says what it would do", f"document.querySelector('.is-armed').textContent === 'Kill account {account}'")
 
 
+def caches(visit):
+    visit.has("the route with a cache is listed", "document.querySelector('#caches').checkVisibility()"
+              f" && document.querySelector('#cache-list .name').textContent === '{CACHED}' && document.querySelectorAll('#cache-list li').length === 1")
+    visit.has("and how full it is", "document.querySelector('#cache-list .detail').textContent.includes(' of 8 MiB')")
+
+
 def visit(house, browser, pictures):
     page = browser.page()
     visit = Operator(house, page, pictures)
@@ -60,6 +66,7 @@ def visit(house, browser, pictures):
     visit.check("scripts see no cookie", page.evaluate("document.cookie"), "")
     visit.check("the page keeps no admin token", page.evaluate(f"JSON.stringify(localStorage).includes('{house.token}')"), False)
     charts(visit)
+    caches(visit)
     visit.picture("before")
 
     # A replica is silent: a kill must not be reported complete until the lease of that replica is over.

@@ -13,6 +13,8 @@ from harness.processes import Failed, Process, ask
 
 LEASE_SECONDS = 5
 ACCOUNTS = {"alice": "acme", "billing-export": "acme", "crm-sync": "globex", "forecast": "globex", "mailer": "acme"}
+# The account whose route has a cache.
+CACHED = "alice"
 # An account that is configured and has no tokens.
 EMPTY = "newcomer"
 # The names of the other administrators, by role.
@@ -54,7 +56,8 @@ class House:
     def gateway(self, name):
         accounts = "\n".join(f"  {account}: {{ provider: {provider} }}" for account, provider in {**ACCOUNTS, EMPTY: "globex"}.items())
         routes = "\n".join(
-            f'  - {{ name: {account}, match: {{ path: /{account}/ }}, upstream: "{self.provider}/api/", account: {account} }}'
+            f'  - {{ name: {account}, match: {{ path: /{account}/ }}, upstream: "{self.provider}/api/", account: {account}'
+            + (", cache: { max_size: 8MiB } }" if account == CACHED else " }")
             for account in [*ACCOUNTS, EMPTY])
         provider = f"{{ issuer: {self.provider}, client_id: mock-client, client_secret: {{ file: client-secret }} }}"
         path = self.home / f"{name}.yaml"

@@ -24,7 +24,7 @@ package struct Administrator: Hashable, Sendable {
 package enum AdministratorRole: String, Sendable, CaseIterable {
     /// All actions.
     case `operator`
-    /// Reading and killing. Only an operator can revive.
+    /// Reading, killing and purging caches. Only an operator can revive.
     case killer
     /// Reading.
     case viewer
@@ -32,7 +32,10 @@ package enum AdministratorRole: String, Sendable, CaseIterable {
 
 /// A kind of action that needs a role.
 enum AdminActionKind: Sendable {
-    case reading, killing
+    case reading
+    /// What takes tokens or stored responses away, and gives nothing: kills and purges. An intruder with a token for it
+    /// can stop callers, or cost an upstream requests, but can't get anything.
+    case killing
     /// All other actions.
     case changing
 }

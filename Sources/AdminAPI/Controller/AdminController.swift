@@ -19,6 +19,8 @@ final class AdminController: RequestResponder {
     /// The log of changes; `nil` if no changes can be made.
     let audit: AuditTrail?
     let monitor: any GatewayMonitor
+    /// The response caches; `nil` on a listener where no changes can be made.
+    let caches: (any GatewayCaches)?
     /// Authenticates operators; `nil` on a listener that requires no tokens, where little can be seen.
     let door: AdminAuthenticator?
     /// Present if there is a ``door``.
@@ -35,6 +37,7 @@ final class AdminController: RequestResponder {
         signIns: SignInService? = nil,
         audit: AuditTrail?,
         monitor: any GatewayMonitor,
+        caches: (any GatewayCaches)? = nil,
         door: AdminAuthenticator?,
         isEncrypted: Bool = false,
         limits: AdminLimits,
@@ -46,6 +49,7 @@ final class AdminController: RequestResponder {
         self.signIns = signIns
         self.audit = audit
         self.monitor = monitor
+        self.caches = caches
         self.door = door
         self.dashboard = door.map {
             Dashboard($0, isEncrypted: isEncrypted, limits: limits, timepiece: timepiece, logger: logger)
@@ -275,6 +279,11 @@ final class AdminController: RequestResponder {
             return AdminResponse(.ok, ForgottenReplicaResponse(try await self.forgetReplica(name, by: actor)))
         case .audit(let query):
             return AdminResponse(.ok, try await self.auditPage(query))
+        case .caches:
+            return AdminResponse(.ok, CachesResponse(try await self.cacheVitals()))
+        case .cachePurge:
+            let request = try CachePurgeRequest(try await self.read(&body))
+            return AdminResponse(.ok, PurgedResponse(try await self.purge(request, by: actor)))
         }
     }
 

@@ -21,6 +21,8 @@ package enum AdminPath: String, Sendable, CaseIterable {
     case replicas = "/v1/replicas"
     case replica = "/v1/replicas/{name}"
     case audit = "/v1/audit"
+    case caches = "/v1/cache"
+    case cachePurge = "/v1/cache/purge"
 }
 
 /// The OpenAPI description of the admin API: every path, method, body and answer. It is part of the program, so it

@@ -30,6 +30,8 @@ enum AdminRoute: Equatable, Sendable {
     case audit(AuditQuery)
     /// Named by its name, its incarnation, or the beginning of its incarnation.
     case replica(String)
+    case caches
+    case cachePurge
 
     /// - Parameter path: the path as it was sent, without the query.
     /// - Returns: `nil` for an unknown path.
@@ -50,6 +52,8 @@ enum AdminRoute: Equatable, Sendable {
         case 2 where segments[0] == "v1" && segments[1] == "kills": self = .kills
         case 2 where segments[0] == "v1" && segments[1] == "replicas": self = .replicas
         case 2 where segments[0] == "v1" && segments[1] == "audit": self = .audit(.standard)
+        case 2 where segments[0] == "v1" && segments[1] == "cache": self = .caches
+        case 3 where segments[0] == "v1" && segments[1] == "cache" && segments[2] == "purge": self = .cachePurge
         case 3 where segments[0] == "v1" && segments[1] == "logins":
             guard let id = Self.name(segments[2]) else { return nil }
             self = .signIn(SignInID(id))
@@ -80,19 +84,19 @@ enum AdminRoute: Equatable, Sendable {
     var methods: [HTTPRequest.Method] {
         switch self {
         case .health, .readiness, .metrics, .description, .status, .history, .accounts, .account, .accountWithUnrevoked,
-            .kills, .kill, .killedTokens, .replicas, .audit:
+            .kills, .kill, .killedTokens, .replicas, .audit, .caches:
             [.get, .head]
         case .tokens: [.put, .delete]
         case .signIn: [.get, .head, .post, .delete]
         case .replica: [.delete]
-        case .refresh, .adoption, .signIns, .killing, .revival: [.post]
+        case .refresh, .adoption, .signIns, .killing, .revival, .cachePurge: [.post]
         }
     }
 
     /// The kind of action that a request with one of these methods is.
     func deed(_ method: HTTPRequest.Method) -> AdminActionKind {
         if method == .get || method == .head { return .reading }
-        return self == .killing ? .killing : .changing
+        return self == .killing || self == .cachePurge ? .killing : .changing
     }
 
     /// The same route with the parameters of the request's query.
@@ -133,6 +137,8 @@ enum AdminRoute: Equatable, Sendable {
         case .replicas: .replicas
         case .replica: .replica
         case .audit: .audit
+        case .caches: .caches
+        case .cachePurge: .cachePurge
         }
     }
 

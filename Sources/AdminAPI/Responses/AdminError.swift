@@ -99,6 +99,11 @@ extension AdminError {
         .notFound,
         "neither the configuration nor the store has an account of that name; martlet accounts list shows them"
     )
+    /// A purge of a route that stores nothing.
+    static let noSuchCache = AdminError(
+        .notFound,
+        "the configuration has no route of that name with a cache; martlet cache shows those that have one"
+    )
     static let notConfigured = AdminError(
         .notFound,
         "the configuration has no account of that name; add it to the configuration first"
@@ -110,8 +115,9 @@ extension AdminError {
 
     /// The administrator's role does not permit the request.
     static func roleForbidden(_ administrator: Administrator) -> AdminError {
-        let rights = administrator.role == .killer ? "a killer, who may read and kill" : "a viewer, who may read"
-        let needed = administrator.role == .killer ? "an operator's" : "an operator's, or for a kill a killer's"
+        let isKiller = administrator.role == .killer
+        let rights = isKiller ? "a killer, who may read, kill and purge caches" : "a viewer, who may read"
+        let needed = isKiller ? "an operator's" : "an operator's, or for a kill or a purge a killer's"
         return AdminError(
             .roleForbidden,
             "the admin token is \(administrator.name)'s, \(rights); this takes \(needed)"

@@ -10,7 +10,7 @@ package import TokenRefresh
 
 /// The control plane over HTTP. It has its own listener and event loop, so a busy data path does not delay it.
 ///
-/// ``listen(on:engine:kills:signIns:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
+/// ``listen(on:engine:kills:signIns:audit:monitor:caches:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
 /// a busy port is detected before anything else starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that the system chose if 0 was requested.
@@ -33,6 +33,7 @@ package final class AdminServer: Service, Sendable {
     ///   - signIns: takes sign-ins; it must run for one to be completed.
     ///   - audit: records changes; it must run for wrong tokens to be recorded.
     ///   - monitor: reports facts about the process that this module can't see.
+    ///   - caches: shows and empties the response caches.
     ///   - claim: whether an older gateway may still listen there.
     ///   - encrypt: adds TLS to a connection; `nil` for plain HTTP.
     ///   - clock: the clock that delays refusals.
@@ -44,6 +45,7 @@ package final class AdminServer: Service, Sendable {
         signIns: SignInService? = nil,
         audit: AuditTrail,
         monitor: any GatewayMonitor,
+        caches: any GatewayCaches,
         tokens: AdminTokens,
         claim: PortClaim = .first,
         encrypt: (@Sendable (any Channel) throws -> Void)? = nil,
@@ -59,6 +61,7 @@ package final class AdminServer: Service, Sendable {
             signIns: signIns,
             audit: audit,
             monitor: monitor,
+            caches: caches,
             door: door,
             isEncrypted: encrypt != nil,
             limits: limits,
@@ -71,7 +74,7 @@ package final class AdminServer: Service, Sendable {
     /// Opens another listening socket, which serves only metrics and health, without tokens.
     ///
     /// The parameters are those of
-    /// ``listen(on:engine:kills:signIns:audit:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
+    /// ``listen(on:engine:kills:signIns:audit:monitor:caches:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
         engine: RefreshEngine,

@@ -8,7 +8,7 @@ struct AdminCommand: ParsableCommand {
         abstract: "Make admin tokens for those who look after the gateway.",
         discussion: """
             Each administrator has an own token, with a name that the audit log shows and a role: an operator may do
-            everything, a killer read and kill, a viewer read.
+            everything, a killer read, kill and purge caches, a viewer read.
 
             Example:
               martlet admin new dana --role killer
@@ -29,7 +29,7 @@ struct NewAdministratorCommand: ParsableCommand {
 
             Roles:
               operator  everything
-              killer    reads, and kills
+              killer    reads, kills, and purges caches
               viewer    reads
 
             Example:

@@ -129,6 +129,14 @@ package struct AdminRequest: Sendable {
         AdminRequest(.delete, "/v1/replicas/\(Self.encoded(name))", "forget replica \(name)")
     }
 
+    /// The response caches of the gateway's process.
+    package static let caches = AdminRequest(.get, "/v1/cache", "show the caches")
+
+    /// Removes stored responses; `order` is a ``PurgeOrder`` as JSON.
+    package static func purgeCaches(_ order: [UInt8]) -> AdminRequest {
+        AdminRequest(.post, "/v1/cache/purge", "purge the caches", body: order)
+    }
+
     /// Records of the audit log after number `after`.
     package static func audit(after: UInt64, limit: Int) -> AdminRequest {
         AdminRequest(.get, "/v1/audit?after=\(after)&limit=\(limit)", "read the audit log")

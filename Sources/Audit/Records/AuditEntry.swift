@@ -84,6 +84,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case revive
     /// A replica is removed from the list of those that a kill waits for.
     case forgetReplica = "forget_replica"
+    /// Stored responses are removed from the caches of one process.
+    case purgeCache = "cache_purge"
     /// The configuration is read again.
     case reload
     /// A gateway takes the addresses of another.

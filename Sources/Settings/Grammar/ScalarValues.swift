@@ -134,12 +134,14 @@ enum InjectedField {
         guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
             throw ValueError("is not the name of a field: letters, digits and !#$%&'*+-.^_`|~ only")
         }
-        // Many upstreams treat `_` and `-` as the same character.
-        let read = name.lowercased().replacing("_", with: "-")
+        let read = Self.read(name)
         guard !Self.reserved.contains(read), !read.hasPrefix("martlet-") else {
             throw ValueError("is a field that the gateway itself writes or removes")
         }
     }
+
+    /// The name as upstreams may read it: many treat `_` and `-` as the same character.
+    static func read(_ name: String) -> String { name.lowercased().replacing("_", with: "-") }
 
     static func checkPrefix(_ prefix: String) throws(ValueError) {
         guard prefix.utf8.allSatisfy(\.isPrintable) else { throw ValueError("must be printable ASCII") }

@@ -5,7 +5,7 @@ enum RouteKey: String, Vocabulary {
     case allowCleartext = "allow_cleartext"
     case retryOn = "retry_on"
     case upstreamTLS = "upstream_tls"
-    case expect
+    case expect, cache
 }
 
 /// The keys of a route's `match`.
@@ -67,7 +67,8 @@ extension RouteSettings {
                 passesCookies: rest.passesCookies,
                 forwarded: rest.forwarded,
                 upstreamTLS: rest.upstreamTLS,
-                expect: rest.expect
+                expect: rest.expect,
+                cache: rest.cache
             )
         }
     }
@@ -85,10 +86,12 @@ extension RouteSettings {
         let forwarded: ForwardedFields
         let upstreamTLS: UpstreamTLSSettings
         let expect: ExpectationMode
+        let cache: CacheSettings?
 
         init(_ section: Section<RouteKey>) {
             self.strip = section.read(.strip) { $0.flag() } ?? true
-            self.injection = InjectionSettings(section.section(.inject, of: InjectKey.self))
+            let injection = InjectionSettings(section.section(.inject, of: InjectKey.self))
+            self.injection = injection
             self.replayBodyLimit =
                 section.section(.replay, of: ReplayKey.self).read(.bodyLimit) { $0.size(in: 0...(64 << 20)) } ?? 64
                 << 10
@@ -96,10 +99,14 @@ extension RouteSettings {
             self.timeouts = RouteTimeouts(section.section(.timeouts, of: TimeoutKey.self))
             self.maximumConnections = section.read(.maximumConnections) { $0.count(in: 1...65_536) } ?? 1_024
             self.via = section.read(.via) { $0.flag() } ?? true
-            self.passesCookies = section.read(.cookies) { $0.flag() } ?? false
+            let passesCookies = section.read(.cookies) { $0.flag() } ?? false
+            self.passesCookies = passesCookies
             self.forwarded = section.read(.forwarded) { $0.choice(ForwardedFields.self) } ?? .drop
             self.upstreamTLS = UpstreamTLSSettings(section.section(.upstreamTLS, of: UpstreamTLSKey.self))
             self.expect = section.read(.expect) { $0.choice(ExpectationMode.self) } ?? .auto
+            self.cache = section.read(.cache) {
+                CacheSettings($0, injected: injection.header, passesCookies: passesCookies)
+            }
         }
     }
 }

@@ -26,6 +26,8 @@ package struct RouteSettings: Equatable, Sendable {
     /// Used only if the upstream has `https://`.
     package let upstreamTLS: UpstreamTLSSettings
     package let expect: ExpectationMode
+    /// `nil`: no response is stored.
+    package let cache: CacheSettings?
 }
 
 /// How `Forwarded` (RFC 7239) and the older `X-Forwarded-*` fields are handled.

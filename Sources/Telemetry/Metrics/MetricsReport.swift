@@ -42,6 +42,33 @@ package struct MetricsReport: Sendable {
         }
     }
 
+    /// The response cache of one route.
+    package struct Cache: Sendable {
+        /// The name of the route.
+        package let route: String
+        package let hits: UInt64
+        package let misses: UInt64
+        package let revalidations: UInt64
+        package let evictions: UInt64
+        package let bytes: Int
+
+        package init(
+            route: String,
+            hits: UInt64,
+            misses: UInt64,
+            revalidations: UInt64,
+            evictions: UInt64,
+            bytes: Int
+        ) {
+            self.route = route
+            self.hits = hits
+            self.misses = misses
+            self.revalidations = revalidations
+            self.evictions = evictions
+            self.bytes = bytes
+        }
+    }
+
     /// The version of this program.
     package let version: String
     /// The names, in the order of the configuration.
@@ -50,6 +77,8 @@ package struct MetricsReport: Sendable {
     package let traffic: TrafficCounts
     /// Requests that wait for a token.
     package let waiters: Int
+    /// Those of the routes that have one.
+    package let caches: [Cache]
     package let accounts: [Accounts]
     package let issues: [Issues]
     package let refreshes: [RefreshMeter.Provider]
@@ -67,6 +96,7 @@ package struct MetricsReport: Sendable {
         routes: [String],
         traffic: TrafficCounts,
         waiters: Int,
+        caches: [Cache] = [],
         accounts: [Accounts],
         troubles: [Issues] = [],
         refreshes: [RefreshMeter.Provider],
@@ -80,6 +110,7 @@ package struct MetricsReport: Sendable {
         self.routes = routes
         self.traffic = traffic
         self.waiters = waiters
+        self.caches = caches
         self.accounts = accounts
         self.issues = troubles
         self.refreshes = refreshes
@@ -97,6 +128,7 @@ package struct MetricsReport: Sendable {
     package var text: String {
         var text = PrometheusText()
         self.describeRequests(in: &text)
+        self.describeCaches(in: &text)
         self.describeTokens(in: &text)
         text.begin("martlet_store_duration_seconds", .histogram, "How long calls of the token store took.")
         for (operation, durations) in self.store { text.sample(["operation": operation], durations) }
@@ -141,6 +173,19 @@ package struct MetricsReport: Sendable {
                 text.sample(["route": route, "outcome": outcome.label], counts[outcome])
             }
         }
+    }
+
+    private func describeCaches(in text: inout PrometheusText) {
+        func count(_ name: String, _ help: String, _ value: (Cache) -> UInt64) {
+            text.begin("martlet_cache_\(name)_total", .counter, help)
+            for cache in self.caches { text.sample(["route": cache.route], value(cache)) }
+        }
+        count("hits", "Requests that were answered from memory.", \.hits)
+        count("misses", "Requests that went upstream, as nothing stored could answer them.", \.misses)
+        count("revalidations", "Requests that asked upstream whether what is stored is still good.", \.revalidations)
+        count("evictions", "Stored responses that made room for others.", \.evictions)
+        text.begin("martlet_cache_bytes", .gauge, "Memory that stored responses take.")
+        for cache in self.caches { text.sample(["route": cache.route], cache.bytes) }
     }
 
     private func describeTokens(in text: inout PrometheusText) {

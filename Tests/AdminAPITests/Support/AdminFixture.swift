@@ -27,6 +27,7 @@ struct AdminFixture: Sendable {
     let records: SealedRecords
     let vault: AccountVault
     let monitor: ScriptedMonitor
+    let caches: ScriptedCaches
     let caller: AdminCaller
     let logs: RecordingLog
 
@@ -131,12 +132,14 @@ struct AdminFixture: Sendable {
         try await kills.start()
         let audit = AuditTrail(records, incarnation: .random(), replica: "a", logger: logs.logger)
         let monitor = ScriptedMonitor()
+        let caches = ScriptedCaches()
         let server = try await AdminServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),
             engine: engine,
             kills: kills,
             audit: audit,
             monitor: monitor,
+            caches: caches,
             tokens: tokens,
             limits: limits,
             clock: clock,
@@ -153,6 +156,7 @@ struct AdminFixture: Sendable {
             records: records,
             vault: vault,
             monitor: monitor,
+            caches: caches,
             caller: AdminCaller(base: "http://\(server.address)", token: Self.adminToken),
             logs: logs
         )
@@ -204,4 +208,37 @@ final class ScriptedMonitor: GatewayMonitor {
     func history() async -> GatewayHistory { self.past.withLock { $0 } }
 
     func metrics() async -> MetricsText { MetricsText(contentType: "text/plain; version=0.0.4", text: "a 1\n") }
+}
+
+/// Has the caches of the routes `acme` and `raw`, and records how they are purged.
+final class ScriptedCaches: GatewayCaches {
+    struct Purge: Equatable {
+        let route: String?
+        let account: AccountID?
+        let path: String?
+    }
+
+    private let recorded = Mutex<[Purge]>([])
+
+    var purges: [Purge] { self.recorded.withLock { $0 } }
+
+    func vitals() async -> [RouteCacheVitals] {
+        [("acme", 1), ("raw", 10)].map { route, factor in
+            RouteCacheVitals(
+                route: route,
+                entries: factor * 2,
+                bytes: factor * 3,
+                maxSize: factor * 4,
+                hits: UInt64(factor) * 5,
+                misses: UInt64(factor) * 6,
+                revalidations: UInt64(factor) * 7,
+                evictions: UInt64(factor) * 8
+            )
+        }
+    }
+
+    func purge(route: String?, account: AccountID?, path: String?) async -> PurgedResponses {
+        self.recorded.withLock { $0.append(Purge(route: route, account: account, path: path)) }
+        return PurgedResponses(entries: 3, bytes: 4_096)
+    }
 }

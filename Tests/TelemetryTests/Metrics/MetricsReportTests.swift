@@ -22,6 +22,7 @@ import TokenModel
             routes: ["acme", "raw"],
             traffic: traffic,
             waiters: 5,
+            caches: [.init(route: "acme", hits: 11, misses: 12, revalidations: 13, evictions: 14, bytes: 15)],
             accounts: [.init(provider: ProviderID("login"), state: "valid", count: 4)],
             troubles: [.init(provider: ProviderID("login"), kind: "token_refused", count: 2)],
             refreshes: refreshes.providers,
@@ -46,6 +47,11 @@ import TokenModel
         #"martlet_injections_total{route="raw"} 0"#,
         #"martlet_replays_total{route="acme",outcome="refused"} 1"#,
         #"martlet_replays_total{route="acme",outcome="answered"} 0"#,
+        #"martlet_cache_hits_total{route="acme"} 11"#,
+        #"martlet_cache_misses_total{route="acme"} 12"#,
+        #"martlet_cache_revalidations_total{route="acme"} 13"#,
+        #"martlet_cache_evictions_total{route="acme"} 14"#,
+        #"martlet_cache_bytes{route="acme"} 15"#,
         #"martlet_refreshes_total{provider="login",outcome="success"} 1"#,
         #"martlet_refreshes_total{provider="login",outcome="dead"} 0"#,
         #"martlet_refresh_duration_seconds_sum{provider="login"} 0.007"#,
@@ -77,7 +83,7 @@ import TokenModel
             }
         }
         #expect(Set(described).count == described.count)
-        #expect(described.count == 16)
+        #expect(described.count == 21)
         #expect(!self.report.text.contains("nobody"))
     }
 }

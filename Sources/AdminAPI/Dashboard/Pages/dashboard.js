@@ -4,7 +4,7 @@ import { drawHistory } from "/charts.js";
 import { closeLogin, openLogin } from "/login.js";
 import {
   $, KEY, Refusal, agoText, ask, clockText, countDown, countTo, dateText, lengthText, list, lostAnswer, now, plural, put, sentence,
-  setClock, slot, spoken,
+  setClock, sizeText, slot, spoken,
 } from "/page.js";
 
 const POLL = 2000;          // milliseconds between two polls
@@ -15,7 +15,7 @@ const RECORDS = 40;         // audit records to read; each change has two record
 
 // MARK: Known data, each part with the time of its last response and the fault since then
 
-const known = { status: {}, replicas: {}, kills: {}, audit: {}, history: {} };
+const known = { status: {}, replicas: {}, kills: {}, audit: {}, history: {}, caches: {} };
 let lacksKills = false;     // the store could not be read, so newer kills of other replicas are not known
 let polling = 0;            // the timer of the next poll, 0 for none, or -1 while a poll is in progress
 let outages = 0;            // polls in a row without a response
@@ -116,6 +116,7 @@ async function look() {
         }),
         learn("audit", readAudit),
         learn("history", readHistory),
+        learn("caches", async () => (await ask("GET", "/v1/cache")).caches),
       ]);
     }
     outages = known.status.fault && !(known.status.fault instanceof Refusal) ? outages + 1 : 0;
@@ -202,7 +203,7 @@ const DEEDS = {
   import: "imported tokens", adopt: "adopted tokens", refresh: "refreshed", remove: "removed tokens", kill: "killed", revive: "revived",
   reload: "read the configuration again", takeover: "took over the addresses", rekey: "sealed the store anew",
   login_begin: "began a sign-in", login: "signed in", login_cancel: "cancelled a sign-in",
-  forget_replica: "forgot a replica", refused_tokens: "wrong admin tokens", accept_older_store: "went by an older store",
+  forget_replica: "forgot a replica", cache_purge: "purged caches", refused_tokens: "wrong admin tokens", accept_older_store: "went by an older store",
 };
 
 /// Why a kill is not complete, by the state of the store.
@@ -263,6 +264,7 @@ function show() {
     showVerdict();
     showKills();
     showHistory();
+    showCaches();
     showAccounts();
     showReplicas();
     showProviders();
@@ -548,6 +550,26 @@ function showGateway() {
     if (one.word) pill(slot(row, "state"), one.isGood ? "answering" : "refuses_client", one.word);
     put(slot(row, "detail"), one.detail);
     row.querySelector(".detail").hidden = !one.detail;
+  });
+}
+
+/// What the cache of each route holds and has done. Without such a route there is no section.
+function showCaches() {
+  const { data, fault } = known.caches;
+  const section = $("caches");
+  section.hidden = !data?.length && !fault;
+  put(section.querySelector(".source-fault"), fault ? sentence(fault.message) : "");
+  list($("cache-list"), data ?? [], "row", cache => cache.route, (row, cache) => {
+    const all = cache.hits + cache.misses + cache.revalidations;
+    put(slot(row, "name"), cache.route);
+    put(slot(row, "tag"), all ? `${Math.floor(100 * cache.hits / all)} % from memory` : "not asked yet");
+    put(slot(row, "detail"), [
+      `${plural(cache.entries, "response")}, ${sizeText(cache.bytes)} of ${sizeText(cache.max_bytes)}`,
+      ...all ? [plural(cache.hits, "hit"), plural(cache.misses, "miss", "misses"), plural(cache.revalidations, "revalidation")] : [],
+      ...cache.evictions ? [plural(cache.evictions, "eviction")] : [],
+    ].join(" · "));
+    row.classList.add("has-gauge");
+    slot(row, "gauge").style.transform = `scaleX(${Math.min(1, cache.bytes / cache.max_bytes)})`;
   });
 }
 

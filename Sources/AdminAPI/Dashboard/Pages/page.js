@@ -58,6 +58,12 @@ export function lengthText(milliseconds) {
   return `${days} d`;
 }
 
+/// A number of bytes, such as "1.5 MiB" or "512 B".
+export function sizeText(bytes) {
+  const unit = bytes < 1024 ? 0 : Math.min(4, Math.floor(Math.log2(bytes) / 10));
+  return `${Math.floor(bytes / 1024 ** unit * 10) / 10} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
+}
+
 /// A time, such as 2026-01-31 14:05:09, in the local time zone. The locale sv-SE has this format.
 export const dateText = time => new Date(time).toLocaleString("sv-SE");
 export const clockText = time => new Date(time).toLocaleTimeString("sv-SE");
