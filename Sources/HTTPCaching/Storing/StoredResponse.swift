@@ -13,7 +13,7 @@ package final class StoredResponse: Sendable {
     package let vary: VaryValues
     package let owner: CacheOwner
 
-    init(
+    package init(
         head: ResponseHead,
         body: StoredBody,
         directives: ResponseDirectives,
@@ -30,8 +30,8 @@ package final class StoredResponse: Sendable {
         self.owner = owner
     }
 
-    /// What it takes of memory without its key, in bytes.
-    package var size: Int { Self.size(head: self.head, self.vary) + self.body.count }
+    /// What it takes of memory, without its body and its key, in bytes.
+    package var size: Int { Self.size(head: self.head, self.vary) }
 
     /// The objects, their headers, and the rounding of the allocator.
     static let overhead = 512
