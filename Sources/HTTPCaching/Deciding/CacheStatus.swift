@@ -24,6 +24,31 @@ package struct CacheStatus: Equatable, Sendable {
 
     package init(_ outcome: Outcome) { self.outcome = outcome }
 
+    /// A stored response, of which `ttl` is left.
+    package static func hit(ttl: Int) -> CacheStatus {
+        var status = CacheStatus(.hit)
+        status.ttl = ttl
+        return status
+    }
+
+    /// The upstream was asked. The parameters are the properties of their names.
+    package static func forwarded(
+        _ reason: ForwardReason,
+        status forwardStatus: Int? = nil,
+        ttl: Int? = nil,
+        detail: StaticString? = nil,
+        isStored: Bool = false,
+        isCollapsed: Bool = false
+    ) -> CacheStatus {
+        var status = CacheStatus(.forwarded(reason))
+        status.forwardStatus = forwardStatus
+        status.ttl = ttl
+        status.detail = detail
+        status.isStored = isStored
+        status.isCollapsed = isCollapsed
+        return status
+    }
+
     /// The lines for the caller, each with its CRLF.
     ///
     /// - Parameter age: of a stored response, in seconds: `Age` (RFC 9111 §5.1).

@@ -13,7 +13,7 @@ package final class StoredResponse: Sendable {
     package let vary: VaryValues
     package let owner: CacheOwner
 
-    init(
+    package init(
         head: ResponseHead,
         body: StoredBody,
         directives: ResponseDirectives,

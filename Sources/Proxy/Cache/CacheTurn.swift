@@ -76,18 +76,7 @@ final class CacheTurn {
     /// What a caller is told that has waited for another request's response and gets it; `nil` for other requests.
     var collapsedStatus: CacheStatus? {
         guard self.waitingSince != nil, let reason = self.reason else { return nil }
-        var status = CacheStatus(.forwarded(reason))
-        status.isCollapsed = true
-        return status
-    }
-}
-
-extension CacheStatus {
-    /// A response from memory, which is fresh for `ttl` seconds.
-    static func hit(ttl: Int) -> CacheStatus {
-        var status = CacheStatus(.hit)
-        status.ttl = ttl
-        return status
+        return .forwarded(reason, isCollapsed: true)
     }
 }
 

@@ -149,18 +149,13 @@ extension Exchange {
         at now: BootInstant
     ) {
         guard let request = self.head, let match = self.match else { return self.abort() }
-        var part = ServedPart(request, directives, stored)
-        var head = ServedHead.make(part, of: stored, answering: request.method)
-        if head == nil {
-            part = .whole
-            head = ServedHead.make(part, of: stored, answering: request.method)
-        }
+        let served = ServedResponse(stored, to: request, directives)
         self.leaveUpstream()
-        guard let head, self.response.pass() else { return self.abort() }
-        self.record?.status = head.status
+        guard self.response.pass() else { return self.abort() }
+        self.record?.status = served.head.status
         self.record?.cache = self.cacheTurn?.outcome ?? .hit
         let isWritten = self.downstream.head(
-            head,
+            served.head,
             by: match.route,
             closing: false,
             isReplayed: false,
@@ -169,7 +164,7 @@ extension Exchange {
         )
         guard isWritten else { return self.abort() }
         self.needsDownstreamFlush = true
-        self.served = ServedBody(stored: stored, rest: request.method == .head ? 0..<0 : part.bytes(of: stored))
+        self.served = ServedBody(stored: stored, rest: served.body)
         self.serveMore()
     }
 
@@ -203,7 +198,7 @@ extension Exchange {
             self.loop.gateway.mayServe(stored.owner, slot: route.slot)
         else { return false }
         let now = BootInstant.now
-        guard stored.mayStandIn(forErrorTo: turn.directives, at: now, turn.cache.rules) else { return false }
+        guard stored.mayServeOnError(turn.directives, turn.cache.rules, at: now) else { return false }
         turn.failed()
         var answer = turn.status(upstream: self.upstream == nil ? nil : status)
         answer.ttl = stored.freshness.ttl(at: now)
@@ -383,17 +378,6 @@ extension Exchange {
             _ = fill.finish { storable.with($0) }
         } else {
             fill.abandon(.retry, remember: false)
-        }
-    }
-}
-
-extension ServedPart {
-    /// The offsets of the stored body's bytes that are sent.
-    fileprivate func bytes(of stored: StoredResponse) -> Range<Int> {
-        switch self {
-        case .whole: 0..<stored.body.count
-        case .range(let range): range
-        case .notModified, .unsatisfiable: 0..<0
         }
     }
 }
