@@ -62,7 +62,10 @@ package final class CacheFill: Sendable {
     ///
     /// - Parameter make: makes the response of its complete body. `nil` ends the fill as one that can't be stored.
     package func finish(_ make: (StoredBody) -> StoredResponse?) -> StoredResponse? {
-        guard case .fills(let body) = self.end() else { return nil }
+        guard case .fills(let body) = self.end() else {
+            self.abandon(remember: false)
+            return nil
+        }
         body.seal()
         guard let stored = make(body), self.cache.store(stored, at: self.key, serial: self.serial) else {
             self.cache.settle(self.key, serial: self.serial, .goAlone)
@@ -75,7 +78,7 @@ package final class CacheFill: Sendable {
     ///
     /// - Returns: whether it is stored; not if the cache was purged or the resource invalidated meanwhile.
     package func revalidated(_ old: StoredResponse, as new: StoredResponse) -> Bool {
-        guard case .waitsForHead = self.end() else { return false }
+        _ = self.end()
         guard self.cache.store(new, insteadOf: old, at: self.key, serial: self.serial) else {
             self.cache.settle(self.key, serial: self.serial, .goAlone)
             return false
@@ -83,12 +86,12 @@ package final class CacheFill: Sendable {
         return true
     }
 
-    /// Ends without storing anything. Does nothing if the fill has ended.
+    /// Ends without storing anything. Nobody is told twice: if the fill has ended, this does nothing.
     ///
     /// - Parameter remember: whether the response was streaming or can't be stored. Those who wait go alone then, and
     ///   for a minute nobody waits for a request with this key. Otherwise one of them leads next.
     package func abandon(remember: Bool, now: BootInstant = .now) {
-        if case .ended = self.end() { return }
+        _ = self.end()
         self.cache.settle(
             self.key,
             serial: self.serial,

@@ -202,7 +202,6 @@ struct EntryTable {
     /// An entry that a walk has passed.
     struct Visited: Sendable {
         fileprivate let number: Int
-        fileprivate let stamp: UInt64
         let key: CacheKey
     }
 
@@ -214,7 +213,7 @@ struct EntryTable {
         defer { position = end }
         return (position..<end).compactMap { number in
             let entry = self.entries[number]
-            return entry.stored == nil ? nil : Visited(number: number, stamp: entry.stamp, key: entry.key)
+            return entry.stored == nil ? nil : Visited(number: number, key: entry.key)
         }
     }
 
