@@ -3,19 +3,17 @@ internal import Glibc
 internal import Synchronization
 
 /// A piece of a pool's memory. Whoever took it is its only owner until it goes back.
-///
-/// `@unchecked Sendable`: an address. Its one owner decides who reads and writes there.
-@safe
-struct Block: @unchecked Sendable {
-    static let size = 4_096
+package struct Block: Hashable, Sendable {
+    package static let size = 4_096
 
-    private let base: UnsafeMutableRawPointer
+    private let address: UInt
 
-    fileprivate init(_ base: UnsafeMutableRawPointer) { unsafe self.base = base }
+    fileprivate init(_ base: UnsafeMutableRawPointer) { self.address = UInt(bitPattern: base) }
 
     /// The memory, which is valid until the block goes back to its pool.
-    var bytes: UnsafeMutableRawBufferPointer {
-        unsafe UnsafeMutableRawBufferPointer(start: self.base, count: Self.size)
+    package var bytes: UnsafeMutableRawBufferPointer {
+        // The owner of the block owns these bytes; its pool maps them as long as it lives.
+        unsafe UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(bitPattern: self.address), count: Self.size)
     }
 }
 
@@ -24,10 +22,7 @@ struct Block: @unchecked Sendable {
 /// Bodies of all sizes come and go. On the heap they would leave gaps that the next ones don't fit in, and memory that
 /// one thread's arena gets back is of no use to the others. Here each block fits each body. Blocks that nobody needs
 /// for now go back to the system.
-///
-/// `@unchecked Sendable`: the regions' addresses are kept behind the lock.
-@safe
-final class BlockPool: @unchecked Sendable {
+package final class BlockPool: Sendable {
     private struct State {
         /// Free blocks that have memory, all zeroes.
         var warm: [Block] = []
@@ -43,7 +38,7 @@ final class BlockPool: @unchecked Sendable {
     private static let blocksOfRegion = 256
     private let state = Mutex(State())
 
-    init() {}
+    package init() {}
 
     deinit {
         for region in self.state.withLock({ $0.regions }) {
@@ -52,11 +47,11 @@ final class BlockPool: @unchecked Sendable {
         }
     }
 
-    /// Free blocks that have memory, in blocks.
-    var warm: Int { self.state.withLock { $0.warm.count } }
+    /// How many free blocks have memory.
+    package var warm: Int { self.state.withLock { $0.warm.count } }
 
     /// Appends blocks full of zeroes to `blocks` until it has `count`. Returns `false` if the system has no memory left.
-    func fill(_ blocks: inout [Block], upTo count: Int) -> Bool {
+    package func fill(_ blocks: inout [Block], upTo count: Int) -> Bool {
         while blocks.count < count {
             let missing = count - blocks.count
             let found = self.state.withLock { state in
@@ -75,7 +70,7 @@ final class BlockPool: @unchecked Sendable {
     }
 
     /// Takes back blocks, after zeroing them.
-    func take(_ blocks: [Block]) {
+    package func take(_ blocks: [Block]) {
         // The blocks are the calling code's until they are in the list.
         for block in blocks { unsafe martlet_zero(block.bytes.baseAddress, Block.size) }
         let surplus = self.state.withLock { state in

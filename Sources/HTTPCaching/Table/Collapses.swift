@@ -75,7 +75,8 @@ struct Collapses {
 
     /// Detaches the requests for a resource. Returns those who waited for each.
     mutating func detach(resourceOf key: CacheKey) -> [WaitingList] {
-        self.leads.keys.filter { $0.hasSameResource(as: key) }.compactMap { self.leads.removeValue(forKey: $0)?.waiters }
+        let chosen = self.leads.keys.filter { $0.hasSameResource(as: key) }
+        return chosen.compactMap { self.leads.removeValue(forKey: $0)?.waiters }
     }
 
     var underWay: [UnderWay] { self.leads.map { UnderWay(key: $0.key, serial: $0.value.serial) } }

@@ -202,7 +202,6 @@ struct EntryTable {
     /// An entry that a walk has passed.
     struct Visited: Sendable {
         fileprivate let number: Int
-        fileprivate let stamp: UInt64
         let key: CacheKey
         let owner: CacheOwner
     }
@@ -215,9 +214,7 @@ struct EntryTable {
         defer { position = end }
         return (position..<end).compactMap { number in
             let entry = self.entries[number]
-            return entry.stored.map {
-                Visited(number: number, stamp: entry.stamp, key: entry.key, owner: $0.owner)
-            }
+            return entry.stored.map { Visited(number: number, key: entry.key, owner: $0.owner) }
         }
     }
 

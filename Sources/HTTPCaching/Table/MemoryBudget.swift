@@ -1,13 +1,13 @@
 internal import Synchronization
 
 /// Counts the bytes that a cache uses, and never lets them exceed the limit.
-final class MemoryBudget: Sendable {
+package final class MemoryBudget: Sendable {
     private let taken = Atomic(0)
     private let bound: Atomic<Int>
 
-    init(limit: Int) { self.bound = Atomic(limit) }
+    package init(limit: Int) { self.bound = Atomic(limit) }
 
-    var used: Int { self.taken.load(ordering: .relaxed) }
+    package var used: Int { self.taken.load(ordering: .relaxed) }
 
     /// May be set below what is used: nothing can be taken then.
     var limit: Int {
@@ -16,7 +16,7 @@ final class MemoryBudget: Sendable {
     }
 
     /// Takes `bytes` if the limit allows it.
-    func take(_ bytes: Int) -> Bool {
+    package func take(_ bytes: Int) -> Bool {
         var used = self.used
         while used + bytes <= self.limit {
             let (exchanged, original) = self.taken.weakCompareExchange(

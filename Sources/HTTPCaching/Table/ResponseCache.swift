@@ -156,7 +156,8 @@ package final class ResponseCache: Sendable {
         var freed = 0
         while !self.budget.take(bytes) {
             // What others still read is not free yet. Evicting on and on would empty the cache for one response.
-            guard freed <= 2 * bytes + self.maxObject, let more = self.evict(bytes) else { return false }
+            let missing = self.budget.used + bytes - self.budget.limit
+            guard freed <= 2 * bytes + self.maxObject, let more = self.evict(missing) else { return false }
             freed += more
         }
         return true

@@ -25,7 +25,8 @@ package final class StoredBody: @unchecked Sendable {
     private let pool: BlockPool
     private let budget: MemoryBudget
 
-    init(pool: BlockPool, budget: MemoryBudget) {
+    /// An empty body, to be filled.
+    package init(pool: BlockPool, budget: MemoryBudget) {
         self.pool = pool
         self.budget = budget
     }
@@ -70,7 +71,7 @@ package final class StoredBody: @unchecked Sendable {
     func hold(_ bytes: Int) { self.charge += bytes }
 
     /// Returns `false` if the system has no memory left.
-    func append(_ bytes: ByteBuffer) -> Bool {
+    package func append(_ bytes: ByteBuffer) -> Bool {
         let end = self.count + bytes.readableBytes
         guard self.pool.fill(&self.blocks, upTo: Self.blocks(for: end)) else { return false }
         // `source` is read during the call only.
@@ -90,7 +91,7 @@ package final class StoredBody: @unchecked Sendable {
     }
 
     /// Ends the writing: gives back what a block has beyond a short rest, and what was reserved beyond that.
-    func seal() {
+    package func seal() {
         let rest = self.count % Block.size
         var cost = Self.room(for: self.count)
         if rest > 0, rest <= Self.longestTail {

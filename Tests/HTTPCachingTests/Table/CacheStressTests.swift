@@ -1,0 +1,127 @@
+import HTTPCaching
+import NIOCore
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+
+@Suite struct CacheStressTests {
+    /// Eight tasks ask for few keys of a small cache, while another one purges, invalidates and resizes it.
+    @Test(arguments: [false, true])
+    func `from many threads, nobody waits in vain, no two lead, and the bound holds`(isPurged: Bool) async throws {
+        let bound = 300_000
+        let cache = ResponseCache(maxSize: bound, maxObject: 20_000)
+        let leading = Mutex(Array(repeating: 0, count: 40))
+        let faults = Mutex<[String]>([])
+        let settled = Tally()
+        let waited = Tally()
+
+        try await within("the stress", limit: .seconds(120)) {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for task in 0..<8 {
+                    group.addTask {
+                        var generator = SeededGenerator(seed: UInt64(task))
+                        for _ in 0..<1_500 {
+                            let number = Int.random(in: 0..<40, using: &generator)
+                            let key = Given.key("/\(number)")
+                            let found = try cache.find(key, for: Given.owner, matching: Given.request(accept: "x"))
+                            if let stored = found.stored {
+                                if stored.body.firstByte != UInt8(number) {
+                                    faults.withLock { $0.append("another body") }
+                                }
+                                continue
+                            }
+                            let waiter = CountingWaiter(settled)
+                            switch cache.begin(key, having: found, waiter: waiter, now: .now) {
+                            case .changed, .alone: break
+                            case .waits(let ticket):
+                                if Bool.random(using: &generator) || !ticket.leave() { waited.add() }
+                            case .leads(let fill):
+                                let leaders = leading.withLock { leading in
+                                    leading[number] += 1
+                                    return leading[number]
+                                }
+                                // A purge lets the next one begin.
+                                if !isPurged, leaders > 1 { faults.withLock { $0.append("two lead") } }
+                                let count = Int.random(in: 1...15_000, using: &generator)
+                                guard fill.start(length: Bool.random(using: &generator) ? count : nil) else { break }
+                                await Task.yield()
+                                guard fill.append(ByteBuffer(repeating: UInt8(number), count: count)) else { break }
+                                leading.withLock { $0[number] -= 1 }
+                                if Int.random(in: 0..<10, using: &generator) == 0 {
+                                    fill.abandon(remember: false)
+                                } else {
+                                    _ = try fill.finish { try Given.stored($0) }
+                                }
+                            }
+                            if cache.statistics.bytes > bound { faults.withLock { $0.append("over the bound") } }
+                        }
+                    }
+                }
+                group.addTask {
+                    for turn in 0..<(isPurged ? 200 : 0) {
+                        switch turn % 3 {
+                        case 0: cache.invalidate(resourceOf: Given.key("/\(turn % 40)"))
+                        case 1: _ = cache.purge { $0.bytes.last == UInt8(ascii: "7") }
+                        default: cache.resize(maxSize: bound - turn * 100, maxObject: 20_000)
+                        }
+                        await Task.yield()
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+
+        #expect(faults.withLock { $0 } == [])
+        #expect(settled.count == waited.count)
+        #expect(waited.count > 0)
+        #expect(cache.statistics.evictions > 0)
+        _ = cache.purge { _ in true }
+        #expect(cache.statistics.entries == 0)
+        #expect(cache.statistics.bytes == 0)
+    }
+
+    @Test func `of many that begin at once, one leads and all others wait`() async throws {
+        let cache = ResponseCache(maxSize: 1 << 20, maxObject: 20_000)
+        for round in 0..<200 {
+            let key = Given.key("/\(round)")
+            let settled = Tally()
+            let waiting = Tally()
+            let fills = Mutex<[CacheFill]>([])
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        let found = try cache.find(key, for: Given.owner, matching: Given.request(accept: "x"))
+                        switch cache.begin(key, having: found, waiter: CountingWaiter(settled), now: .now) {
+                        case .leads(let fill): fills.withLock { $0.append(fill) }
+                        case .waits: waiting.add()
+                        case .alone, .changed: Issue.record("neither leads nor waits")
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+
+            #expect(fills.withLock { $0.count } == 1)
+            #expect(waiting.count == 7)
+            fills.withLock { $0 }.first?.abandon(remember: false)
+            #expect(settled.count == 7)
+        }
+    }
+}
+
+private final class CountingWaiter: CacheWaiter {
+    private let tally: Tally
+
+    init(_ tally: Tally) { self.tally = tally }
+
+    func settled(_ outcome: CollapseOutcome) { self.tally.add() }
+}
+
+extension StoredBody {
+    fileprivate var firstByte: UInt8? {
+        var bytes = ByteBuffer()
+        self.copy(0..<1, into: &bytes)
+        return bytes.readInteger()
+    }
+}
