@@ -190,7 +190,7 @@ let package = Package(
         // What must hold for every input: tests and fuzzers try it.
         .target(
             name: "Properties",
-            dependencies: ["HTTPWire", "OAuth", "TokenModel", nioCore],
+            dependencies: ["HTTPCaching", "HTTPWire", "OAuth", "TokenModel", nioCore],
             path: "Tests/Properties",
             swiftSettings: settings
         ),
@@ -273,7 +273,7 @@ let package = Package(
 // MARK: - Fuzzers: scripts/fuzz builds them, apart from all else, with what libFuzzer needs
 
 if Context.environment["MARTLET_FUZZ"] != nil {
-    for name in ["RequestHead", "Chunks", "Target", "Rewrite", "ProviderResponse", "AuthorizationResponse"] {
+    for name in ["RequestHead", "Chunks", "Target", "Rewrite", "Caching", "ProviderResponse", "AuthorizationResponse"] {
         package.targets.append(
             .executableTarget(
                 name: "Fuzz\(name)",

@@ -29,7 +29,9 @@ package struct Property: Sendable {
         }
     }
 
-    package static let all = [requestHead, chunks, target, rewrite, providerResponse, authorizationResponse]
+    package static let all = [
+        requestHead, chunks, target, rewrite, caching, providerResponse, authorizationResponse,
+    ]
 }
 
 /// The error for an input that violates a property.
