@@ -77,7 +77,8 @@ internal import TokenModel
             )
             let killer = try await detail("killer-canary", "/v1/revive")
             #expect(
-                killer == "the admin token is kim's, a killer, who may read, kill and purge caches; this takes an operator's"
+                killer
+                    == "the admin token is kim's, a killer, who may read, kill and purge caches; this takes an operator's"
             )
         }
     }
