@@ -8,8 +8,8 @@ import statistics
 import subprocess
 import urllib.request
 
+from benching.caches import FRESH, Caches
 from benching.processes import Process, say, stop
-from benching.servers import Servers
 from harness.processes import free_port
 
 CASES = {
@@ -17,16 +17,23 @@ CASES = {
     "tls": ("a small answer over a TLS upstream", "/small"),
     "large": ("a 64 KiB answer", "/large"),
     "upload": ("a 1 MiB upload", "/sink"),
+    "cache-hit": ("a small answer from the cache", FRESH),
+    "cache-miss": ("small answers that are stored, each of another URI", FRESH),
+    "no-cache-route": ("a small answer on a route without a cache, beside one with a cache", "/small"),
 }
+# In these cases, the bounds of martlet's CPU per request as parts of another row's.
+BOUNDS = {"cache-hit": {"nginx": 1.0, "forward": 0.7}, "cache-miss": {"forward": 1.05}}
 
 
-class Bench(Servers):
+class Bench(Caches):
     def wrk(self, port, case, seconds):
         script = self.work / "upload.lua"
         script.write_text('wrk.method = "POST"\nwrk.body = string.rep("x", 1048576)\n')
         url = f"http://127.0.0.1:{port}{CASES[case][1]}"
         if case == "upload":
             return self.run_wrk(url, 8, seconds, "-s", script)
+        if case == "cache-miss":
+            return self.run_wrk(url, self.options.connections, seconds, "-s", self.misses())
         return self.run_wrk(url, self.options.connections, seconds)
 
     def run_wrk(self, url, connections, seconds, *arguments):
@@ -38,10 +45,17 @@ class Bench(Servers):
             stop(f"not all responses were successful:\n{text}", 1)
         return int(re.search(r"(\d+) requests in", text)[1]), float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1])
 
-    def throughput(self, case):
+    def proxies_for(self, case):
+        """The servers to measure, by their names. In the cases of caches, `forward` is martlet on a route without one."""
+        if case in BOUNDS:
+            caches = {name: self.start_cache(name) for name in ["martlet", *self.options.caches]}
+            return {**caches, "forward": self.start_proxy_once("martlet", "plain")}
         upstream = "tls" if case == "tls" else "plain"
         names = self.options.proxies + (["least"] if self.options.least and case in ("plain", "tls") else [])
-        proxies = {name: self.start_proxy_once(name, upstream) for name in names}
+        return {name: self.start_proxy_once(name, upstream) for name in names}
+
+    def throughput(self, case):
+        proxies = self.proxies_for(case)
         rounds = {name: [] for name in proxies}
         for proxy in proxies.values():
             self.wrk(proxy.port, case, 1)

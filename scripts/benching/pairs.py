@@ -1,22 +1,22 @@
 """Compares two builds of martlet: measures the cost of a change even if it is smaller than the drift of the machine."""
 
-import pathlib
 import statistics
 
+from benching.caches import CACHE
 from benching.processes import say
 
 
 def pairs(bench, case, other):
-    """Measures the ratio of CPU per request, this build to the one in the directory `other`; there is one pair per round.
+    """Measures the ratio of CPU per request, this build to the program `other`; there is one pair per round.
 
     Both processes of a pair run at the same time and are measured in turn. Each pair has new processes, since the memory layout
     of a process changes the ratio by some hundredths. The build measured first in one pair is measured second in the next.
     """
-    programs = {"this": bench.options.bin, "other": pathlib.Path(other)}
+    programs = {"this": bench.options.bin / "martlet", "other": other}
     upstream, rounds = "tls" if case == "tls" else "plain", []
     for number in range(bench.options.rounds):
-        servers = {name: bench.start_proxy("martlet", upstream, f"{case}-{name}-{number}", programs=directory)
-                   for name, directory in programs.items()}
+        servers = {name: bench.start_proxy("martlet", upstream, f"{case}-{name}-{number}", program=program, **settings(bench, case, name))
+                   for name, program in programs.items()}
         for server in servers.values():
             bench.wrk(server.port, case, 1)
         taken = {}
@@ -34,3 +34,15 @@ def pairs(bench, case, other):
     return {"median_ratio": statistics.median(ratios), "least_ratio": ratios[0], "greatest_ratio": ratios[-1],
             "this_us": statistics.median(one["this"] for one in rounds),
             "other_us": statistics.median(one["other"] for one in rounds), "ratios": ratios}
+
+
+def settings(bench, case, name):
+    """In the case no-cache-route, another route caches; the other program need not know what that is."""
+    if case != "no-cache-route":
+        return {}
+    return {"routes": f"""  - name: cached
+    match: {{ path: /cached/ }}
+    upstream: http://localhost:{bench.upstreams["plain"]}/
+    account: bench
+    {CACHE if name == "this" else ""}
+"""}

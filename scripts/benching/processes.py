@@ -51,13 +51,23 @@ class Process:
         )
         wait_for(port, self.process, name)
 
+    def members(self):
+        """The process and its children: Varnish works in a child."""
+        found = [self.process.pid]
+        for one in found:
+            found += map(int, pathlib.Path(f"/proc/{one}/task/{one}/children").read_text().split())
+        return found
+
     def cpu(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        ticks = 0
+        for one in self.members():
+            fields = pathlib.Path(f"/proc/{one}/stat").read_text().rsplit(")", 1)[1].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / TICKS
 
     def rss(self):
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", text)[1])
+        texts = (pathlib.Path(f"/proc/{one}/status").read_text() for one in self.members())
+        return sum(int(re.search(r"VmRSS:\s+(\d+)", text)[1]) for text in texts)
 
     def end(self):
         self.process.terminate()

@@ -57,6 +57,7 @@ class Servers:
             server {{ listen 127.0.0.1:{plain} backlog=4096; listen 127.0.0.1:{tls} ssl backlog=4096;
                 ssl_certificate {certificate}; ssl_certificate_key {key}; root {files};
                 location /small {{ return 200 "hello, world\\n"; }}
+                location /fresh {{ add_header Cache-Control max-age=86400; add_header Answer $request_id; return 200 "hello, world\\n"; }}
                 location /large {{ sendfile on; }}
                 location /page {{ ssi on; ssi_types *; }}
                 location /sink {{ mirror /null; error_page 405 =200 $uri; }}
@@ -148,8 +149,9 @@ backend api
         # It has no TLS: in the TLS case it connects to the plain port, and is a lower bound there too.
         return self.start(name, [program, port, self.upstreams["plain"]], port, self.options.proxy_core)
 
-    def proxy_martlet(self, port, target, tls, name, listener="", more="", programs=None, **options):
-        """Starts martlet. `listener` is appended to the listener's settings, `more` holds further sections, `programs` names another build."""
+    def proxy_martlet(self, port, target, tls, name, listener="", more="", cache="", routes="", program=None, **options):
+        """Starts martlet. `listener` is appended to the listener's settings, `more` holds further sections, `cache` is a setting of the route,
+        `routes` are further ones, `program` is another build."""
         admin, home = free_port(), self.work / name
         home.mkdir()
         scheme, trust = ("https", f"upstream_tls: {{ ca: {self.certificate[0]} }}") if tls else ("http", "")
@@ -167,9 +169,9 @@ routes:
     match: {{ path: / }}
     upstream: {scheme}://localhost:{target}/
     account: bench
-    {trust}
-""")
-        program = (programs or self.options.bin) / "martlet"
+    {trust}{cache}
+{routes}""")
+        program = program or self.options.bin / "martlet"
         command = [program, "serve", "--config", home / "martlet.yaml"]
         server = self.start(name, command, port, self.options.proxy_core, **options)
         self.import_tokens(

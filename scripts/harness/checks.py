@@ -24,6 +24,13 @@ def equals(what, value, bound):
     return Check(what, str(value), str(bound), value == bound)
 
 
+class Checks(list):
+    """The results of a case."""
+
+    def equal(self, what, value, bound=True):
+        self.append(equals(what, value, bound))
+
+
 def report(results):
     rows = [(case, *check[:3], {True: "holds", False: "BROKEN", None: "skipped"}[check.holds])
             for case, checks in results.items() for check in checks]

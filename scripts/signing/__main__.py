@@ -11,10 +11,9 @@ import sys
 import tempfile
 import time
 
-from harness.checks import Check, Skipped, report
+from harness.checks import Check, Checks, Skipped, report
 from harness.processes import Failed
 from harness.programs import build, leave
-from signing.person import Checks
 from signing.secrets import search
 from signing.site import Gateway, Site
 from viewing.chromium import Chromium

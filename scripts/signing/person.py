@@ -2,15 +2,7 @@
 
 import re
 
-from harness.checks import equals
 from viewing.visit import Visit
-
-
-class Checks(list):
-    """The results of a case."""
-
-    def equal(self, what, value, bound=True):
-        self.append(equals(what, value, bound))
 
 
 class Person:
