@@ -32,9 +32,9 @@ package final class StoredBody: @unchecked Sendable {
     }
 
     /// A body outside any cache.
-    package convenience init(_ bytes: [UInt8]) {
+    package convenience init(_ bytes: ByteBuffer) {
         self.init(pool: BlockPool(), budget: MemoryBudget(limit: .max))
-        _ = self.append(ByteBuffer(bytes: bytes))
+        _ = self.append(bytes)
         self.seal()
     }
 

@@ -49,7 +49,7 @@ import TokenModel
                                 guard fill.append(ByteBuffer(repeating: UInt8(number), count: count)) else { break }
                                 leading.withLock { $0[number] -= 1 }
                                 if Int.random(in: 0..<10, using: &generator) == 0 {
-                                    fill.abandon(remember: false)
+                                    fill.abandon(.retry, remember: false)
                                 } else {
                                     _ = try fill.finish { try Given.stored($0) }
                                 }
@@ -104,7 +104,7 @@ import TokenModel
 
             #expect(fills.withLock { $0.count } == 1)
             #expect(waiting.count == 7)
-            fills.withLock { $0 }.first?.abandon(remember: false)
+            fills.withLock { $0 }.first?.abandon(.retry, remember: false)
             #expect(settled.count == 7)
         }
     }

@@ -33,8 +33,8 @@ import TokenModel
         let fill = try self.cache.lead(self.key)
         _ = try self.cache.begin(self.key, self.waiter)
 
-        fill.abandon(remember: remember, now: Given.second(0))
-        fill.abandon(remember: true, now: Given.second(0))
+        fill.abandon(remember ? .goAlone : .retry, remember: remember, now: Given.now(0))
+        fill.abandon(.goAlone, remember: true, now: Given.now(0))
 
         #expect(self.waiter.outcomes == [outcome])
     }
@@ -84,7 +84,7 @@ import TokenModel
         let late = RecordingWaiter()
         _ = try self.cache.begin(self.key, late)
         #expect(!ticket.leave())
-        fill.abandon(remember: false)
+        fill.abandon(.retry, remember: false)
 
         #expect(self.waiter.outcomes.isEmpty)
         #expect(stays.outcomes == [.retry])
@@ -93,7 +93,7 @@ import TokenModel
     }
 
     @Test func `nobody waits for a key that is not shared, for a minute`() throws {
-        try self.cache.lead(self.key).abandon(remember: true, now: Given.second(0))
+        try self.cache.lead(self.key).abandon(.goAlone, remember: true, now: Given.now(0))
 
         guard case .alone = try self.cache.begin(self.key, self.waiter, at: 59) else {
             Issue.record("forgotten too early")
@@ -115,7 +115,7 @@ import TokenModel
         let found = try self.cache.find(self.key, for: Given.owner, matching: Given.request(accept: "x"))
         if let stored { self.cache.remove(stored, at: self.key) } else { try self.cache.store(self.key, 10) }
 
-        guard case .changed = self.cache.begin(self.key, having: found, waiter: nil, now: Given.second(0)) else {
+        guard case .changed = self.cache.begin(self.key, having: found, waiter: nil, now: Given.now(0)) else {
             Issue.record("not noticed")
             return
         }

@@ -28,13 +28,13 @@ import TokenModel
     }
 
     @Test(arguments: [
-        (Given.owner("grant", scopes: ["read"]), true),
+        (Given.owner("g"), true),
         (CacheOwner(grant: GrantID(rawValue: "grant"), scopes: ["read"], observedEpoch: Epoch(rawValue: 7)), true),
         (Given.owner("another", scopes: ["read"]), false),
         (Given.owner("grant", scopes: ["read", "write"]), false),
     ])
     func `a response is found with the authorization that fetched it only`(owner: CacheOwner, isFound: Bool) throws {
-        try self.cache.store(self.key, 10, owner: Given.owner("grant", scopes: ["read"]))
+        try self.cache.store(self.key, 10, owner: Given.owner("g"))
 
         let found = try self.cache.find(self.key, for: owner, matching: Given.request(accept: "x"))
 
@@ -189,8 +189,8 @@ import TokenModel
         let waiter = RecordingWaiter()
         _ = try cache.begin(key, waiter)
 
-        #expect(fill.start(length: length, now: Given.second(0)) == (length == nil))
-        #expect(!fill.append(Given.bytes(10_001), now: Given.second(0)))
+        #expect(fill.start(length: length, now: Given.now(0)) == (length == nil))
+        #expect(!fill.append(Given.bytes(10_001), now: Given.now(0)))
 
         #expect(waiter.outcomes == [.goAlone])
         #expect(cache.statistics.bytes == 0)
@@ -205,7 +205,7 @@ import TokenModel
         let second = try cache.lead(Given.key("/b"))
 
         #expect(!second.start(length: 60_000))
-        first.abandon(remember: false)
+        first.abandon(.retry, remember: false)
         #expect(cache.statistics.bytes == 0)
         #expect(try cache.lead(Given.key("/c")).start(length: 60_000))
     }
