@@ -38,10 +38,10 @@ package struct EvictionQueue {
     package init() {}
 
     /// - Parameters:
-    ///   - number: of the new item: not queued now, and at most as large as the count of numbers ever inserted.
+    ///   - number: of the new item, not queued now. Each number up to the largest takes memory.
     ///   - hash: the same whenever the item comes again.
     package mutating func insert(_ number: Int, size: Int, hash: Int) {
-        if number == self.nodes.count { self.nodes.append(Node()) }
+        while number >= self.nodes.count { self.nodes.append(Node()) }
         self.nodes[number].hash = hash
         self.nodes[number].size = size
         self.count += 1

@@ -44,9 +44,9 @@ struct HashIndex {
         return nil
     }
 
-    /// - Parameter number: not in the index now, and at most as large as the count of numbers ever inserted.
+    /// - Parameter number: not in the index now. Each number up to the largest takes memory.
     mutating func insert(_ number: Int, hash: Int) {
-        if number == self.nodes.count { self.nodes.append(Node(hash: hash, next: Self.absent)) }
+        while number >= self.nodes.count { self.nodes.append(Node(hash: 0, next: Self.absent)) }
         self.nodes[number].hash = hash
         self.link(number, into: self.bucket(of: hash))
         self.count += 1

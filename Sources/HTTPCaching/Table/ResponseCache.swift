@@ -268,4 +268,10 @@ package struct CacheStatistics: Equatable, Sendable {
     package let bytes: Int
     /// How many responses have made room for others.
     package let evictions: Int
+
+    package init(entries: Int, bytes: Int, evictions: Int) {
+        self.entries = entries
+        self.bytes = bytes
+        self.evictions = evictions
+    }
 }
