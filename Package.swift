@@ -151,10 +151,9 @@ let package = Package(
             "GatewayServer",
             uses: [
                 "AdminAPI", "Audit", "CShims", "HTTPCaching", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient",
-                "Proxy", "Settings", "SignIn", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh", "TokenStorage",
-                "TokenStorageRedis", "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore, nioHTTP1,
-                nioPosix,
-                postgreSQL, serviceLifecycle, unixSignals,
+                "Proxy", "Settings", "SignIn", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh",
+                "TokenStorage", "TokenStorageRedis", "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore,
+                nioHTTP1, nioPosix, postgreSQL, serviceLifecycle, unixSignals,
             ]
         ),
         module(
