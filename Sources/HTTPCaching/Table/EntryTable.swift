@@ -51,7 +51,7 @@ struct EntryTable {
 
     /// What the budget pays for `stored`, apart from its body.
     static func charge(for stored: StoredResponse, _ key: CacheKey) -> Int {
-        stored.size - stored.body.count + key.bytes.count + Self.overhead
+        stored.size + key.bytes.count + Self.overhead
     }
 
     // MARK: - Looking up

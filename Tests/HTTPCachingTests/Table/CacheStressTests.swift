@@ -9,7 +9,7 @@ import TokenModel
     /// Eight tasks ask for few keys of a small cache, while another one purges, invalidates and resizes it.
     @Test(arguments: [false, true])
     func `from many threads, nobody waits in vain, no two lead, and the bound holds`(isPurged: Bool) async throws {
-        let bound = 150_000
+        let bound = 250_000
         let cache = ResponseCache(maxSize: bound, maxObject: 20_000)
         let leaders = Shared(Array(repeating: 0, count: 40))
         let faults = Shared<[String]>([])
