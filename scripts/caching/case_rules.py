@@ -166,7 +166,7 @@ async def upstream_away(site, gateway, checks):
         await gateway.get(place)
     await asyncio.sleep(STALE)
     site.upstream.stop()
-    for what, bound in zip(names, ((200, True), (200, True), (502, False))):
+    for what, bound in zip(names, ((200, True, None), (200, False, "stale-if-error"), (502, False, None))):
         answer = await gateway.get(places[what])
-        checks.equal(f"the upstream is away, {what}: status, a hit", (answer.status, answer.is_hit), bound)
+        checks.equal(f"the upstream is away, {what}: status, a hit, detail", (answer.status, answer.is_hit, answer.cache.get("detail")), bound)
     site.upstream.start()

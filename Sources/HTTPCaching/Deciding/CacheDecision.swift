@@ -93,7 +93,9 @@ package enum CacheDecision: Equatable, Sendable {
 
 extension RequestDirectives {
     /// Whether the caller refuses a response for its age or for the time that it is still fresh.
-    func refuses(age: Int, ttl: Int) -> Bool { age > self.maxAge ?? .max || ttl < self.minFresh ?? .min }
+    ///
+    /// A response of `age` whole seconds is older than that by a fraction, so `max-age=0` asks the upstream.
+    func refuses(age: Int, ttl: Int) -> Bool { age >= self.maxAge ?? .max || ttl < self.minFresh ?? .min }
 }
 
 extension StoredResponse {

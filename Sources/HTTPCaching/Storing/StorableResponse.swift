@@ -1,5 +1,5 @@
 package import HTTPWire
-package import TokenModel
+internal import TokenModel
 
 /// Everything that is stored of a response but its body, which is still to come.
 package struct StorableResponse: Sendable {
@@ -7,6 +7,8 @@ package struct StorableResponse: Sendable {
     let head: ResponseHead
     /// The body's length, if the upstream has declared it.
     package let bodyLength: Int?
+    /// For how many seconds it is fresh from its receipt on; negative if it is stale already.
+    package let ttl: Int
     let directives: ResponseDirectives
     let freshness: Freshness
     let vary: VaryValues
@@ -53,10 +55,11 @@ package struct StorableResponse: Sendable {
         self.freshness = freshness
         self.vary = vary
         self.owner = owner
+        self.ttl = freshness.ttl(at: times.receivedAt)
     }
 
     /// Whether a request that says nothing of caches will get it without the upstream.
-    package func isFresh(at now: BootInstant) -> Bool { !self.directives.noCache && self.freshness.ttl(at: now) > 0 }
+    package var isFresh: Bool { !self.directives.noCache && self.ttl > 0 }
 
     /// The stored response; `nil` if the body is shorter or longer than the upstream has declared.
     package func with(_ body: StoredBody) -> StoredResponse? {

@@ -69,7 +69,10 @@ final class CacheTurn {
     func status(upstream status: Int?) -> CacheStatus {
         var answer = CacheStatus(self.reason.map { .forwarded($0) } ?? .neither)
         answer.forwardStatus = status
-        answer.isStored = self.fill != nil && self.storable != nil
+        if self.fill != nil, let storable = self.storable {
+            answer.isStored = true
+            answer.ttl = storable.ttl
+        }
         return answer
     }
 

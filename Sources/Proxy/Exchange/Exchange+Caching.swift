@@ -279,7 +279,7 @@ extension Exchange {
                 turn.cache.sentFields,
                 owner: owner
             ),
-            fill.start(length: storable.bodyLength, isShared: storable.isFresh(at: now.boot), now: now.boot)
+            fill.start(length: storable.bodyLength, isShared: storable.isFresh, now: now.boot)
         {
             turn.storable = storable
         } else {

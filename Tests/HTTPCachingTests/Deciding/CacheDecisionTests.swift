@@ -82,9 +82,9 @@ extension DecisionCase {
 
     /// RFC 9111 §5.2.1.1–7: what the request says.
     static let demands: [DecisionCase] = [
-        .init("max-age=10", "max-age=60", after: 10, .serve(ttl: 50)),
-        .init("max-age=9", "max-age=60", after: 10, .revalidate(.request)),
-        .init("max-age=0", "max-age=60", after: 0, .serve(ttl: 60)),
+        .init("max-age=11", "max-age=60", after: 10, .serve(ttl: 50)),
+        .init("max-age=10", "max-age=60", after: 10, .revalidate(.request)),
+        .init("max-age=0", "max-age=60", after: 0, .revalidate(.request)),
         .init("max-age=0", "max-age=60", after: 1, .revalidate(.request)),
         .init("max-age=x", "max-age=60", after: 1, .revalidate(.request)),
         .init("max-age=100", "max-age=60", after: 60, .revalidate(.stale)),

@@ -28,7 +28,7 @@ struct CachingTests {
             _ = try await upstream.request()
             try await upstream.send(Self.fresh)
             let first = try await caller.answer()
-            #expect(first.head["Cache-Status"] == "martlet; fwd=uri-miss; fwd-status=200; stored")
+            #expect(first.head["Cache-Status"] == "martlet; fwd=uri-miss; fwd-status=200; ttl=60; stored")
             #expect(first.head["Age"] == nil)
 
             try await caller.send(Self.get())
