@@ -80,7 +80,7 @@ async def run(site, checks, options):
     gateway = await site.gateway(Route("r", cache=cache), Route("uncached", cache=None))
     trace = Trace(options.seed, options.requests)
     accounted = await measure(gateway, checks)
-    probed = "/r" + place_of("probed", LEAST)
+    probed = "/r" + place_of("kept/measure-probed", LEAST)
     await gateway.get(probed)
     probe = Process("the probe", [sys.executable, "-m", "caching.probe", gateway.port, probed], site.log, stdout=subprocess.PIPE)
     sampler, spans = Sampler(gateway), collections.defaultdict(list)
