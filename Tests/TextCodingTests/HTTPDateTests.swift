@@ -16,4 +16,30 @@ import TokenModel
         #expect(HTTPDate.text(of: WallTime(millisecondsSince1970: seconds * 1_000 + 999)) == text)
         #expect(HTTPDate.read(text) == WallTime(millisecondsSince1970: seconds * 1_000))
     }
+
+    @Test(arguments: [
+        "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+        "Sun, 6 Nov 1994 8:49:37 GMT",
+    ])
+    func `the obsolete formats are read too`(text: String) {
+        #expect(HTTPDate.read(text) == WallTime(millisecondsSince1970: 784_111_777_000))
+    }
+
+    @Test(arguments: [
+        ("Sunday, 06-Nov-69 08:49:37 GMT", 3_150_953_377), ("Sunday, 06-Nov-70 08:49:37 GMT", 26_729_377),
+    ])
+    func `a year of two digits is one from 1970 to 2069`(text: String, seconds: Int64) {
+        #expect(HTTPDate.read(text) == WallTime(millisecondsSince1970: seconds * 1_000))
+    }
+
+    @Test(arguments: [
+        "", "0", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37 GMT x",
+        "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT",
+        "Sun, 06 Nov 1994 08:49:37:1 GMT", "Sun, 06 Nov 1994 08::37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
+        "Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 0000 08:49:37 GMT", "Sun, 06 Nov 994 08:49:37 GMT",
+        "Sun, 06 Nov 19945 08:49:37 GMT", "Sun, +6 Nov 1994 08:49:37 GMT", "Sun Nov  6 08:49:37 1994 GMT",
+        "Sun, 06 Nov 1994 08:49:37 GMT                    ",
+    ])
+    func `anything else is no date`(text: String) { #expect(HTTPDate.read(text) == nil) }
 }

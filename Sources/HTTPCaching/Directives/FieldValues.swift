@@ -14,23 +14,24 @@ extension [Field] {
 
     /// The value of the only field with that name; `nil` if there is none, or more than one.
     func onlyValue(of name: StaticString, in bytes: Span<UInt8>) -> ByteRange? {
-        let values = self.values(of: name, in: bytes)
-        return values.count == 1 ? values[0] : nil
+        var value: ByteRange?
+        for field in self where bytes.matches(field.name, name) {
+            guard value == nil else { return nil }
+            value = field.value
+        }
+        return value
     }
 }
 
 extension Span<UInt8> {
     /// The bytes of `range`.
     func copy(_ range: ByteRange) -> [UInt8] {
-        (range.lower..<range.upper).map { self[$0] }
+        // The buffer is read during the call only.
+        unsafe self.extracting(range.lower..<range.upper).withUnsafeBufferPointer { unsafe Array($0) }
     }
 
     /// The HTTP date that `range` holds; `nil` if it holds anything else.
-    func date(_ range: ByteRange) -> WallTime? {
-        // The longest format has fewer characters.
-        guard range.count <= 40 else { return nil }
-        return HTTPDate.read(String(decoding: self.copy(range), as: UTF8.self))
-    }
+    func date(_ range: ByteRange) -> WallTime? { HTTPDate.read(self.extracting(range.lower..<range.upper)) }
 
     /// Whether the bytes of `range` are `other`, in the same case.
     func holds(_ other: [UInt8], at range: ByteRange) -> Bool {

@@ -38,21 +38,21 @@ package struct Freshness: Equatable, Sendable {
         _ rules: CacheRules
     ) {
         let bytes = head.bytes.readableBytesUInt8Span
-        let date = head.fields.onlyValue(of: "date", in: bytes).flatMap { bytes.date($0) } ?? times.receivedAtWall
+        let date = head.date
         let expires = head.fields.values(of: "expires", in: bytes)
         if let maxAge = directives.maxAge {
             self.lifetime = maxAge
         } else if !expires.isEmpty {
             // A malformed date, most often 0, means the past (§5.3).
-            let times = expires.map { bytes.date($0) ?? date }
-            self.lifetime = Self.seconds(from: date, to: times.min() ?? date)
+            let origin = date ?? times.receivedAtWall
+            self.lifetime = Self.seconds(from: origin, to: expires.map { bytes.date($0) ?? origin }.min() ?? origin)
         } else if CacheableStatus.isHeuristicallyCacheable(head.status) || directives.isMarkedCacheable {
             self.lifetime = min(max(rules.defaultTTL, 0), DeltaSeconds.most)
         } else {
             self.lifetime = 0
         }
         self.isExplicit = directives.maxAge != nil || !expires.isEmpty
-        self.generatedAt = (answer ?? head).generated(times)
+        self.generatedAt = answer.map { $0.generated(times, date: $0.date) } ?? head.generated(times, date: date)
     }
 
     /// The age in whole seconds (§4.2.3).
@@ -73,10 +73,14 @@ package struct Freshness: Equatable, Sendable {
 }
 
 extension ResponseHead {
-    /// When the response was generated at the latest, on this machine's clock.
-    fileprivate func generated(_ times: ExchangeTimes) -> BootInstant {
+    /// `Date`; `nil` if it is missing or malformed.
+    fileprivate var date: WallTime? {
         let bytes = self.bytes.readableBytesUInt8Span
-        let date = self.fields.onlyValue(of: "date", in: bytes).flatMap { bytes.date($0) }
+        return self.fields.onlyValue(of: "date", in: bytes).flatMap { bytes.date($0) }
+    }
+
+    /// When the response was generated at the latest, on this machine's clock.
+    fileprivate func generated(_ times: ExchangeTimes, date: WallTime?) -> BootInstant {
         let apparentAge = date.map { Freshness.seconds(from: $0, to: times.receivedAtWall) } ?? 0
         // The age was right when some cache sent the response, at the earliest when the request was sent.
         let byAge = times.requestedAt.advanced(by: .seconds(-self.age))

@@ -89,11 +89,13 @@ package enum Storability: Equatable, Sendable {
         _ rules: CacheRules,
         at now: BootInstant
     ) -> Bool {
-        if !Validators(head).isEmpty { return true }
-        if response.noCache { return false }
-        if freshness.ttl(at: now) > 0 { return true }
-        return !response.mustRevalidate
-            && ((response.staleWhileRevalidate ?? 0) > 0 || (response.staleIfError ?? rules.staleIfError) > 0)
+        if !response.noCache, freshness.ttl(at: now) > 0 { return true }
+        if !response.forbidsStale,
+            (response.staleWhileRevalidate ?? 0) > 0 || (response.staleIfError ?? rules.staleIfError) > 0
+        {
+            return true
+        }
+        return !Validators(head).isEmpty
     }
 }
 

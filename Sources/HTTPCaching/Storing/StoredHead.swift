@@ -17,7 +17,7 @@ package enum StoredHead {
         guard !head.hidesCacheFields(in: bytes) else { return nil }
         var lines = HeadLines(status: head.statusBytes, capacity: bytes.count + 96)
         for field in head.fields where field.isStored(in: bytes) { lines.add(field, of: head) }
-        if head.fields.values(of: "date", in: bytes).isEmpty { lines.add("Date", HTTPDate.text(of: time).utf8) }
+        if !head.fields.contains(where: { $0.known == .date && !$0.isStripped }) { lines.add("Date", HTTPDate.text(of: time).utf8) }
         if let bodyLength { lines.addLength(bodyLength, status: head.status) }
         return lines.head()
     }

@@ -9,7 +9,6 @@ package final class StoredResponse: Sendable {
     package let body: StoredBody
     package let directives: ResponseDirectives
     package let freshness: Freshness
-    package let validators: Validators
     package let vary: VaryValues
     package let owner: CacheOwner
 
@@ -25,10 +24,11 @@ package final class StoredResponse: Sendable {
         self.body = body
         self.directives = directives
         self.freshness = freshness
-        self.validators = Validators(head)
         self.vary = vary
         self.owner = owner
     }
+
+    package var validators: Validators { Validators(self.head) }
 
     /// What it takes of memory without its key and body, in bytes.
     package var size: Int { Self.size(head: self.head, self.vary) }

@@ -218,8 +218,10 @@ package final class ResponseCache: Sendable {
 
     /// Evicts `bytes` or as much as one turn may. Returns how many bytes went, or `nil` if nothing is stored.
     private func evict(_ bytes: Int) -> Int? {
-        guard let fullest = self.shards.max(by: { $0.bytes < $1.bytes }), fullest.bytes > 0 else { return nil }
-        let removed = fullest.withState { $0.entries.evict(bytes) }
+        var fullest = 0
+        for index in self.shards.indices where self.shards[index].bytes > self.shards[fullest].bytes { fullest = index }
+        guard self.shards[fullest].bytes > 0 else { return nil }
+        let removed = self.shards[fullest].withState { $0.entries.evict(bytes) }
         self.evictions.add(removed.count, ordering: .relaxed)
         let freed = removed.reduce(0) { $0 + $1.size }
         self.drop(removed)

@@ -168,7 +168,10 @@ private struct KeyBytes {
     mutating func append(_ ranges: [ByteRange], of source: Span<UInt8>) {
         self.append(number: UInt32(ranges.reduce(0) { $0 + $1.count }))
         for range in ranges {
-            for index in range.lower..<range.upper { self.bytes.append(source[index]) }
+            // The buffer is read during the call only.
+            unsafe source.extracting(range.lower..<range.upper).withUnsafeBufferPointer {
+                unsafe self.bytes.append(contentsOf: $0)
+            }
         }
     }
 
