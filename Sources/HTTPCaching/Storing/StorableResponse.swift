@@ -58,6 +58,9 @@ package struct StorableResponse: Sendable {
         self.ttl = freshness.ttl(at: times.receivedAt)
     }
 
+    /// About what it takes of memory without its key and body, in bytes.
+    package var size: Int { StoredResponse.size(head: self.head, self.vary) }
+
     /// Whether a request that says nothing of caches will get it without the upstream.
     package var isFresh: Bool { !self.directives.noCache && self.ttl > 0 }
 

@@ -15,9 +15,15 @@ package enum StoredHead {
     package static func make(from head: ResponseHead, bodyLength: Int?, at time: WallTime) -> ResponseHead? {
         let bytes = head.bytes.readableBytesUInt8Span
         guard !head.hidesCacheFields(in: bytes) else { return nil }
+        let hasDate = head.fields.contains { $0.known == .date && !$0.isStripped }
+        if hasDate, let bodyLength, head.body == .length(bodyLength),
+            head.fields.allSatisfy({ $0.isStored(in: bytes) || $0.isStripped || $0.known == .contentLength })
+        {
+            return head.detached()
+        }
         var lines = HeadLines(status: head.statusBytes, capacity: bytes.count + 96)
         for field in head.fields where field.isStored(in: bytes) { lines.add(field, of: head) }
-        if !head.fields.contains(where: { $0.known == .date && !$0.isStripped }) { lines.add("Date", HTTPDate.text(of: time).utf8) }
+        if !hasDate { lines.add("Date", HTTPDate.text(of: time).utf8) }
         if let bodyLength { lines.addLength(bodyLength, status: head.status) }
         return lines.head()
     }

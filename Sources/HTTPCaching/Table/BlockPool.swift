@@ -5,6 +5,8 @@ internal import Synchronization
 /// A piece of a pool's memory. Whoever took it is its only owner until it goes back.
 package struct Block: Hashable, Sendable {
     package static let size = 4_096
+    /// What a block costs, with its place in a list.
+    static let cost = size + MemoryLayout<Block>.stride
 
     private let address: UInt
 

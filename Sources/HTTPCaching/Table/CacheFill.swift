@@ -33,13 +33,19 @@ package final class CacheFill: Sendable {
     ///
     /// - Parameters:
     ///   - length: of its body, if the head says it.
+    ///   - headSize: about what it takes without its body: there is room for it when the body is complete.
     ///   - isShared: those who wait can use the response when it is stored. Otherwise they go alone now.
     /// - Returns: `false` if the body is too large or there is no room. The fill is abandoned then, and its key
     ///   remembered.
-    package func start(length: Int?, isShared: Bool = true, now: BootInstant = .now) -> Bool {
+    package func start(
+        length: Int?,
+        headSize: Int = 0,
+        isShared: Bool = true,
+        now: BootInstant = .now
+    ) -> Bool {
         guard case .waitsForHead = self.phase.withLock({ $0 }) else { return false }
-        let body = self.cache.emptyBody()
-        guard self.reserve(length ?? 0, for: body) else {
+        let body = self.cache.emptyBody(length: length)
+        guard self.reserve(length ?? 0, for: body, beside: headSize) else {
             self.abandon(.goAlone, remember: true, now: now)
             return false
         }
@@ -111,10 +117,10 @@ package final class CacheFill: Sendable {
         }
     }
 
-    /// Has `body` hold what a body of `count` bytes may need.
-    private func reserve(_ count: Int, for body: StoredBody) -> Bool {
+    /// Has `body` hold what it may cost with `count` bytes, and `headSize` on top.
+    private func reserve(_ count: Int, for body: StoredBody, beside headSize: Int = 0) -> Bool {
         guard count <= self.cache.maxObject else { return false }
-        let missing = StoredBody.room(for: count) - body.charge
+        let missing = body.cost(at: count) + headSize - body.charge
         guard missing > 0 else { return true }
         guard self.cache.makeRoom(missing) else { return false }
         body.hold(missing)

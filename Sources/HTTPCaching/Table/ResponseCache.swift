@@ -148,7 +148,7 @@ package final class ResponseCache: Sendable {
 
     var maxObject: Int { self.longestBody.load(ordering: .relaxed) }
 
-    func emptyBody() -> StoredBody { StoredBody(pool: self.pool, budget: self.budget) }
+    func emptyBody(length: Int?) -> StoredBody { StoredBody(length: length, pool: self.pool, budget: self.budget) }
 
     /// Takes `bytes` from the budget, and evicts others for that.
     func makeRoom(_ bytes: Int) -> Bool {

@@ -20,15 +20,23 @@ package final class StoredBody: @unchecked Sendable {
     private var blocks: [Block] = []
     /// The last bytes, after those in `blocks`.
     private var tail = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    /// How many bytes it will have; `nil` if nobody knows yet.
+    private let length: Int?
     /// How many bytes of the budget it holds.
     private(set) var charge = 0
     private let pool: BlockPool
     private let budget: MemoryBudget
 
     /// An empty body, to be filled.
-    package init(pool: BlockPool, budget: MemoryBudget) {
+    ///
+    /// - Parameter length: how many bytes it will have, if that is known. It takes no more memory than these need then.
+    package init(length: Int? = nil, pool: BlockPool, budget: MemoryBudget) {
+        self.length = length
         self.pool = pool
         self.budget = budget
+        if let length, let rest = Self.tail(of: length) {
+            unsafe self.tail = .allocate(byteCount: rest, alignment: 1)
+        }
     }
 
     /// A body outside any cache.
@@ -39,7 +47,7 @@ package final class StoredBody: @unchecked Sendable {
     }
 
     deinit {
-        self.pool.take(self.blocks)
+        if !self.blocks.isEmpty { self.pool.take(self.blocks) }
         if let base = unsafe self.tail.baseAddress { unsafe martlet_zero(base, self.tail.count) }
         unsafe self.tail.deallocate()
         self.budget.give(self.charge)
@@ -62,26 +70,44 @@ package final class StoredBody: @unchecked Sendable {
 
     // MARK: - Filling
 
-    /// What a body of `count` bytes may cost while it is written.
-    static func room(for count: Int) -> Int { self.blocks(for: count) * (Block.size + 8) + self.overhead }
+    /// What it may cost while it has up to `count` bytes.
+    func cost(at count: Int) -> Int {
+        self.length.map(Self.cost) ?? Self.blocks(for: count) * Block.cost + Self.overhead
+    }
+
+    /// What a complete body of `count` bytes costs.
+    private static func cost(of count: Int) -> Int {
+        guard let tail = Self.tail(of: count) else { return Self.blocks(for: count) * Block.cost + Self.overhead }
+        // The heap hands out multiples of 16 bytes, of which it keeps 8.
+        return count / Block.size * Block.cost + max(32, (tail + 23) & ~15) + Self.overhead
+    }
+
+    /// How many bytes behind the last full block have memory of their own size; `nil` if there are none, or too many.
+    private static func tail(of count: Int) -> Int? {
+        let rest = count % Block.size
+        return rest > 0 && rest <= Self.longestTail ? rest : nil
+    }
 
     private static func blocks(for count: Int) -> Int { (count + Block.size - 1) / Block.size }
 
     /// Counts `bytes`, which were taken from the budget, as this body's.
     func hold(_ bytes: Int) { self.charge += bytes }
 
-    /// Returns `false` if the system has no memory left.
+    /// Returns `false` if the system has no memory left, or if there are more bytes than were expected.
     package func append(_ bytes: ByteBuffer) -> Bool {
         let end = self.count + bytes.readableBytes
-        guard self.pool.fill(&self.blocks, upTo: Self.blocks(for: end)) else { return false }
+        let length = self.length ?? .max
+        let inBlocks = unsafe min(end, length - self.tail.count)
+        guard end <= length, self.pool.fill(&self.blocks, upTo: Self.blocks(for: inBlocks)) else { return false }
         // `source` is read during the call only.
         unsafe bytes.withUnsafeReadableBytes { source in
             var read = 0
             while read < source.count {
                 let (block, offset) = self.count.quotientAndRemainder(dividingBy: Block.size)
-                let count = min(source.count - read, Block.size - offset)
-                // The blocks have room up to `end`, and nobody else has this body yet.
-                let target = unsafe UnsafeMutableRawBufferPointer(rebasing: self.blocks[block].bytes[offset...])
+                // There is memory up to `end`, and nobody else has this body yet.
+                let room = unsafe block < self.blocks.count ? self.blocks[block].bytes : self.tail
+                let count = min(source.count - read, room.count - offset)
+                let target = unsafe UnsafeMutableRawBufferPointer(rebasing: room[offset...])
                 unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: source[read..<read + count]))
                 read += count
                 self.count += count
@@ -90,22 +116,18 @@ package final class StoredBody: @unchecked Sendable {
         return true
     }
 
-    /// Ends the writing: gives back what a block has beyond a short rest, and what was reserved beyond that.
+    /// Ends the writing: gives back what it has reserved and does not need.
     package func seal() {
-        let rest = self.count % Block.size
-        var cost = Self.room(for: self.count)
-        if rest > 0, rest <= Self.longestTail {
+        if self.length == nil, let rest = Self.tail(of: self.count) {
             let block = self.blocks.removeLast()
             // As long as the rest, which is the beginning of the block.
             unsafe self.tail = .allocate(byteCount: rest, alignment: 1)
             unsafe self.tail.copyMemory(from: UnsafeRawBufferPointer(rebasing: block.bytes[..<rest]))
             self.pool.take([block])
-            // The heap hands out multiples of 16 bytes, of which it keeps 8.
-            cost += max(32, (rest + 23) & ~15) - Block.size - 8
         }
-        let surplus = self.charge - cost
+        let surplus = self.charge - Self.cost(of: self.count)
         guard surplus > 0 else { return }
-        self.charge = cost
+        self.charge -= surplus
         self.budget.give(surplus)
     }
 }

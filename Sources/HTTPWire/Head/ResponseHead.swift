@@ -26,6 +26,24 @@ package struct ResponseHead: Sendable {
 }
 
 extension ResponseHead {
+    /// The head without the fields that are not forwarded, in memory of its own: it keeps nothing of a connection's
+    /// buffer alive.
+    package func detached() -> ResponseHead {
+        var bytes = ByteBuffer()
+        bytes.writeImmutableBuffer(self.bytes)
+        return ResponseHead(
+            bytes: bytes,
+            minorVersion: self.minorVersion,
+            status: self.status,
+            statusLine: self.statusLine,
+            fields: self.fields.contains(where: \.isStripped) ? self.fields.filter { !$0.isStripped } : self.fields,
+            body: self.body,
+            describedLength: self.describedLength,
+            keepsAlive: self.keepsAlive,
+            switchesToWebSocket: self.switchesToWebSocket
+        )
+    }
+
     /// Whether there is a `Set-Cookie`.
     package var setsCookies: Bool {
         self.fields.contains { if case .setCookie = $0.known { true } else { false } }

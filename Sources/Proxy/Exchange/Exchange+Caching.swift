@@ -279,7 +279,12 @@ extension Exchange {
                 turn.cache.sentFields,
                 owner: owner
             ),
-            fill.start(length: storable.bodyLength, isShared: storable.isFresh, now: now.boot)
+            fill.start(
+                length: storable.bodyLength,
+                headSize: storable.size + key.bytes.count,
+                isShared: storable.isFresh,
+                now: now.boot
+            )
         {
             turn.storable = storable
         } else {

@@ -16,12 +16,18 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 500, 4_096, 10_000])
-    func `it is the same however its bytes came`(piece: Int) throws {
+    @Test(arguments: [1, 500, 4_096, 10_000], [50_001, 4_096, 4_095, 100])
+    func `it is the same however its bytes came, and whether its length was known`(piece: Int, count: Int) throws {
+        let unknown = try self.stored(Given.bytes(count), length: nil, piece: piece)
+        let known = try self.stored(Given.bytes(count), length: count, piece: piece)
+        #expect(known == unknown)
+    }
+
+    /// What the cache uses for a body that came in pieces.
+    private func stored(_ bytes: ByteBuffer, length: Int?, piece: Int) throws -> Int {
         let cache = ResponseCache(maxSize: 1 << 20, maxObject: 1 << 20)
-        let bytes = Given.bytes(50_001)
         let fill = try cache.lead(Given.key("/a"))
-        #expect(fill.start(length: nil))
+        #expect(fill.start(length: length))
         var rest = bytes
         while rest.readableBytes > 0, let part = rest.readSlice(length: min(piece, rest.readableBytes)) {
             #expect(fill.append(part))
@@ -31,6 +37,14 @@ import Testing
         var copied = ByteBuffer()
         stored.body.copy(0..<stored.body.count, into: &copied)
         #expect(copied == bytes)
+        return cache.statistics.bytes
+    }
+
+    @Test(arguments: [100, 5_000]) func `it takes no more bytes than it was made for`(length: Int) throws {
+        let body = StoredBody(length: length, pool: BlockPool(), budget: MemoryBudget(limit: .max))
+        #expect(body.append(Given.bytes(length)))
+        #expect(!body.append(Given.bytes(1)))
+        #expect(body.count == length)
     }
 
     @Test func `its memory is zeroed and free when the last reader is done, not before`() throws {
