@@ -3,68 +3,40 @@ package import TokenModel
 /// An HTTP date (RFC 9110 §5.6.7) in the current format or one of the two obsolete ones, which a recipient must still
 /// accept.
 package enum HTTPDate {
-    /// Parses a date; `nil` for anything else. The weekday is not checked against the date.
+    /// Parses a date; `nil` for anything else. Letters may have any case (RFC 9111 §4.2). The weekday is not checked
+    /// against the date.
     package static func read(_ text: String) -> WallTime? { Self.read(text.utf8.span) }
 
     /// Parses a date, and allocates nothing.
     package static func read(_ bytes: Span<UInt8>) -> WallTime? {
-        guard bytes.count <= 40 else { return nil }
-        var words = InlineArray<6, Range<Int>>(repeating: 0..<0)
-        var count = 0
-        var start = 0
-        for position in 0...bytes.count {
-            guard position == bytes.count || Self.separates(bytes[position]) else { continue }
-            if start < position {
-                guard count < words.count else { return nil }
-                words[count] = start..<position
-                count += 1
-            }
-            start = position + 1
+        if bytes.fits("???, 00 ??? 0000 00:00:00 GMT") {
+            return Self.moment(day: 5, month: 8, year: bytes.number(at: 12, count: 4), clock: 17, bytes)
         }
-        if count == 5 {
-            // Sun Nov  6 08:49:37 1994
-            let year = Self.number(words[4], bytes)
-            return Self.moment(day: words[2], month: words[1], year: year, time: words[3], bytes)
+        if bytes.fits("??? ??? _0 00:00:00 0000") {
+            return Self.moment(day: 8, month: 4, year: bytes.number(at: 20, count: 4), clock: 11, bytes)
         }
-        guard count == 6, bytes.extracting(words[5]).isEqual(to: "GMT") else { return nil }
-        var year = Self.number(words[3], bytes)
-        switch words[3].count {
-        case 4: break  // Sun, 06 Nov 1994 08:49:37 GMT
-        case 2: year = year.map { $0 < 70 ? 2000 + $0 : 1900 + $0 }  // Sunday, 06-Nov-94 08:49:37 GMT
-        default: return nil
-        }
-        return Self.moment(day: words[1], month: words[2], year: year, time: words[4], bytes)
-    }
-
-    private static func separates(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: " ") || byte == UInt8(ascii: ",") || byte == UInt8(ascii: "-")
-    }
-
-    private static func moment(
-        day: Range<Int>,
-        month: Range<Int>,
-        year: Int64?,
-        time: Range<Int>,
-        _ bytes: Span<UInt8>
-    ) -> WallTime? {
-        var clock: (Int64, Int64, Int64) = (0, 0, 0)
-        var start = time.lowerBound
-        var colons = 0
-        for position in time where bytes[position] == UInt8(ascii: ":") {
-            guard let number = Self.number(start..<position, bytes) else { return nil }
-            clock = (clock.1, number, 0)
-            start = position + 1
-            colons += 1
-        }
-        guard colons == 2, let second = Self.number(start..<time.upperBound, bytes) else { return nil }
-        let (hour, minute, _) = clock
-        guard hour < 24, minute < 60, second <= 60,  // 60: a leap second
-            let month = Self.months.firstIndex(where: { bytes.extracting(month).isEqual(to: $0) }),
-            let day = Self.number(day, bytes), (1...31).contains(day),
-            let year, (1...9999).contains(year)
+        // The name of the weekday is written out in this format, so that it has six to nine letters.
+        guard let comma = bytes.indices.first(where: { bytes[$0] == UInt8(ascii: ",") }), (6...9).contains(comma),
+            (0..<comma).allSatisfy({ bytes[$0].isLetter })
         else { return nil }
+        let rest = bytes.extracting(comma...)
+        guard rest.fits(", 00-???-00 00:00:00 GMT") else { return nil }
+        let year = rest.number(at: 9, count: 2)
+        return Self.moment(day: 2, month: 5, year: year < 70 ? 2000 + year : 1900 + year, clock: 12, rest)
+    }
 
+    /// - Parameters:
+    ///   - day: where it stands, as do `month` and `clock`.
+    private static func moment(day: Int, month: Int, year: Int64, clock: Int, _ bytes: Span<UInt8>) -> WallTime? {
+        let day = bytes.number(at: day, count: 2)
+        let (hour, minute) = (bytes.number(at: clock, count: 2), bytes.number(at: clock + 3, count: 2))
+        let second = bytes.number(at: clock + 6, count: 2)
+        guard hour < 24, minute < 60, second <= 60,  // 60: a leap second
+            let month = Self.months.firstIndex(where: { bytes.extracting(month..<month + 3).fits($0) }), year > 0
+        else { return nil }
         let days = Self.daysSince1970(year: year, month: Int64(month) + 1, day: day)
+        // 31 February would be a day in March.
+        guard day > 0, WallTime.date(days: days).day == day else { return nil }
         return WallTime(millisecondsSince1970: (days * 86_400 + hour * 3_600 + minute * 60 + second) * 1_000)
     }
 
@@ -74,17 +46,6 @@ package enum HTTPDate {
         let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
         let days = year * 365 + year / 4 - year / 100 + year / 400 + dayOfYear
         return days - 719_468  // from 0000-03-01 to 1970-01-01
-    }
-
-    /// One to four digits.
-    private static func number(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Int64? {
-        guard (1...4).contains(range.count) else { return nil }
-        var number: Int64 = 0
-        for position in range {
-            guard (0x30...0x39).contains(bytes[position]) else { return nil }
-            number = number * 10 + Int64(bytes[position] & 0x0F)
-        }
-        return number
     }
 
     private static let months: [StaticString] = [
@@ -108,11 +69,31 @@ package enum HTTPDate {
 }
 
 extension Span<UInt8> {
-    /// Whether the bytes are those of `text`, in the same case.
-    fileprivate func isEqual(to text: StaticString) -> Bool {
-        guard self.count == text.utf8CodeUnitCount else { return false }
-        return text.withUTF8Buffer { text in
-            self.indices.allSatisfy { unsafe self[$0] == text[$0] }
+    /// Whether the bytes have the form of `template`: `0` stands for a digit, `_` for a digit or a space, `?` for
+    /// a letter, and all else for itself. The case of letters does not matter.
+    fileprivate func fits(_ template: StaticString) -> Bool {
+        guard self.count == template.utf8CodeUnitCount else { return false }
+        return template.withUTF8Buffer { template in
+            self.indices.allSatisfy { unsafe self[$0].fits(template[$0]) }
+        }
+    }
+
+    /// The number that these digits make; a space counts as 0.
+    fileprivate func number(at start: Int, count: Int) -> Int64 {
+        (start..<start + count).reduce(0) { $0 * 10 + Int64(self[$1] & 0x0F) }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
+    fileprivate var isDigit: Bool { (0x30...0x39).contains(self) }
+
+    fileprivate func fits(_ template: UInt8) -> Bool {
+        switch template {
+        case UInt8(ascii: "0"): self.isDigit
+        case UInt8(ascii: "_"): self.isDigit || self == UInt8(ascii: " ")
+        case UInt8(ascii: "?"): self.isLetter
+        default: self == template || template.isLetter && self | 0x20 == template | 0x20
         }
     }
 }

@@ -19,9 +19,9 @@ import TokenModel
 
     @Test(arguments: [
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
-        "Sun, 6 Nov 1994 8:49:37 GMT",
+        "Sun Nov 06 08:49:37 1994", "SUN, 06 nov 1994 08:49:37 gMT",
     ])
-    func `the obsolete formats are read too`(text: String) {
+    func `the obsolete formats are read too, and letters of any case`(text: String) {
         #expect(HTTPDate.read(text) == WallTime(millisecondsSince1970: 784_111_777_000))
     }
 
@@ -34,7 +34,11 @@ import TokenModel
 
     @Test(arguments: [
         "", "0", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37 GMT x",
-        "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT",
+        "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06  Nov 1994 08:49:37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
+        "Sun, Nov-06 08:49:37 1994", "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 29 Feb 1995 08:49:37 GMT",
+        "S1n, 06 Nov 1994 08:49:37 GMT", "Sun, 06-Nov-94 08:49:37 GMT", "Sunday, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT",
         "Sun, 06 Nov 1994 08:49:37:1 GMT", "Sun, 06 Nov 1994 08::37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
         "Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
         "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 0000 08:49:37 GMT", "Sun, 06 Nov 994 08:49:37 GMT",

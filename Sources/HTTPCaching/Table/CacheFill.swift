@@ -33,7 +33,7 @@ package final class CacheFill: Sendable {
     ///
     /// - Parameters:
     ///   - length: of its body, if the head says it.
-    ///   - headSize: about what it takes without its body: there is room for it when the body is complete.
+    ///   - headSize: about what it takes without its key and body. There is room for it when the body is complete.
     ///   - isShared: those who wait can use the response when it is stored. Otherwise they go alone now.
     /// - Returns: `false` if the body is too large or there is no room. The fill is abandoned then, and its key
     ///   remembered.
@@ -45,7 +45,7 @@ package final class CacheFill: Sendable {
     ) -> Bool {
         guard case .waitsForHead = self.phase.withLock({ $0 }) else { return false }
         let body = self.cache.emptyBody(length: length)
-        guard self.reserve(length ?? 0, for: body, beside: headSize) else {
+        guard self.reserve(length ?? 0, for: body, beside: EntryTable.charge(headSize: headSize, self.key)) else {
             self.abandon(.goAlone, remember: true, now: now)
             return false
         }
@@ -117,10 +117,10 @@ package final class CacheFill: Sendable {
         }
     }
 
-    /// Has `body` hold what it may cost with `count` bytes, and `headSize` on top.
-    private func reserve(_ count: Int, for body: StoredBody, beside headSize: Int = 0) -> Bool {
+    /// Has `body` hold what it may cost with `count` bytes, and `charge` on top.
+    private func reserve(_ count: Int, for body: StoredBody, beside charge: Int = 0) -> Bool {
         guard count <= self.cache.maxObject else { return false }
-        let missing = body.cost(at: count) + headSize - body.charge
+        let missing = body.cost(at: count) + charge - body.charge
         guard missing > 0 else { return true }
         guard self.cache.makeRoom(missing) else { return false }
         body.hold(missing)

@@ -50,9 +50,10 @@ struct EntryTable {
     var bytes: Int { self.queue.bytes }
 
     /// What the budget pays for `stored`, apart from its body.
-    static func charge(for stored: StoredResponse, _ key: CacheKey) -> Int {
-        stored.size + key.bytes.count + Self.overhead
-    }
+    static func charge(for stored: StoredResponse, _ key: CacheKey) -> Int { self.charge(headSize: stored.size, key) }
+
+    /// - Parameter headSize: what the response takes without its key and body.
+    static func charge(headSize: Int, _ key: CacheKey) -> Int { headSize + key.bytes.count + Self.overhead }
 
     // MARK: - Looking up
 

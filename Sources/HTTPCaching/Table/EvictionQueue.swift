@@ -130,33 +130,35 @@ package struct EvictionQueue {
     }
 }
 
-/// The hashes of items that went from the small queue unused, the last ones.
+/// The hashes of items that went from the small queue unused. Each has one place, and stays until a later one needs that.
 private struct GhostHashes {
-    private static let fewest = 16
+    private static let fewest = 32
 
-    /// By place in a ring.
-    private var index = HashIndex()
-    private var count = 0
-    /// The oldest place.
-    private var hand = 0
+    /// By the low bits of a hash, the high ones; 0 where there is none.
+    private var places: [UInt32] = []
 
-    /// - Parameter most: how many hashes are kept; as many as were ever allowed, since a ring does not shrink.
+    /// - Parameter most: about how many hashes are kept.
     mutating func insert(_ hash: Int, most: Int) {
-        var place = self.count
-        if self.count < max(most, Self.fewest) {
-            self.count += 1
-        } else {
-            place = self.hand
-            self.hand = (self.hand + 1) % self.count
-            if self.index.contains(place) { self.index.remove(place) }
-        }
-        self.index.insert(place, hash: hash)
+        // A larger table begins empty: it grows while the queue does, and then there are few ghosts yet.
+        let least = max(Self.fewest, 2 * most)
+        if self.places.count < least { self.places = Array(repeating: 0, count: Self.powerOfTwo(from: least)) }
+        self.places[self.place(of: hash)] = Self.mark(hash)
     }
 
     /// Whether the hash is kept. Forgets it.
     mutating func take(_ hash: Int) -> Bool {
-        guard let place = self.index.first(hash) else { return false }
-        self.index.remove(place)
+        guard !self.places.isEmpty, self.places[self.place(of: hash)] == Self.mark(hash) else { return false }
+        self.places[self.place(of: hash)] = 0
         return true
+    }
+
+    private func place(of hash: Int) -> Int { hash & (self.places.count - 1) }
+
+    private static func mark(_ hash: Int) -> UInt32 { UInt32(truncatingIfNeeded: hash >> 32) | 1 }
+
+    private static func powerOfTwo(from least: Int) -> Int {
+        var power = 1
+        while power < least { power *= 2 }
+        return power
     }
 }

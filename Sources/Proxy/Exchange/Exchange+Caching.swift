@@ -281,7 +281,7 @@ extension Exchange {
             ),
             fill.start(
                 length: storable.bodyLength,
-                headSize: storable.size + key.bytes.count,
+                headSize: storable.size,
                 isShared: storable.isFresh,
                 now: now.boot
             )
