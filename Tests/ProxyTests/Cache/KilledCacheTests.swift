@@ -5,6 +5,7 @@ import TokenModel
 
 /// What was stored before a kill, the end of an authorization or of the lease is not sent afterwards.
 @Suite struct KilledCacheTests {
+    private static let killed = CredentialError(.killed, "killed")
     private static let anew = UpstreamCredential.sample(2, observedEpoch: Epoch(1))
 
     private static func expectKilled(_ caller: Peer) async throws {
@@ -26,7 +27,7 @@ import TokenModel
             try await caller.send(Cached.get())
             let question = try await rig.credentials.questions.next("question")
             guard !holds else {
-                question.answer(.failure(.accountKilled))
+                question.answer(.failure(Self.killed))
                 return try await Self.expectKilled(caller)
             }
             // Given a new token of the same grant
@@ -74,7 +75,7 @@ import TokenModel
             try await caller.send(Cached.get())
 
             if case .dropped = event {
-                try await rig.credentials.questions.next("question").answer(.failure(.accountKilled))
+                try await rig.credentials.questions.next("question").answer(.failure(Self.killed))
                 return try await Self.expectKilled(caller)
             }
             _ = try await upstream.request()
@@ -121,7 +122,7 @@ import TokenModel
             _ = await rig.server.fence(.kill())
             rig.credentials.hold(nil, for: Rig.account)
             try await caller.send(Cached.get())
-            try await rig.credentials.questions.next("question").answer(.failure(.accountKilled))
+            try await rig.credentials.questions.next("question").answer(.failure(Self.killed))
             try await Self.expectKilled(caller)
         }
     }

@@ -46,7 +46,9 @@ import TokenModel
             #expect(body == "first")
             #expect(head.isHit && !head.cacheStatus.contains("ttl=-"))
             // The upstream's connection serves the next request.
-            #expect(try await caller.ask(Cached.get("/acme/b"), answeredBy: Cached.second, from: upstream).body == "second")
+            #expect(
+                try await caller.ask(Cached.get("/acme/b"), answeredBy: Cached.second, from: upstream).body == "second"
+            )
         }
     }
 
