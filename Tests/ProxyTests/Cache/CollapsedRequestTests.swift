@@ -32,7 +32,7 @@ import Testing
             let waiters = [try await rig.asking(), try await rig.asking(), try await rig.asking()]
             try await rig.settle()
 
-            leader.close()
+            try await leader.reset()
 
             _ = try await upstream.ending()
             let other = try await rig.upstream.accept()
@@ -204,10 +204,10 @@ import Testing
             try await rig.settle()
             #expect(await rig.server.requestCount() == 2)
 
-            waiter.close()
+            try await waiter.reset()
 
             try await eventually("one request less") { await rig.server.requestCount() == 1 }
-            leader.close()
+            try await leader.reset()
             _ = try await upstream.ending()
             // Nobody asks for it, and the next request does not wait for anybody.
             try await rig.settle()

@@ -148,6 +148,7 @@ import TokenModel
             rig.install(.sample(account: Self.bob))
             let (caller, upstream) = try await rig.stored(for: row.first)
             try await row.between(rig)
+            try await rig.settle()
             let serving = upstream.answersAll(with: Cached.second)
             defer { serving.cancel() }
 

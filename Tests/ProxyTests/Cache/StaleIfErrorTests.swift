@@ -98,6 +98,7 @@ import TokenModel
             let (caller, _) = try await rig.stored(Self.stale)
             rig.credentials.hold(nil, for: Rig.account)
             rig.server.apply(.lapsed(Rig.account))
+            try await rig.settle()
             try await caller.send(Cached.get())
             try await rig.credentials.questions.next("question")
                 .answer(.failure(CredentialError(.refreshFailed, "the provider is away")))

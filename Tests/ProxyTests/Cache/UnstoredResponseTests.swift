@@ -53,7 +53,7 @@ import TokenModel
             let (caller, upstream) = try await rig.begun(Cached.get())
             try await upstream.send(Self.start + "Content-Length: 5\r\n\r\nfir")
             _ = try await caller.head()
-            caller.close()
+            try await caller.reset()
             _ = try await upstream.ending()
             try await Self.expectNothing(rig)
         }
@@ -176,6 +176,7 @@ import TokenModel
             // Given a request that would ask about the stored response, and waits for a token
             rig.credentials.hold(nil, for: Rig.account)
             rig.server.apply(.lapsed(Rig.account))
+            try await rig.settle()
             try await caller.send(Cached.get("/acme/a", "If-None-Match: \"7\""))
             let question = try await rig.credentials.questions.next("question")
             if credential.observedEpoch > .start { _ = await rig.server.fence(.kill(holds: false)) }
