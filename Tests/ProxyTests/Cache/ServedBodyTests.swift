@@ -1,3 +1,4 @@
+import HTTPCaching
 import NIOCore
 import Proxy
 import Testing
@@ -49,6 +50,24 @@ import Testing
             // The connection serves the next request.
             #expect(try await slow.ask(Cached.get("/acme/a", "Range: bytes=0-7")).body == "00000000")
             #expect(await rig.server.requestCount() == 0)
+        }
+    }
+
+    @Test func `a body of any size costs no more of the stack than a small one`() async throws {
+        let size = 64 << 20
+        let cache = CacheConfiguration(rules: CacheRules(maxObject: size))
+        try await withRig(.caching(cache)) { rig in
+            let caller = try await rig.asking()
+            let upstream = try await rig.upstream.accept()
+            _ = try await upstream.request()
+            async let sent: Void = upstream.send(
+                Cached.response("max-age=60", body: String(repeating: "a", count: size))
+            )
+            #expect(try await caller.answer().body.utf8.count == size)
+            try await sent
+            try await caller.send(Cached.get())
+            #expect(try await caller.answer().body.utf8.count == size)
+            #expect(await rig.server.cacheStatus().map(\.hits) == [1])
         }
     }
 

@@ -149,6 +149,17 @@ import TokenModel
         }
     }
 
+    @Test func `the cache's own request has the route's time limits`() async throws {
+        try await withRig(.caching { $0.timeouts.response = .milliseconds(300) }) { rig in
+            let (caller, upstream) = try await Self.asked(rig)
+            _ = try await upstream.ending()
+            // The next request has the cache ask again.
+            #expect(try await caller.ask().body == "first")
+            let other = try await rig.upstream.accept()
+            #expect(try await other.request().head["If-None-Match"] == "\"1\"")
+        }
+    }
+
     @Test func `the caller may go while the cache asks`() async throws {
         try await withRig(.caching()) { rig in
             let (caller, upstream) = try await Self.asked(rig)
