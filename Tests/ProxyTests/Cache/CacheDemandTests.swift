@@ -19,6 +19,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        Cached.get("/acme/a", "Cache-Control: only-if-cached, no-store"),
+        Cached.get("/acme/a", "Cache-Control: only-if-cached", "If-Match: \"1\""),
+        Cached.request("DELETE", "/acme/a", ["Cache-Control: only-if-cached"]),
+    ])
+    func `only-if-cached keeps a request from the upstream that nothing stored can answer`(
+        request: String
+    ) async throws {
+        try await withRig(.caching()) { rig in
+            let (caller, upstream) = try await rig.stored()
+            #expect(try await caller.ask(request).head.status == 504)
+            #expect(try await !upstream.hasUnread)
+            #expect(try await caller.ask().head.isHit)
+        }
+    }
+
     @Test func `only-if-cached gets what is stored`() async throws {
         try await withRig(.caching()) { rig in
             let (caller, _) = try await rig.stored()

@@ -93,15 +93,13 @@ import Testing
             #expect(!head.cacheStatus.contains("stored"))
 
             var others: [Peer] = []
-            for _ in waiters {
-                let other = try await rig.upstream.accept()
-                _ = try await other.request()
-                others.append(other)
+            try await promptly {
+                for _ in waiters { others.append(try await rig.upstream.accept()) }
             }
             // The next one does not wait either.
             let next = try await rig.asking()
-            others.append(try await rig.upstream.accept())
-            _ = try await others[2].request()
+            others.append(try await promptly { try await rig.upstream.accept() })
+            for other in others { _ = try await other.request() }
             for other in others { try await other.send(Cached.response("max-age=60", body: "alone")) }
             for caller in waiters + [next] { #expect(try await caller.answer().body == "alone") }
         }
@@ -117,7 +115,7 @@ import Testing
                 "HTTP/1.1 200 OK\r\nCache-Control: no-cache\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\n"
             )
             let head = try await leader.head()
-            let other = try await rig.upstream.accept()
+            let other = try await promptly { try await rig.upstream.accept() }
             _ = try await other.request()
             try await other.send(Cached.second)
             #expect(try await waiter.answer().body == "second")
@@ -155,7 +153,7 @@ import Testing
         try await withRig(.caching()) { rig in
             let (_, upstream) = try await rig.begun(Cached.get())
             let other = try await rig.asking(Cached.get("/acme/a", field))
-            let connection = try await rig.upstream.accept()
+            let connection = try await promptly { try await rig.upstream.accept() }
             _ = try await connection.request()
             try await connection.send(Cached.second)
             #expect(try await other.answer().body == "second")
@@ -173,7 +171,7 @@ import Testing
 
             let other = try await rig.asking(Cached.get("/acme/a", "Cache-Control: no-cache"))
 
-            let connection = try await rig.upstream.accept()
+            let connection = try await promptly { try await rig.upstream.accept() }
             #expect(try await connection.request().head["If-None-Match"] == "\"1\"")
             try await connection.send(Cached.notModified)
             #expect(try await other.answer().body == "first")
@@ -194,6 +192,27 @@ import Testing
 
             for waiter in [caller] + waiters { #expect(try await waiter.answer().body == "first") }
             #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test func `those who wait for a confirmation that is for one request only ask at once`() async throws {
+        try await withRig(.caching()) { rig in
+            let (caller, upstream) = try await rig.stored(Cached.stale("no-cache"))
+            try await caller.send(Cached.get())
+            _ = try await upstream.request()
+            let waiters = [try await rig.asking(), try await rig.asking()]
+            try await rig.settle()
+
+            try await upstream.send(Cached.notModified)
+
+            #expect(try await caller.answer().body == "first")
+            // Two requests at a time: the connection is free, and another is made.
+            let other = try await promptly { try await rig.upstream.accept() }
+            for connection in [upstream, other] {
+                #expect(try await connection.request().head["If-None-Match"] == "\"1\"")
+            }
+            for connection in [upstream, other] { try await connection.send(Cached.notModified) }
+            for waiter in waiters { #expect(try await waiter.answer().body == "first") }
         }
     }
 

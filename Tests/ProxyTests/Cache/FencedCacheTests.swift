@@ -117,6 +117,7 @@ import TokenModel
             (nil, nil, nil, [true, true, true, true]), ("acme", nil, nil, [true, true, true, true]),
             ("other", nil, nil, [false, false, false, false]), (nil, Rig.account, nil, [true, true, true, true]),
             (nil, AccountID("bob"), nil, [false, false, false, false]),
+            (nil, AccountID("nobody"), nil, [false, false, false, false]),
             (nil, nil, "/acme/a", [true, true, true, false]),
             (nil, nil, "/acme/a/b", [false, false, true, false]), (nil, nil, "/acme/", [true, true, true, true]),
             ("acme", Rig.account, "/acme/ab", [false, false, false, true]),
@@ -129,7 +130,18 @@ import TokenModel
         areRemoved: [Bool]
     ) async throws {
         let targets = ["/acme/a", "/acme/a?b", "/acme/a/b", "/acme/ab"]
-        try await withRig(.caching()) { rig in
+        let routes: (Int) -> [RouteConfiguration] = { port in
+            [
+                .sample(port: port) { $0.cache = CacheConfiguration() },
+                .sample(port: port) { route in
+                    route.name = "other"
+                    route.path = "/other/"
+                    route.account = AccountID("bob")
+                    route.cache = CacheConfiguration()
+                },
+            ]
+        }
+        try await withRig(Rig.Setup(routes: routes)) { rig in
             let (caller, upstream) = try await rig.stored(for: Cached.get("/acme/a"))
             for target in targets.dropFirst() {
                 _ = try await caller.ask(Cached.get(target), answeredBy: Cached.fresh, from: upstream)

@@ -115,6 +115,34 @@ import TokenModel
         }
     }
 
+    @Test func `I6_ a confirmation that comes after the end of the lease is good for its own request only`()
+        async throws
+    {
+        try await withRig(.caching()) { rig in
+            let (caller, upstream) = try await rig.stored(Cached.stale())
+            try await caller.send(Cached.get())
+            _ = try await upstream.request()
+            rig.server.setLeaseDeadline(.now)
+            try await rig.settle()
+            try await upstream.send(Cached.notModified)
+            #expect(try await caller.answer().body == "first")
+            rig.server.setLeaseDeadline(.now.advanced(by: patience))
+            try await rig.settle()
+            #expect(try await caller.ask(answeredBy: Cached.second, from: upstream).sent["If-None-Match"] == nil)
+        }
+    }
+
+    @Test func `I3_ what is left in memory after a kill is not used with a new token of the same grant`() async throws {
+        try await withRig(.caching()) { rig in
+            let (caller, upstream) = try await rig.stored()
+            _ = await rig.server.fence(.kill(holds: false))
+            rig.install(Self.anew)
+            try await rig.settle()
+            #expect(try await caller.ask(answeredBy: Cached.second, from: upstream).body == "second")
+            #expect(try await caller.ask().body == "second")
+        }
+    }
+
     @Test func `a token that has expired while its grant stands is not needed for what is stored`() async throws {
         try await withRig(.caching()) { rig in
             let (caller, _) = try await rig.stored()

@@ -74,6 +74,12 @@ import TokenModel
         Row("another path", isShared: false, second: Row.request("/acme/A")),
         Row("a key field that only one has", isShared: false, first: tenants("1")),
         Row("another value of a key field", isShared: false, first: tenants("1"), second: tenants("2")),
+        Row(
+            "the value in another key field",
+            isShared: false,
+            first: tenants("1"),
+            second: Row.request(fields: "X-Region: 1")
+        ),
         Row("key fields that look alike", isShared: false, first: tenants("1", "2"), second: tenants("12")),
         Row("a key field in two lines", isShared: false, first: tenants("1", "2"), second: tenants("1, 2")),
         Row("another grant", isShared: false) { $0.install(.sample(2, grant: GrantID("grant-2"))) },
@@ -104,7 +110,7 @@ import TokenModel
     ) -> RouteConfiguration {
         .sample(port: port) { route in
             route.choices = [Rig.account, Self.bob]
-            route.cache = CacheConfiguration(isSharedByCallers: callersShare, keyFields: ["x-tenant"])
+            route.cache = CacheConfiguration(isSharedByCallers: callersShare, keyFields: ["x-tenant", "x-region"])
             change(&route)
         }
     }

@@ -37,6 +37,30 @@ import TokenModel
         }
     }
 
+    @Test func `those who wait for a response ask for themselves if it is an error`() async throws {
+        try await withRig(.caching()) { rig in
+            let (caller, upstream) = try await rig.stored(Self.stale)
+            try await caller.send(Cached.get())
+            _ = try await upstream.request()
+            let waiters = [try await rig.asking(), try await rig.asking()]
+            try await rig.settle()
+
+            try await upstream.send(Cached.empty("503 Service Unavailable"))
+
+            Self.expectStale(try await caller.answer(), status: 503)
+            // Both at once
+            var others: [Peer] = []
+            try await promptly {
+                for _ in waiters { others.append(try await rig.upstream.accept()) }
+            }
+            for other in others {
+                _ = try await other.request()
+                try await other.send(Cached.empty("503 Service Unavailable"))
+            }
+            for waiter in waiters { Self.expectStale(try await waiter.answer(), status: 503) }
+        }
+    }
+
     @Test(arguments: [404, 501, 429])
     func `other statuses are the caller's`(status: Int) async throws {
         try await withRig(.caching()) { rig in

@@ -187,6 +187,10 @@ import TokenModel
             #expect(try await upstream.request().head["If-None-Match"] == "\"7\"")
             try await upstream.send("HTTP/1.1 304 Not Modified\r\nETag: \"7\"\r\n\r\n")
             #expect(try await caller.head().status == 304)
+            // What comes for the next request may be stored.
+            #expect(try await caller.ask(answeredBy: Cached.second, from: upstream).body == "second")
+            guard !credential.isGrantRefused else { return }
+            #expect(try await caller.ask().body == "second")
         }
     }
 }
