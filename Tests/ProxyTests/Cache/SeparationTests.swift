@@ -80,6 +80,12 @@ import TokenModel
             first: tenants("1"),
             second: Row.request(fields: "X-Region: 1")
         ),
+        Row(
+            "an empty value in another key field",
+            isShared: false,
+            first: tenants(""),
+            second: Row.request(fields: "X-Region:")
+        ),
         Row("key fields that look alike", isShared: false, first: tenants("1", "2"), second: tenants("12")),
         Row("a key field in two lines", isShared: false, first: tenants("1", "2"), second: tenants("1, 2")),
         Row("another grant", isShared: false) { $0.install(.sample(2, grant: GrantID("grant-2"))) },
