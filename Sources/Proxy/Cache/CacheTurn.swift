@@ -43,8 +43,13 @@ final class CacheTurn {
         return self.isRevalidation ? .revalidation : .miss
     }
 
-    /// Asks upstream whether the stored response is still good; `nil` where the request goes as it came.
-    var validatorLines: [UInt8]? { self.isRevalidation ? self.stored?.validators.lines() : nil }
+    /// What is stored belongs to another authorization by now: the request goes as it came.
+    func forgetStored() {
+        self.stored = nil
+        self.isRevalidation = false
+        // The caller's own conditions go with it, so the response may be of no use to others.
+        if !self.directives.conditions.isEmpty { self.failed() }
+    }
 
     /// The request was sent.
     ///

@@ -133,6 +133,18 @@ extension Exchange {
         return true
     }
 
+    /// Asks upstream whether the stored response is still good; `nil` where the request goes as it came.
+    ///
+    /// The request may have waited for its token since the lookup, and the token may be of another authorization.
+    func validatorLines(on route: Route) -> [UInt8]? {
+        guard let turn = self.cacheTurn, let stored = turn.stored else { return nil }
+        guard self.loop.gateway.mayServe(stored.owner, slot: route.slot) else {
+            turn.forgetStored()
+            return nil
+        }
+        return turn.isRevalidation ? stored.validators.lines() : nil
+    }
+
     private func proceed(on route: Route) {
         self.proceed(hasCredential: self.loop.gateway.slots[route.slot].hasCredential, on: route)
     }

@@ -79,7 +79,7 @@ extension Exchange {
             match,
             framing: framing,
             asks: asks,
-            validators: self.cacheTurn?.validatorLines,
+            validators: self.validatorLines(on: route),
             hop: route.rewrite.appendsForwarded ? self.downstream.hop : nil,
             reusing: self.loop.requestHeads.take()
         )

@@ -10,18 +10,23 @@ extension UpstreamCredential {
         account: AccountID = Rig.account,
         provider: ProviderID = ProviderID("acme"),
         formerProviders: [ProviderID] = [],
+        grant: GrantID = GrantID("grant-1"),
         observedEpoch: Epoch = .start,
-        usableFor time: Duration = .seconds(3_600)
+        usableFor time: Duration = .seconds(3_600),
+        scopes: Set<String> = [],
+        isGrantRefused: Bool = false
     ) -> UpstreamCredential {
         UpstreamCredential(
             account: account,
             provider: provider,
             formerProviders: formerProviders,
-            grant: GrantID("grant-1"),
+            grant: grant,
             generation: Generation(generation),
             observedEpoch: observedEpoch,
             accessToken: Secret("token-\(generation)"),
-            usableUntil: BootInstant.now.advanced(by: time)
+            usableUntil: BootInstant.now.advanced(by: time),
+            scopes: scopes,
+            isGrantRefused: isGrantRefused
         )
     }
 
