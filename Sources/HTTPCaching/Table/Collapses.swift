@@ -21,7 +21,7 @@ struct Collapses {
     private struct Lead {
         let serial: UInt64
         /// `nil` if nobody waits for it any more.
-        var waiters: WaitingList? = WaitingList()
+        var waiters: WaitingList?
     }
 
     /// A request that a purge may detach.
@@ -46,9 +46,10 @@ struct Collapses {
             guard let waiter, let place = self.leads[key]?.waiters?.add(waiter) else { return .alone }
             return .waits(serial: serial, place: place)
         }
-        guard !self.uncollapsible.contains(key, now: now) else { return .alone }
         self.lastSerial += 1
-        self.leads[key] = Lead(serial: self.lastSerial)
+        // What comes may be of another kind than the last one, so it may be stored. But nobody waits for it.
+        let waiters = self.uncollapsible.contains(key, now: now) ? nil : WaitingList()
+        self.leads[key] = Lead(serial: self.lastSerial, waiters: waiters)
         return .leads(serial: self.lastSerial)
     }
 

@@ -242,8 +242,8 @@ package enum CacheBegin: Sendable {
     case leads(CacheFill)
     /// Waits for another request with the same key.
     case waits(WaitTicket)
-    /// Asks upstream for itself: the key's responses are not shared, or another request is under way and this one does
-    /// not wait. The response is not stored.
+    /// Asks upstream for itself: another request is under way, and this one does not wait for it. The response is not
+    /// stored.
     case alone
     /// Something was stored or removed since the look-up: look again.
     case changed

@@ -17,6 +17,8 @@ final class CacheTurn {
     var stored: StoredResponse?
     /// The request goes upstream with the validators of ``stored`` in place of the caller's conditions.
     var isRevalidation = false
+    /// The account had no authorization at the lookup, so nothing could be found, and nobody could be waited for.
+    var isBlind = false
     /// Takes the response, for this request and those that wait for it.
     var fill: CacheFill?
     /// The response that is being stored, without its body.

@@ -15,7 +15,7 @@ extension Exchange {
         guard let route = self.match?.route else { return }
         switch self.attempt.credentialArrived(isNewer: TokenVersion(credential) != self.rejectedToken) {
         case .connect:
-            self.connect(route)
+            if !self.answersFromCacheAfterAll(on: route) { self.connect(route) }
         case .replay:
             self.record?.replay = .sent
             // Flush the end of the request now: nothing flushes a connection that waits for its next request.

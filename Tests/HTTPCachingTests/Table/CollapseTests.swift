@@ -95,12 +95,18 @@ import TokenModel
     @Test func `nobody waits for a key that is not shared, for a minute`() throws {
         try self.cache.lead(self.key).abandon(.goAlone, remember: true, now: Given.now(0))
 
-        guard case .alone = try self.cache.begin(self.key, self.waiter, at: 59) else {
-            Issue.record("forgotten too early")
-            return
+        for (key, seconds, waits) in [(self.key, 59, false), (self.key, 60, true), (Given.key("/b"), 0, true)] {
+            let fill = try self.cache.lead(key, at: seconds)
+            let other = try self.cache.begin(key, self.waiter, at: seconds)
+            if case .waits = other { #expect(waits) } else { #expect(!waits) }
+            fill.abandon(.retry, remember: false)
         }
-        _ = try self.cache.lead(self.key, at: 60)
-        _ = try self.cache.lead(Given.key("/b"), at: 0)
+    }
+
+    @Test func `what comes for such a key is stored, if it can be`() throws {
+        try self.cache.lead(self.key).abandon(.goAlone, remember: true, now: Given.now(0))
+
+        #expect(try self.cache.store(self.key, 10) != nil)
     }
 
     @Test func `a request that does not wait goes alone`() throws {

@@ -198,7 +198,9 @@ import TokenModel
 
         #expect(waiter.outcomes == [.goAlone])
         #expect(cache.statistics.bytes == 0)
-        guard case .alone = try cache.begin(key) else { Issue.record("not remembered"); return }
+        let next = try cache.lead(key)
+        guard case .alone = try cache.begin(key, RecordingWaiter()) else { Issue.record("not remembered"); return }
+        withExtendedLifetime(next) {}
     }
 
     @Test func `fills count against the bound while they last`() throws {

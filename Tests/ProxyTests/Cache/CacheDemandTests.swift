@@ -116,7 +116,7 @@ import Testing
             )
             #expect(sent["If-None-Match"] == "\"1\"")
             #expect(body == "second")
-            #expect(head.cacheStatus == "martlet; fwd=stale; fwd-status=200; stored")
+            #expect(head.cacheStatus == "martlet; fwd=stale; fwd-status=200; ttl=60; stored")
         }
     }
 }

@@ -79,15 +79,16 @@ import TokenModel
         }
     }
 
-    @Test func `an error leaves the stale response, and the upstream in peace for a while`() async throws {
+    @Test func `an error leaves the stale response, and the next request has the cache ask again`() async throws {
         try await withRig(.caching()) { rig in
             let (caller, upstream) = try await Self.asked(rig)
             try await upstream.send(Cached.empty("500 Internal Server Error"))
             try await rig.settle()
             #expect(try await caller.ask().body == "first")
+            _ = try await upstream.request()
+            try await upstream.send(Cached.second)
             try await rig.settle()
-            #expect(try await !upstream.hasUnread)
-            #expect(rig.upstream.connections == 1)
+            #expect(try await caller.ask().body == "second")
         }
     }
 
@@ -187,7 +188,7 @@ import TokenModel
             let (head, body, sent) = try await caller.ask(answeredBy: Cached.second, from: upstream)
             #expect(sent["If-None-Match"] == "\"1\"")
             #expect(body == "second")
-            #expect(head.cacheStatus == "martlet; fwd=stale; fwd-status=200; stored")
+            #expect(head.cacheStatus == "martlet; fwd=stale; fwd-status=200; ttl=60; stored")
         }
     }
 }

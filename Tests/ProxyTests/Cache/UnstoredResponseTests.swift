@@ -160,6 +160,23 @@ import TokenModel
         }
     }
 
+    @Test(arguments: [("200 OK", false), ("503 Service Unavailable", true)])
+    func `a newer response that is not stored ends the older one, an error does not`(
+        status: String,
+        isKept: Bool
+    ) async throws {
+        try await withRig(.caching()) { rig in
+            let (caller, upstream) = try await rig.stored()
+            let newer = Cached.response("no-store", status: status, body: "newer")
+            _ = try await caller.ask(
+                Cached.get("/acme/a", "Cache-Control: no-cache"),
+                answeredBy: newer,
+                from: upstream
+            )
+            #expect(await rig.storedCount == (isKept ? 1 : 0))
+        }
+    }
+
     // MARK: - Another authorization than the one that fetched what is stored
 
     @Test(

@@ -1,0 +1,164 @@
+import HTTPCaching
+import HTTPWire
+import NIOCore
+import Telemetry
+import TokenModel
+
+/// What a route's response cache does with the responses that come from the upstream.
+extension Exchange {
+    /// What the cache does with a response before its head passes.
+    ///
+    /// - Returns: whether the caller gets a stored response in place of this one.
+    func takesForCache(_ head: ResponseHead, on route: Route) -> Bool {
+        guard let turn = self.cacheTurn, let request = self.head else { return false }
+        self.record?.cache = turn.outcome
+        if Invalidation.applies(to: request, status: head.status) {
+            turn.cache.responses.invalidate(resourceOf: turn.cache.resource(of: request))
+            for target in Invalidation.targets(of: head, to: request, by: route.targets) {
+                turn.cache.responses.invalidate(resourceOf: turn.cache.resource(target))
+            }
+        }
+        if self.servesStale(insteadOf: head.status) { return true }
+        guard let owner = turn.owner, let key = turn.key else {
+            turn.failed()
+            return false
+        }
+        let now = Timepiece.system.now
+        let times = ExchangeTimes(requestedAt: turn.requestedAt, receivedAt: now.boot, receivedAtWall: now.wall)
+        if let stored = turn.stored, turn.isRevalidation, head.status == 304 {
+            self.revalidated(stored, by: head, turn, key, owner, times, on: route)
+            return true
+        }
+        if let stored = turn.stored, request.method == .head {
+            self.freshen(stored, byHEAD: head, to: request, turn, key, owner, times)
+        }
+        guard let fill = turn.fill else { return self.supersedes(turn, key, by: head) }
+        // A cut of a body that ends with the connection can't be told from its end.
+        if !head.body.isUntilClose,
+            let storable = try? StorableResponse(
+                head,
+                to: request,
+                turn.directives,
+                times,
+                turn.cache.rules,
+                turn.cache.sentFields,
+                owner: owner
+            ),
+            fill.start(
+                length: storable.bodyLength,
+                headSize: storable.size,
+                isShared: storable.isFresh,
+                now: now.boot
+            )
+        {
+            turn.storable = storable
+        } else {
+            turn.fill = nil
+            fill.abandon(.goAlone, remember: true, now: now.boot)
+            return self.supersedes(turn, key, by: head)
+        }
+        return false
+    }
+
+    /// The upstream has another response now, which is not stored: the next caller must not get the older one.
+    ///
+    /// - Returns: `false`: the new response passes.
+    private func supersedes(_ turn: CacheTurn, _ key: CacheKey, by head: ResponseHead) -> Bool {
+        if let stored = turn.stored, self.head?.method == .get, head.status == 200 {
+            turn.cache.responses.remove(stored, at: key)
+        }
+        return false
+    }
+
+    /// The stored response is still good (RFC 9111 §4.3.4). If the answer does not allow it to be kept, it serves this
+    /// request only.
+    private func revalidated(
+        _ stored: StoredResponse,
+        by head: ResponseHead,
+        _ turn: CacheTurn,
+        _ key: CacheKey,
+        _ owner: CacheOwner,
+        _ times: ExchangeTimes,
+        on route: Route
+    ) {
+        guard let request = self.head else { return self.abort() }
+        let confirmed = stored.confirmed(
+            by: head,
+            to: request,
+            times,
+            turn.cache.rules,
+            turn.cache.sentFields,
+            owner: owner
+        )
+        // A 304 has no body: the connection can serve another request.
+        self.flushUpstream()
+        self.upstream?.holdResponse()
+        self.upstream?.discardResponse()
+        self.upstream = nil
+        var status = turn.status(upstream: 304)
+        if let confirmed, self.loop.gateway.mayServe(owner, slot: route.slot) {
+            let isShared = confirmed.isFresh(at: times.receivedAt)
+            let isStored =
+                turn.fill.take()?.revalidated(stored, as: confirmed, isShared: isShared)
+                ?? turn.cache.responses.replace(stored, by: confirmed, at: key)
+            status.isStored = isStored
+            status.ttl = confirmed.freshness.ttl(at: times.receivedAt)
+        } else {
+            turn.fill.take()?.abandon(.goAlone, remember: false)
+            turn.cache.responses.remove(stored, at: key)
+        }
+        self.serve(confirmed ?? stored, status, turn.directives, at: times.receivedAt)
+    }
+
+    /// A response to HEAD may show whether the stored response to GET is still good (RFC 9111 §4.3.5).
+    private func freshen(
+        _ stored: StoredResponse,
+        byHEAD head: ResponseHead,
+        to request: RequestHead,
+        _ turn: CacheTurn,
+        _ key: CacheKey,
+        _ owner: CacheOwner,
+        _ times: ExchangeTimes
+    ) {
+        guard let isSame = stored.isFreshened(byHEAD: head) else { return }
+        let confirmed = stored.confirmed(
+            by: head,
+            to: request,
+            times,
+            turn.cache.rules,
+            turn.cache.sentFields,
+            owner: owner
+        )
+        if isSame, let confirmed {
+            _ = turn.cache.responses.replace(stored, by: confirmed, at: key)
+        } else {
+            turn.cache.responses.remove(stored, at: key)
+        }
+    }
+
+    /// The `Cache-Status` line of a response that passes; empty on routes without a cache.
+    ///
+    /// - Parameter status: of the upstream's response; `nil` if the gateway answers itself.
+    func cacheLines(for status: Int?) -> [UInt8] {
+        guard let turn = self.cacheTurn else { return [] }
+        return turn.status(upstream: status).lines()
+    }
+
+    /// A piece of a response that is being stored.
+    func store(_ bytes: ByteBuffer) {
+        guard let turn = self.cacheTurn, let fill = turn.fill, turn.storable != nil else { return }
+        if !fill.append(bytes) { turn.fill = nil }
+    }
+
+    /// A response that was being stored is complete.
+    func endStoring(on route: Route) {
+        guard let turn = self.cacheTurn, let storable = turn.storable, let owner = turn.owner,
+            let fill = turn.fill.take()
+        else { return }
+        if self.loop.gateway.mayServe(owner, slot: route.slot) {
+            _ = fill.finish { storable.with($0) }
+        } else {
+            fill.abandon(.retry, remember: false)
+        }
+    }
+}
