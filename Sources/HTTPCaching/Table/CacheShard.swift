@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// A part of a cache, under a lock of its own: the resources whose hashes fall on it.
 final class CacheShard: Sendable {
-    struct State {
+    struct State: ~Copyable {
         var entries = EntryTable()
         var collapses = Collapses()
     }

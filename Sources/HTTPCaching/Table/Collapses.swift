@@ -17,7 +17,7 @@ package enum CollapseOutcome: Equatable, Sendable {
 }
 
 /// The requests under way for the keys of a shard, and who waits for each of them.
-struct Collapses {
+struct Collapses: ~Copyable {
     private struct Lead {
         let serial: UInt64
         /// `nil` if nobody waits for it any more.

@@ -4,7 +4,7 @@ internal import HTTPWire
 ///
 /// Everything is numbered, and each number's place is in some page, so that no operation moves or frees more than a
 /// few items. What goes out is handed to the calling code, which drops it when it has no lock.
-struct EntryTable {
+struct EntryTable: ~Copyable {
     /// A key has at most this many responses, for different requests (RFC 9111 §4.1).
     static let mostVariants = 16
     /// What an entry costs in this table, beside its response and its key.

@@ -3,7 +3,7 @@
 /// What is new waits in a small queue. Whatever is used there moves on to the main queue; the rest goes, and only its
 /// hash is kept for a while. What comes back within that time enters the main queue at once. So a scan of things used
 /// once passes through a tenth of the memory. A use only raises a counter, it moves nothing.
-package struct EvictionQueue {
+package struct EvictionQueue: ~Copyable {
     private enum Segment { case small, main }
 
     private struct Node {

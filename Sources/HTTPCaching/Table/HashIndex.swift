@@ -2,7 +2,7 @@
 ///
 /// It grows by one bucket with each insertion (linear hashing, Litwin 1980). A dictionary rehashes everything once in a
 /// while, under the lock that it stands behind.
-struct HashIndex {
+struct HashIndex: ~Copyable {
     private struct Node {
         var hash: Int
         /// The next number in the bucket, or one of the two below.

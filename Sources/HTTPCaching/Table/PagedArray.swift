@@ -1,6 +1,6 @@
 /// An array that grows by a page at a time and never moves its elements: growing an array of many thousands would hold
 /// a shard's lock for too long.
-struct PagedArray<Element> {
+struct PagedArray<Element>: ~Copyable {
     private static var bits: Int { 7 }
 
     private var pages: [ContiguousArray<Element>] = []
