@@ -144,6 +144,9 @@ extension Gateway {
         for slot in Set(table.routes.map(\.slot)) {
             if let credential = credentials[self.slots[slot].account], self.epochs.verdict(on: credential) == .live {
                 self.slots[slot].install(credential)
+            } else if let owner = self.slots[slot].cacheOwner, credentials.serves(owner, of: self.slots[slot].account) {
+                // The token has expired, and its grant stands.
+                self.slots[slot].lapse()
             } else {
                 self.slots[slot].clear()
             }

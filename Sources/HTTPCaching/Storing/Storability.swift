@@ -30,6 +30,21 @@ package enum Storability: Equatable, Sendable {
         case useless
         /// `Connection` removes a field that caches need, or the head has no valid form of its own.
         case malformed
+
+        /// For `Cache-Status`.
+        package var detail: StaticString {
+            switch self {
+            case .method: "method"
+            case .requestForbids: "request-no-store"
+            case .responseForbids: "no-store"
+            case .status: "status"
+            case .varies: "vary"
+            case .tooLarge: "too-large"
+            case .streaming: "streaming"
+            case .useless: "no-lifetime"
+            case .malformed: "malformed"
+            }
+        }
     }
 
     /// - Parameters:
@@ -144,7 +159,7 @@ enum CacheableStatus {
     static func isNeverStored(_ status: Int) -> Bool {
         switch status {
         case ..<200, 600...: true
-        case 206, 304, 401, 407, 412, 416, 417, 421, 426, 428, 429, 431, 511: true
+        case 206, 226, 304, 401, 407, 412, 416, 417, 421, 426, 428, 429, 431, 511: true
         default: false
         }
     }

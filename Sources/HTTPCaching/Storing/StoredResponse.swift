@@ -1,5 +1,6 @@
 package import HTTPWire
 import NIOCore
+internal import Synchronization
 package import TokenModel
 
 /// A whole response that later requests may get. It never changes: a confirmation makes another one with the same body.
@@ -11,6 +12,7 @@ package final class StoredResponse: Sendable {
     package let freshness: Freshness
     package let vary: VaryValues
     package let owner: CacheOwner
+    private let withdrawn = Atomic(false)
 
     package init(
         head: ResponseHead,
@@ -28,6 +30,12 @@ package final class StoredResponse: Sendable {
         self.owner = owner
     }
 
+    /// It was removed by a purge, an invalidation or a newer response. Requests that have found it before must not use it
+    /// any more, unless the upstream confirms it.
+    package var isWithdrawn: Bool { self.withdrawn.load(ordering: .acquiring) }
+
+    func withdraw() { self.withdrawn.store(true, ordering: .releasing) }
+
     package var validators: Validators { Validators(self.head) }
 
     /// What it takes of memory without its key and body, in bytes.
@@ -35,6 +43,9 @@ package final class StoredResponse: Sendable {
 
     /// Whether a request that says nothing of caches gets it without the upstream.
     package func isFresh(at now: BootInstant) -> Bool { !self.directives.noCache && self.freshness.ttl(at: now) > 0 }
+
+    /// Whether each request must ask the upstream about it.
+    package var isForOneRequest: Bool { self.directives.noCache || self.freshness.lifetime <= 0 }
 
     /// The objects, their headers, and the rounding of the allocator.
     static let overhead = 512

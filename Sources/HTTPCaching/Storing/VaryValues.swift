@@ -17,7 +17,7 @@ package struct VaryValues: Equatable, Sendable {
     private let selectors: [Selector]
 
     /// - Returns: `nil` if no request can match: `Vary` has a `*` or something that is no field name, or it names a
-    ///   field that tells of the caller.
+    ///   field that tells of the caller or one that the request has with another spelling.
     package init?(response: ResponseHead, request: RequestHead, _ sent: SentFields) {
         let bytes = response.bytes.readableBytesUInt8Span
         var names: Set<[UInt8]> = []
@@ -31,6 +31,7 @@ package struct VaryValues: Equatable, Sendable {
                 if !sent.isConstant(name) { names.insert(name) }
             }
         }
+        guard !names.contains(where: { request.hasTwin(of: $0) }) else { return nil }
         self.selectors = names.sorted { $0.lexicographicallyPrecedes($1) }.map { name in
             Selector(name: name, value: request.joinedValue(of: name))
         }
@@ -47,7 +48,11 @@ package struct VaryValues: Equatable, Sendable {
 
     /// Whether `request` has the same values. It allocates nothing.
     package func matches(_ request: RequestHead) -> Bool {
-        for selector in self.selectors where !request.hasValue(selector.value, of: selector.name) { return false }
+        for selector in self.selectors {
+            guard request.hasValue(selector.value, of: selector.name), !request.hasTwin(of: selector.name) else {
+                return false
+            }
+        }
         return true
     }
 }
@@ -58,6 +63,22 @@ extension Field {
 }
 
 extension RequestHead {
+    /// Whether a field that goes upstream has this name with `_` for `-`, or the other way round. Many upstreams take both
+    /// for the same.
+    ///
+    /// - Parameter name: in lower case.
+    package func hasTwin(of name: [UInt8]) -> Bool {
+        let bytes = self.bytes.readableBytesUInt8Span
+        return self.fields.contains { field in
+            guard field.isSent, field.name.count == name.count, !bytes.matches(field.name, lowercase: name) else {
+                return false
+            }
+            return name.indices.allSatisfy {
+                bytes[field.name.lower + $0].lowercased.hyphenated == name[$0].hyphenated
+            }
+        }
+    }
+
     fileprivate func joinedValue(of name: [UInt8]) -> [UInt8]? {
         let bytes = self.bytes.readableBytesUInt8Span
         var joined: [UInt8]?
@@ -120,4 +141,9 @@ package struct SentFields: Sendable {
     func tellsOfCaller(_ name: [UInt8]) -> Bool {
         self.appendsForwarded && (name == Array("forwarded".utf8) || name.starts(with: Array("x-forwarded-".utf8)))
     }
+}
+
+extension UInt8 {
+    /// `-` for `_`, and any other character as it is.
+    fileprivate var hyphenated: UInt8 { self == UInt8(ascii: "_") ? UInt8(ascii: "-") : self }
 }

@@ -14,7 +14,7 @@ package final class CacheFill: Sendable {
     }
 
     /// How long nobody waits for a request with a key whose response was streaming or can't be stored.
-    private static let uncollapsible = Duration.seconds(60)
+    static let uncollapsible = Duration.seconds(60)
 
     private let cache: ResponseCache
     private let key: CacheKey

@@ -60,8 +60,15 @@ struct Collapses: ~Copyable {
     }
 
     /// Has nobody wait for a request any more. Returns those who have waited until now.
-    mutating func release(_ key: CacheKey, serial: UInt64) -> WaitingList? {
+    ///
+    /// - Parameter uncollapsibleUntil: until when nobody waits for another request with this key.
+    mutating func release(
+        _ key: CacheKey,
+        serial: UInt64,
+        uncollapsibleUntil: BootInstant? = nil
+    ) -> WaitingList? {
         guard self.leads[key]?.serial == serial else { return nil }
+        if let uncollapsibleUntil { self.uncollapsible.insert(key, until: uncollapsibleUntil) }
         return self.leads[key]?.waiters.take()
     }
 

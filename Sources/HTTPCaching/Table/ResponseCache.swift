@@ -86,6 +86,7 @@ package final class ResponseCache: Sendable {
     }
 
     package func remove(_ stored: StoredResponse, at key: CacheKey) {
+        stored.withdraw()
         let removed = self.shard(of: key).withState { $0.entries.remove(stored, at: key) }
         if let removed { self.drop([removed]) }
     }
@@ -99,6 +100,7 @@ package final class ResponseCache: Sendable {
         var removed: [EntryTable.Removed]
         repeat {
             removed = shard.withState { $0.entries.removeSome(ofResource: key) }
+            for removed in removed { removed.stored.withdraw() }
             self.drop(removed)
         } while !removed.isEmpty
     }
@@ -121,6 +123,7 @@ package final class ResponseCache: Sendable {
                 let removed = shard.withState { $0.entries.remove(chosen) }
                 purged.entries += removed.count
                 purged.bytes += removed.reduce(0) { $0 + $1.size }
+                for removed in removed { removed.stored.withdraw() }
                 self.drop(removed)
             }
         }
@@ -176,7 +179,8 @@ package final class ResponseCache: Sendable {
         let charge = EntryTable.charge(for: stored, key)
         guard self.makeRoom(charge) else { return false }
         let result: (waiters: WaitingList, removed: EntryTable.Removed?)? = self.shard(of: key).withState { state in
-            guard let waiters = state.collapses.end(key, serial: serial) else { return nil }
+            // What has superseded the old response meanwhile is newer than its confirmation.
+            guard old?.isWithdrawn != true, let waiters = state.collapses.end(key, serial: serial) else { return nil }
             if let old, let removed = state.entries.replace(old, by: stored, at: key, charge: charge) {
                 return (waiters, removed)
             }
@@ -260,6 +264,18 @@ package struct WaitTicket: Sendable {
     @discardableResult
     package func leave() -> Bool {
         self.shard.withState { $0.collapses.leave(self.key, serial: self.serial, place: self.place) } != nil
+    }
+
+    /// Stops waiting because it takes too long. The others go alone now, and for a minute nobody waits for a request
+    /// with this key. Returns `false` if the waiter was told, or is being told now.
+    package func expire(now: BootInstant = .now) -> Bool {
+        let (isLeft, others) = self.shard.withState { state in
+            let isLeft = state.collapses.leave(self.key, serial: self.serial, place: self.place) != nil
+            let until = now.advanced(by: CacheFill.uncollapsible)
+            return (isLeft, state.collapses.release(self.key, serial: self.serial, uncollapsibleUntil: until))
+        }
+        others?.settle(.goAlone)
+        return isLeft
     }
 }
 

@@ -23,6 +23,8 @@ final class CacheTurn {
     var fill: CacheFill?
     /// The response that is being stored, without its body.
     var storable: StorableResponse?
+    /// Why the response is not stored.
+    var refusal: StaticString?
     /// Another request for the key is under way, and this one waits for its response.
     var ticket: WaitTicket?
     /// The sweep tick since which this one has waited; `nil` if it never has.
@@ -76,6 +78,7 @@ final class CacheTurn {
     func status(upstream status: Int?) -> CacheStatus {
         var answer = CacheStatus(self.reason.map { .forwarded($0) } ?? .neither)
         answer.forwardStatus = status
+        answer.detail = self.refusal
         if self.fill != nil, let storable = self.storable {
             answer.isStored = true
             answer.ttl = storable.ttl
@@ -130,11 +133,16 @@ final class CollapsedRequest: CacheWaiter {
 /// A request that a route's cache makes on its own behalf: the caller has got the stale response already (RFC 5861 §3).
 final class Revalidation {
     private let loop: GatewayLoop
+    /// Of the caller that got the stale response.
+    let hop: ForwardingHop?
     private(set) var exchange: Exchange?
     /// Its index in the loop's list.
     var index = 0
 
-    init(loop: GatewayLoop) { self.loop = loop }
+    init(loop: GatewayLoop, hop: ForwardingHop?) {
+        self.loop = loop
+        self.hop = hop
+    }
 
     func begin(_ head: RequestHead, _ match: RouteTable.Match, _ turn: CacheTurn, from unverified: UnverifiedCaller) {
         let exchange = Exchange(loop: self.loop, downstream: .nobody(self), from: unverified)

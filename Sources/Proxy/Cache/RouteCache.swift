@@ -16,6 +16,8 @@ final class RouteCache: Sendable {
     let sentFields: SentFields
     /// The names of the configuration's key fields.
     private let keyFields: [[UInt8]]
+    /// The route's, with a slash at both ends.
+    private let path: [UInt8]
 
     private init(
         _ configuration: CacheConfiguration,
@@ -32,6 +34,7 @@ final class RouteCache: Sendable {
             asksForIdentity: route.retryOn.contains { $0.body != nil },
             appendsForwarded: route.appendsForwarded
         )
+        self.path = Array(route.path.utf8)
         self.keyFields = configuration.keyFields.map { Array($0.utf8) }
     }
 
@@ -68,19 +71,20 @@ extension RouteCache {
     /// apart. Each part has its length ahead of it, so no two requests that differ have the same key.
     ///
     /// - Parameters:
+    ///   - prefix: how much of the request's path the route's path covers.
     ///   - slot: of the route's account.
     ///   - caller: the caller's name; `nil` if callers have none.
-    func key(for request: RequestHead, slot: Int, caller: String?) -> CacheKey {
-        let source = request.bytes.readableBytesUInt8Span
-        let path = request.target.path
-        let query = request.target.query
-        var key = KeyBytes(minimumCapacity: 64 + path.count + query.count)
-        key.append(number: self.generation)
-        key.append([path, query], of: source)
+    /// - Returns: `nil` if an upstream may take one of the request's fields for a key field, and another may not.
+    func key(for request: RequestHead, prefix: Int, slot: Int, caller: String?) -> CacheKey? {
+        var key = self.resourceBytes(of: request, prefix: prefix)
         let resourceLength = key.bytes.count
+        // Not a part of the resource: an unsafe request that began before a reload invalidates what came after it.
+        key.append(number: self.generation)
         key.append(number: UInt32(truncatingIfNeeded: slot))
         key.append(text: self.configuration.isSharedByCallers ? nil : caller)
+        let source = request.bytes.readableBytesUInt8Span
         for name in self.keyFields {
+            guard !request.hasTwin(of: name) else { return nil }
             // A field that does not go upstream can't change the response.
             let values = request.fields.filter { !$0.isStripped && source.matches($0.name, lowercase: name) }
             key.append(number: UInt32(values.count))
@@ -92,49 +96,48 @@ extension RouteCache {
     /// Names a resource of this route, for a path and query as callers write them.
     func resource(_ target: [UInt8]) -> CacheKey {
         var key = KeyBytes(minimumCapacity: 8 + target.count)
-        key.append(number: self.generation)
         key.append(bytes: target)
         return CacheKey(resource: key.bytes)
     }
 
     /// The resource that a request is for.
-    func resource(of request: RequestHead) -> CacheKey {
-        let source = request.bytes.readableBytesUInt8Span
-        var key = KeyBytes(minimumCapacity: 8 + request.target.path.count + request.target.query.count)
-        key.append(number: self.generation)
-        key.append([request.target.path, request.target.query], of: source)
-        return CacheKey(resource: key.bytes)
+    func resource(of request: RequestHead, prefix: Int) -> CacheKey {
+        CacheKey(resource: self.resourceBytes(of: request, prefix: prefix).bytes)
     }
 
-    /// Whether a stored response is for that account, and for that path or one below it.
+    /// The route's path in one spelling, and the rest as the upstream gets it.
+    private func resourceBytes(of request: RequestHead, prefix: Int) -> KeyBytes {
+        let path = request.target.path
+        let query = request.target.query
+        var key = KeyBytes(minimumCapacity: 64 + self.path.count + path.count + query.count)
+        key.append(
+            [ByteRange(path.lower + prefix, path.upper), query],
+            of: request.bytes.readableBytesUInt8Span,
+            behind: self.path
+        )
+        return key
+    }
+
+    /// Whether a stored response is for that account, and for a path and query that begin so.
     ///
     /// - Parameters:
     ///   - slot: of the account; `nil` for all.
     ///   - path: as callers write it; `nil` for all.
     static func matches(_ key: CacheKey, slot: Int?, path: [UInt8]?) -> Bool {
-        var bytes = key.bytes[...]
-        bytes.removeFirst(KeyBytes.numberSize)
-        guard let length = KeyBytes.number(&bytes) else { return false }
-        let target = bytes.prefix(Int(length))
-        bytes = bytes.dropFirst(Int(length))
-        if let slot {
-            guard KeyBytes.number(&bytes) == UInt32(truncatingIfNeeded: slot) else { return false }
-        }
+        if let slot, Self.slot(of: key) != slot { return false }
         guard let path else { return true }
-        guard target.starts(with: path) else { return false }
-        let next = target.dropFirst(path.count).first
-        return next == nil || next == UInt8(ascii: "?") || next == UInt8(ascii: "/") || path.last == UInt8(ascii: "/")
+        return key.resource.dropFirst(KeyBytes.numberSize).starts(with: path)
     }
 
     /// Whether the key is one of this configuration.
     func isOfThisGeneration(_ key: CacheKey) -> Bool {
-        var bytes = key.bytes[...]
+        var bytes = key.bytes.dropFirst(key.resourceLength)
         return KeyBytes.number(&bytes) == self.generation
     }
 
     /// The slot of the account that a stored response is for.
     static func slot(of key: CacheKey) -> Int? {
-        var bytes = key.bytes.dropFirst(key.resourceLength)
+        var bytes = key.bytes.dropFirst(key.resourceLength + KeyBytes.numberSize)
         return KeyBytes.number(&bytes).map(Int.init)
     }
 }
@@ -165,8 +168,9 @@ private struct KeyBytes {
         self.bytes += text.utf8
     }
 
-    mutating func append(_ ranges: [ByteRange], of source: Span<UInt8>) {
-        self.append(number: UInt32(ranges.reduce(0) { $0 + $1.count }))
+    mutating func append(_ ranges: [ByteRange], of source: Span<UInt8>, behind start: [UInt8] = []) {
+        self.append(number: UInt32(ranges.reduce(start.count) { $0 + $1.count }))
+        self.bytes += start
         for range in ranges {
             // The buffer is read during the call only.
             unsafe source.extracting(range.lower..<range.upper).withUnsafeBufferPointer {

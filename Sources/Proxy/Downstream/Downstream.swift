@@ -26,7 +26,12 @@ enum Downstream {
     /// Whether HTTP is over and bytes go both ways.
     var isTunnelling: Bool { self.connection?.isTunnelling ?? false }
     /// The caller's address and scheme, for upstreams that get forwarding fields.
-    var hop: ForwardingHop? { self.connection?.hop }
+    var hop: ForwardingHop? {
+        switch self {
+        case .http1(let connection): connection.hop
+        case .nobody(let revalidation): revalidation.hop
+        }
+    }
 
     /// Writes `100 Continue`: the exchange takes the body.
     func proceed() { self.connection?.writer.proceed() }

@@ -28,12 +28,13 @@ extension Exchange {
             self.cacheTurn = CacheTurn(cache, key: nil, directives, reason: reason)
             return false
         }
-        return self.looksUp(
-            cache.key(for: head, slot: route.slot, caller: self.unverified.sender?.name),
-            directives,
-            in: cache,
-            on: route
-        )
+        let prefix = self.match?.prefix ?? 0
+        guard let key = cache.key(for: head, prefix: prefix, slot: route.slot, caller: self.unverified.sender?.name)
+        else {
+            self.cacheTurn = CacheTurn(cache, key: nil, directives, reason: .bypass)
+            return false
+        }
+        return self.looksUp(key, directives, in: cache, on: route)
     }
 
     private func looksUp(
@@ -47,7 +48,7 @@ extension Exchange {
         for _ in 0..<Self.lookupLimit {
             let found = self.loop.gateway.cacheOwner(slot: route.slot)
                 .map { cache.responses.find(key, for: $0, matching: head) }
-            let stored = found?.stored.flatMap { self.loop.gateway.mayServe($0.owner, slot: route.slot) ? $0 : nil }
+            let stored = found?.stored.flatMap { self.mayServe($0, on: route) ? $0 : nil }
             let decision = CacheDecision(
                 head,
                 directives,
@@ -71,13 +72,17 @@ extension Exchange {
                 )
                 return true
             case .revalidate(let reason), .forward(let reason):
-                turn = self.cacheTurn ?? CacheTurn(cache, key: key, directives, reason: reason)
-                self.cacheTurn = turn
+                if let begun = self.cacheTurn {
+                    turn = begun
+                } else {
+                    turn = CacheTurn(cache, key: key, directives, reason: reason)
+                    turn.isBlind = found == nil
+                    self.cacheTurn = turn
+                }
                 turn.reason = reason
                 turn.stored = stored
                 if case .revalidate = decision { turn.isRevalidation = true } else { turn.isRevalidation = false }
             }
-            self.cacheTurn?.isBlind = found == nil
             guard let found, head.method == .get, !directives.noStore,
                 turn.isRevalidation || directives.conditions.isEmpty
             else { return false }
@@ -101,15 +106,19 @@ extension Exchange {
     /// - Returns: whether the request needs no connection now.
     func answersFromCacheAfterAll(on route: Route) -> Bool {
         guard let turn = self.cacheTurn, turn.isBlind, let key = turn.key else { return false }
+        // Once: a token that lapses again and again must not hide how often.
+        turn.isBlind = false
         self.attempt.reset()
         if !self.looksUp(key, turn.directives, in: turn.cache, on: route) { self.proceed(on: route) }
         return true
     }
 
     /// Who waits if another request for the key is under way. A request that wants a response from the upstream does not
-    /// wait for one that was asked for earlier, and none waits longer than the limit in all.
+    /// wait for one that was asked for earlier, and none waits longer than the limit in all. Nor does it wait for a
+    /// response that each request must have confirmed.
     private func waiter(for turn: CacheTurn) -> CollapsedRequest? {
-        guard turn.reason != .request, turn.waitingSince.map(self.mayWait) ?? true else { return nil }
+        guard turn.reason != .request, turn.stored?.isForOneRequest != true, turn.waitingSince.map(self.mayWait) ?? true
+        else { return nil }
         return CollapsedRequest(self)
     }
 
@@ -137,7 +146,7 @@ extension Exchange {
     func sweepCollapse() -> Bool {
         guard let turn = self.cacheTurn, let ticket = turn.ticket, let since = turn.waitingSince else { return false }
         // A waiter that is being told now gets its outcome as a task of the loop.
-        guard !self.mayWait(since: since), ticket.leave(), let route = self.match?.route else { return true }
+        guard !self.mayWait(since: since), ticket.expire(), let route = self.match?.route else { return true }
         turn.ticket = nil
         self.proceed(on: route)
         self.flush()
@@ -149,11 +158,16 @@ extension Exchange {
     /// The request may have waited for its token since the lookup, and the token may be of another authorization.
     func validatorLines(on route: Route) -> [UInt8]? {
         guard let turn = self.cacheTurn, let stored = turn.stored else { return nil }
-        guard self.loop.gateway.mayServe(stored.owner, slot: route.slot) else {
+        guard self.mayServe(stored, on: route) else {
             turn.forgetStored()
             return nil
         }
         return turn.isRevalidation ? stored.validators.lines() : nil
+    }
+
+    /// Whether a stored response may be used now: its authorization stands, and it has not been removed since the lookup.
+    private func mayServe(_ stored: StoredResponse, on route: Route) -> Bool {
+        !stored.isWithdrawn && self.loop.gateway.mayServe(stored.owner, slot: route.slot)
     }
 
     private func proceed(on route: Route) {
@@ -171,12 +185,14 @@ extension Exchange {
         _ directives: RequestDirectives,
         at now: BootInstant
     ) {
+        if case .nobody(let revalidation) = self.downstream { return revalidation.stop() }
         guard let request = self.head, let match = self.match else { return self.abort() }
         let served = ServedResponse(stored, to: request, directives)
         self.leaveUpstream()
         guard self.response.pass() else { return self.abort() }
         self.record?.status = served.head.status
-        self.record?.cache = self.cacheTurn?.outcome ?? .hit
+        // Who waited for another request's response has asked nothing.
+        self.record?.cache = status.isCollapsed ? .hit : self.cacheTurn?.outcome ?? .hit
         let isWritten = self.downstream.head(
             served.head,
             by: match.route,
@@ -217,8 +233,7 @@ extension Exchange {
     /// - Returns: whether it was sent.
     func servesStale(insteadOf status: Int) -> Bool {
         guard let turn = self.cacheTurn, let stored = turn.stored, let route = self.match?.route,
-            !self.response.hasBegun, StoredResponse.isError(status),
-            self.loop.gateway.mayServe(stored.owner, slot: route.slot)
+            !self.response.hasBegun, StoredResponse.isError(status), self.mayServe(stored, on: route)
         else { return false }
         let now = BootInstant.now
         guard stored.mayServeOnError(turn.directives, turn.cache.rules, at: now) else { return false }
@@ -239,14 +254,15 @@ extension Exchange {
         in cache: RouteCache,
         at now: BootInstant
     ) {
-        guard let head = self.head, head.method == .get, let match = self.match, !self.loop.isDraining,
+        guard let head = self.head, head.method == .get, let match = self.match, self.loop.mayRevalidate,
             case .leads(let fill) = cache.responses.begin(key, having: found, waiter: nil, now: now)
         else { return }
         let turn = CacheTurn(cache, key: key, directives, reason: .stale)
         turn.stored = stored
         turn.isRevalidation = true
         turn.fill = fill
-        Revalidation(loop: self.loop).begin(head, match, turn, from: self.unverified)
+        let hop = match.route.rewrite.appendsForwarded ? self.downstream.hop : nil
+        Revalidation(loop: self.loop, hop: hop).begin(head, match, turn, from: self.unverified)
     }
 
     /// Begins a request that no caller waits for.

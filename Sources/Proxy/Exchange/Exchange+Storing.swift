@@ -13,7 +13,9 @@ extension Exchange {
         guard let turn = self.cacheTurn, let request = self.head else { return false }
         self.record?.cache = turn.outcome
         if Invalidation.applies(to: request, status: head.status) {
-            turn.cache.responses.invalidate(resourceOf: turn.cache.resource(of: request))
+            turn.cache.responses.invalidate(
+                resourceOf: turn.cache.resource(of: request, prefix: self.match?.prefix ?? 0)
+            )
             for target in Invalidation.targets(of: head, to: request, by: route.targets) {
                 turn.cache.responses.invalidate(resourceOf: turn.cache.resource(target))
             }
@@ -32,10 +34,18 @@ extension Exchange {
         if let stored = turn.stored, request.method == .head {
             self.freshen(stored, byHEAD: head, to: request, turn, key, owner, times)
         }
-        guard let fill = turn.fill else { return self.supersedes(turn, key, by: head) }
-        // A cut of a body that ends with the connection can't be told from its end.
-        if !head.body.isUntilClose,
-            let storable = try? StorableResponse(
+        if turn.fill != nil, self.stores(head, turn, owner, times) { return false }
+        self.supersedes(turn, key, by: head)
+        return self.endsNeedless(head)
+    }
+
+    /// Begins to store the response, if it can be stored.
+    private func stores(_ head: ResponseHead, _ turn: CacheTurn, _ owner: CacheOwner, _ times: ExchangeTimes) -> Bool {
+        guard let request = self.head, let fill = turn.fill else { return false }
+        do throws(Storability.Refusal) {
+            // A cut of a body that ends with the connection can't be told from its end.
+            guard !head.body.isUntilClose else { throw .streaming }
+            let storable = try StorableResponse(
                 head,
                 to: request,
                 turn.directives,
@@ -43,31 +53,45 @@ extension Exchange {
                 turn.cache.rules,
                 turn.cache.sentFields,
                 owner: owner
-            ),
-            fill.start(
-                length: storable.bodyLength,
-                headSize: storable.size,
-                isShared: storable.isFresh,
-                now: now.boot
             )
-        {
+            guard
+                fill.start(
+                    length: storable.bodyLength,
+                    headSize: storable.size,
+                    isShared: storable.isFresh,
+                    now: times.receivedAt
+                )
+            else { throw .tooLarge }
             turn.storable = storable
-        } else {
+            return true
+        } catch {
+            turn.refusal = error.detail
             turn.fill = nil
-            fill.abandon(.goAlone, remember: true, now: now.boot)
-            return self.supersedes(turn, key, by: head)
+            // After an error, the next response may well be one that others can wait for.
+            fill.abandon(.goAlone, remember: !head.isPassing, now: times.receivedAt)
+            return false
         }
-        return false
     }
 
     /// The upstream has another response now, which is not stored: the next caller must not get the older one.
-    ///
-    /// - Returns: `false`: the new response passes.
-    private func supersedes(_ turn: CacheTurn, _ key: CacheKey, by head: ResponseHead) -> Bool {
-        if let stored = turn.stored, self.head?.method == .get, head.status == 200 {
-            turn.cache.responses.remove(stored, at: key)
+    private func supersedes(_ turn: CacheTurn, _ key: CacheKey, by head: ResponseHead) {
+        guard let stored = turn.stored, self.head?.method == .get, !head.isPassing else { return }
+        switch head.status {
+        // A part, or the caller's own condition.
+        case 206, 304, 412, 416: break
+        default: turn.cache.responses.remove(stored, at: key)
         }
-        return false
+    }
+
+    /// Ends a request that nobody waits for and whose response is not stored, unless little of that is left: the
+    /// connection can serve another request then.
+    ///
+    /// - Returns: whether it has ended.
+    private func endsNeedless(_ head: ResponseHead) -> Bool {
+        guard case .nobody(let revalidation) = self.downstream else { return false }
+        if case .length(let length) = head.body, length <= 64 << 10 { return false }
+        revalidation.stop()
+        return true
     }
 
     /// The stored response is still good (RFC 9111 §4.3.4). If the answer does not allow it to be kept, it serves this
@@ -91,7 +115,10 @@ extension Exchange {
             owner: owner
         )
         // A 304 has no body: the connection can serve another request.
+        let requestID = self.requestID
         self.flushUpstream()
+        // Flushing may have found the connection gone, and ended the request.
+        guard self.requestID == requestID, self.match != nil else { return }
         self.upstream?.holdResponse()
         self.upstream?.discardResponse()
         self.upstream = nil
@@ -161,4 +188,9 @@ extension Exchange {
             fill.abandon(.retry, remember: false)
         }
     }
+}
+
+extension ResponseHead {
+    /// An error that may be over soon: it says nothing of the resource.
+    fileprivate var isPassing: Bool { self.status >= 500 || self.status == 429 }
 }

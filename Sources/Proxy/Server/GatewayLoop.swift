@@ -35,6 +35,7 @@ final class GatewayLoop {
     private var callers: [HTTP1Downstream] = []
     /// What response caches ask on their own behalf.
     private var revalidations: [Revalidation] = []
+    private static let mostRevalidations = 64
     /// Connections over the limit, until they are closed.
     var turnedAway: [OverloadResponder] = []
     private var waiting = Waiters<(exchange: Exchange, requestID: UInt64)>()
@@ -335,6 +336,10 @@ extension GatewayLoop {
         }
         if self.callers.isEmpty { self.drained?.succeed() }
     }
+
+    /// Whether a response cache may ask on its own behalf now. Such requests use memory and connections that no caller
+    /// waits for.
+    var mayRevalidate: Bool { !self.isDraining && self.revalidations.count < Self.mostRevalidations }
 
     func opened(_ revalidation: Revalidation) {
         revalidation.index = self.revalidations.count

@@ -197,9 +197,13 @@ package final class ProxyServer: Sendable {
     /// Passes the event about an account's credential to all loops, in order.
     package func apply(_ event: CredentialEvent) {
         self.ifLoopsRun {
-            if self.running.withLock({ $0.credentials.apply(event) }) { self.cleansCaches() }
+            let hasEnded = self.running.withLock { $0.credentials.apply(event) }
             for loop in self.loops {
-                loop.eventLoop.execute { loop.value.apply(event) }
+                loop.eventLoop.execute {
+                    loop.value.apply(event)
+                    // Not earlier: until then the loop may store what is dead already.
+                    if hasEnded { self.cleansCaches() }
+                }
             }
         }
     }

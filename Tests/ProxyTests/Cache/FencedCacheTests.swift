@@ -118,7 +118,7 @@ import TokenModel
             ("other", nil, nil, [false, false, false, false]), (nil, Rig.account, nil, [true, true, true, true]),
             (nil, AccountID("bob"), nil, [false, false, false, false]),
             (nil, AccountID("nobody"), nil, [false, false, false, false]),
-            (nil, nil, "/acme/a", [true, true, true, false]),
+            (nil, nil, "/acme/a", [true, true, true, true]), (nil, nil, "/acme/a?", [false, true, false, false]),
             (nil, nil, "/acme/a/b", [false, false, true, false]), (nil, nil, "/acme/", [true, true, true, true]),
             ("acme", Rig.account, "/acme/ab", [false, false, false, true]),
         ] as [(String?, AccountID?, String?, [Bool])]

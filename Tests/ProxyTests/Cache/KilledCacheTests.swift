@@ -143,6 +143,20 @@ import TokenModel
         }
     }
 
+    @Test func `a reload keeps what is stored usable while its token has expired and its grant stands`() async throws {
+        try await withRig(.caching()) { rig in
+            let (caller, _) = try await rig.stored()
+            rig.server.apply(.lapsed(Rig.account))
+            try await rig.settle()
+            let setup = Rig.Setup.caching()
+            _ = await rig.server.reload(
+                ProxyConfiguration(listeners: [], routes: Rig.routes(setup, rig.upstream.port), eventLoops: 1)
+            )
+            try await rig.settle()
+            #expect(try await caller.ask().head.isHit)
+        }
+    }
+
     @Test func `a token that has expired while its grant stands is not needed for what is stored`() async throws {
         try await withRig(.caching()) { rig in
             let (caller, _) = try await rig.stored()

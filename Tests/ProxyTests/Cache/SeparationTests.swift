@@ -48,6 +48,7 @@ import TokenModel
         Row("cookies, which do not pass", isShared: true, second: Row.request(fields: "Cookie: a=1")),
         Row("the same values of the key fields", isShared: true, first: tenants("1"), second: tenants("1")),
         Row("a refreshed token", isShared: true) { $0.install(.sample(2)) },
+        Row("another spelling of the route's path", isShared: true, second: Row.request("/%61cme/a")),
         Row("a reload that changes nothing", isShared: true) { rig in
             _ = await rig.server.reload(try plan(rig, callersShare: false))
         },
@@ -68,6 +69,7 @@ import TokenModel
             callersShare: true,
             second: Row.request(key: "two", account: "bob")
         ),
+        Row("another spelling of a key field", isShared: false, second: tenants("2", name: "X_Tenant")),
         Row("a query", isShared: false, second: Row.request("/acme/a?b=1")),
         Row("another query", isShared: false, first: Row.request("/acme/a?b=1"), second: Row.request("/acme/a?b=2")),
         Row("an empty query", isShared: false, second: Row.request("/acme/a?")),
@@ -101,11 +103,11 @@ import TokenModel
         },
     ]
 
-    private static func tenants(_ values: String...) -> String {
+    private static func tenants(_ values: String..., name: String = "X-Tenant") -> String {
         Cached.request(
             "GET",
             "/acme/a",
-            ["Martlet-Key: one", "Martlet-Account: alice"] + values.map { "X-Tenant: \($0)" }
+            ["Martlet-Key: one", "Martlet-Account: alice"] + values.map { "\(name): \($0)" }
         )
     }
 
@@ -170,6 +172,21 @@ import TokenModel
             #expect(body == (row.isShared ? "first" : "second"))
             // What came for the second request does not take the first one's place.
             if !row.isShared { #expect(try await caller.ask(row.second).body == "second") }
+        }
+    }
+
+    @Test func `a request with another spelling of a key field passes by what is stored`() async throws {
+        var setup = Rig.Setup(routes: { [Self.route($0, callersShare: false)] })
+        setup.callers = try Self.callers()
+        try await withRig(setup) { rig in
+            let (caller, upstream) = try await rig.stored(for: Self.tenants("2", name: "X_Tenant"))
+            #expect(await rig.storedCount == 0)
+            let again = try await caller.ask(
+                Self.tenants("2", name: "X_Tenant"),
+                answeredBy: Cached.fresh,
+                from: upstream
+            )
+            #expect(again.head.cacheStatus == "martlet; fwd=bypass; fwd-status=200")
         }
     }
 

@@ -37,6 +37,28 @@ import TokenModel
         }
     }
 
+    @Test(arguments: [true, false])
+    func `what was purged or invalidated meanwhile stands in for nothing`(isPurged: Bool) async throws {
+        try await withRig(.caching()) { rig in
+            let (caller, upstream) = try await rig.stored(Self.stale)
+            try await caller.send(Cached.get())
+            _ = try await upstream.request()
+            if isPurged {
+                #expect(await rig.server.purgeCaches(route: nil, account: nil, path: nil).entries == 1)
+            } else {
+                let other = try await rig.asking(Cached.request("DELETE", "/acme/a"))
+                let connection = try await rig.upstream.accept()
+                _ = try await connection.request()
+                try await connection.send(Cached.empty("200 OK"))
+                _ = try await other.answer()
+            }
+
+            try await upstream.send(Cached.empty("503 Service Unavailable"))
+
+            #expect(try await caller.answer().head.status == 503)
+        }
+    }
+
     @Test func `those who wait for a response ask for themselves if it is an error`() async throws {
         try await withRig(.caching()) { rig in
             let (caller, upstream) = try await rig.stored(Self.stale)

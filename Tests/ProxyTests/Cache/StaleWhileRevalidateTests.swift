@@ -52,6 +52,41 @@ import TokenModel
         }
     }
 
+    @Test(arguments: ["404 Not Found", "410 Gone", "403 Forbidden", "302 Found"])
+    func `a response that is not stored ends it`(status: String) async throws {
+        try await withRig(.caching()) { rig in
+            let (caller, upstream) = try await Self.asked(rig)
+            try await upstream.send(Cached.response("no-store", status: status, body: ""))
+            try await rig.settle()
+            #expect(await rig.storedCount == 0)
+            #expect(try await caller.ask(answeredBy: Cached.second, from: upstream).body == "second")
+        }
+    }
+
+    @Test func `a long response that is not stored is not read to its end`() async throws {
+        try await withRig(.caching()) { rig in
+            let (_, upstream) = try await Self.asked(rig)
+            try await upstream.send("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 100000\r\n\r\n")
+            _ = try await promptly { try await upstream.ending() }
+        }
+    }
+
+    @Test func `the cache asks for 64 responses at a time`() async throws {
+        try await withRig(.caching()) { rig in
+            let caller = try await rig.caller()
+            let serving = try await rig.stored(Self.stale, for: Cached.get("/acme/0")).upstream
+            for number in 1...65 {
+                _ = try await caller.ask(Cached.get("/acme/\(number)"), answeredBy: Self.stale, from: serving)
+            }
+            for number in 0...65 { #expect(try await caller.ask(Cached.get("/acme/\(number)")).body == "first") }
+            // Each of them has a connection of its own, since none is answered.
+            var connections = [serving]
+            while connections.count < 64 { connections.append(try await rig.upstream.accept()) }
+            try await rig.settle()
+            #expect(rig.upstream.connections == 64)
+        }
+    }
+
     @Test func `another response takes its place`() async throws {
         try await withRig(.caching()) { rig in
             let (caller, upstream) = try await Self.asked(rig)
