@@ -358,7 +358,10 @@ extension GatewayLoop {
     func dropped(_ side: CookieNotice.Side, on route: Route) {
         guard route.cookieNotice.isFirst(of: side) else { return }
         self.logger.warning(
-            "cookies were dropped: a session would outlive a kill; the route's cookies: true lets them pass",
+            """
+            cookies were dropped: a session would outlive a kill\
+            \(route.cache == nil ? "; the route's cookies: true lets them pass" : ", and the route stores responses")
+            """,
             metadata: [
                 "route.name": "\(route.plan.name)", "http.field": side == .request ? "Cookie" : "Set-Cookie",
             ]

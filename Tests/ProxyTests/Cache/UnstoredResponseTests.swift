@@ -168,12 +168,13 @@ import TokenModel
         try await withRig(.caching()) { rig in
             let (caller, upstream) = try await rig.stored()
             let newer = Cached.response("no-store", status: status, body: "newer")
-            _ = try await caller.ask(
+            let head = try await caller.ask(
                 Cached.get("/acme/a", "Cache-Control: no-cache"),
                 answeredBy: newer,
                 from: upstream
-            )
+            ).head
             #expect(await rig.storedCount == (isKept ? 1 : 0))
+            #expect(head.cacheStatus.hasSuffix("; detail=no-store"))
         }
     }
 
