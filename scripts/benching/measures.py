@@ -46,10 +46,13 @@ class Bench(Caches):
         return int(re.search(r"(\d+) requests in", text)[1]), float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1])
 
     def proxies_for(self, case):
-        """The servers to measure, by their names. In the cases of caches, `forward` is martlet on a route without one."""
+        """The servers to measure, by their names. In the cases of caches, those called forward do not store."""
         if case in BOUNDS:
             caches = {name: self.start_cache(name) for name in ["martlet", *self.options.caches]}
-            return {**caches, "forward": self.start_proxy_once("martlet", "plain")}
+            forwards = {"forward": self.start_proxy_once("martlet", "plain")}
+            if "haproxy" in caches:
+                forwards["haproxy-forward"] = self.start_proxy_once("haproxy", "plain")
+            return {**caches, **forwards}
         upstream = "tls" if case == "tls" else "plain"
         names = self.options.proxies + (["least"] if self.options.least and case in ("plain", "tls") else [])
         return {name: self.start_proxy_once(name, upstream) for name in names}

@@ -83,7 +83,7 @@ class Servers:
                     proxy_set_header Authorization "Bearer {TOKEN}"; {trust} }} }}
             """, port, self.options.proxy_core)
 
-    def proxy_haproxy(self, port, target, tls, name):
+    def proxy_haproxy(self, port, target, tls, name, section="", rules=""):
         config = self.work / f"{name}.cfg"
         trust = f"ssl verify required ca-file {self.certificate[0]} sni str(localhost) verifyhost localhost" if tls else ""
         config.write_text(f"""
@@ -96,10 +96,12 @@ defaults
     timeout client 60s
     timeout server 60s
     http-reuse always
+{section}
 frontend callers
     bind 127.0.0.1:{port} backlog 4096
     default_backend api
 backend api
+    {rules}
     http-request set-header Authorization "Bearer {TOKEN}"
     server one 127.0.0.1:{target} pool-max-conn 256 {trust}
 """)

@@ -37,13 +37,15 @@ import TokenModel
                                 if Bool.random(using: &generator) || !ticket.leave() { waited.add() }
                             case .leads(let fill):
                                 leaders.change { $0[number] += 1 }
+                                await Task.yield()
                                 // A purge lets the next one begin.
                                 if !isPurged, leaders.value[number] > 1 { faults.change { $0.append("two lead") } }
+                                // Not later: what follows may end the fill, and another one may begin.
+                                leaders.change { $0[number] -= 1 }
                                 let count = Int.random(in: 1...15_000, using: &generator)
                                 guard fill.start(length: Bool.random(using: &generator) ? count : nil) else { break }
                                 await Task.yield()
                                 guard fill.append(ByteBuffer(repeating: UInt8(number), count: count)) else { break }
-                                leaders.change { $0[number] -= 1 }
                                 if Int.random(in: 0..<10, using: &generator) == 0 {
                                     fill.abandon(.retry, remember: false)
                                 } else {
