@@ -103,6 +103,7 @@ extension StoringCase {
             $0.asks = ["Range: bytes=0-"]
         },
         .init("206 Partial Content", "Content-Type: multipart/byteranges; boundary=x", not: .status),
+        .init("226 IM Used", "Cache-Control: max-age=60", not: .status),
         .init("416 Range Not Satisfiable", "Cache-Control: max-age=60", not: .status) { $0.asks = ["Range: bytes=9-"] },
         // The upstream has ignored the range.
         .init("200 OK", "Cache-Control: max-age=60") { $0.asks = ["Range: bytes=0-1"] },
