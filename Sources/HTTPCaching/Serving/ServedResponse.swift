@@ -4,14 +4,17 @@ import NIOCore
 /// What a caller gets of a stored response: a head, and a range of the stored body. `Age` and `Cache-Status` come on
 /// top (``CacheStatus/lines(age:)``).
 package struct ServedResponse: Sendable {
+    /// Its bytes may be those of the stored head, which this holds.
     package let head: ResponseHead
     /// Which bytes of the stored body follow; none for HEAD, 304 and 416.
     package let body: Range<Int>
+    private let stored: StoredResponse
 
     /// - Parameter directives: of `request`.
     package init(_ stored: StoredResponse, to request: RequestHead, _ directives: RequestDirectives) {
         let part = ServedPart(request, directives, stored)
         let whole = 0..<stored.body.count
+        self.stored = stored
         if case .whole = part, case .get = request.method {
             self.head = stored.head
             self.body = whole

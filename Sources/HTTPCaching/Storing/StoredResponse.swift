@@ -1,3 +1,4 @@
+internal import CShims
 package import HTTPWire
 import NIOCore
 internal import Synchronization
@@ -5,7 +6,8 @@ package import TokenModel
 
 /// A whole response that later requests may get. It never changes: a confirmation makes another one with the same body.
 package final class StoredResponse: Sendable {
-    /// As ``StoredHead`` makes it, framed by the body's length.
+    /// As ``StoredHead`` makes it, framed by the body's length. Its bytes are overwritten with this object: use it only
+    /// as long as you hold that.
     package let head: ResponseHead
     package let body: StoredBody
     package let directives: ResponseDirectives
@@ -28,6 +30,14 @@ package final class StoredResponse: Sendable {
         self.freshness = freshness
         self.vary = vary
         self.owner = owner
+    }
+
+    deinit {
+        // The head's memory is its own, and whoever reads it holds this response.
+        unsafe self.head.bytes.withUnsafeReadableBytes { bytes in
+            guard let base = bytes.baseAddress else { return }
+            unsafe martlet_zero(UnsafeMutableRawPointer(mutating: base), bytes.count)
+        }
     }
 
     /// It was removed by a purge, an invalidation or a newer response. Requests that have found it before must not use it

@@ -1,9 +1,11 @@
+internal import CShims
+
 /// What a stored response answers: a resource, as one requester sees it.
 ///
 /// Two keys are equal only if all their bytes are. The hashes, made once here, find the candidates.
 package struct CacheKey: Hashable, Sendable {
     /// The resource, and behind it whatever else tells requesters apart.
-    package let bytes: [UInt8]
+    package private(set) var bytes: [UInt8]
     /// How many of the bytes name the resource.
     package let resourceLength: Int
     /// Of all bytes.
@@ -30,6 +32,15 @@ package struct CacheKey: Hashable, Sendable {
     package init(resource: some Sequence<UInt8>) {
         let bytes = Array(resource)
         self.init(bytes, resourceLength: bytes.count)
+    }
+
+    /// Overwrites the bytes, unless somebody else still uses them.
+    mutating func wipe() {
+        let count = self.bytes.count
+        // The array's memory is ours for the call.
+        unsafe self.bytes.withUnsafeMutableBytes { bytes in
+            if let base = bytes.baseAddress { unsafe martlet_zero(base, count) }
+        }
     }
 
     /// The bytes that name the resource.

@@ -27,7 +27,7 @@ struct EntryTable: ~Copyable {
     /// What left the table. Its memory, and what it holds of the budget, are the calling code's now.
     struct Removed: Sendable {
         let stored: StoredResponse
-        let key: CacheKey
+        var key: CacheKey
         let charge: Int
 
         var size: Int { self.charge + self.stored.body.charge }

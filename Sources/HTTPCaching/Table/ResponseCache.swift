@@ -235,6 +235,7 @@ package final class ResponseCache: Sendable {
     /// Frees what left the table, and then gives its share of the budget back.
     private func drop(_ removed: consuming [EntryTable.Removed]) {
         let charge = removed.reduce(0) { $0 + $1.charge }
+        for index in removed.indices { removed[index].key.wipe() }
         removed = []
         self.budget.give(charge)
     }

@@ -65,6 +65,23 @@ import Testing
     }
 }
 
+@Suite struct StoredHeadMemoryTests {
+    @Test func `a head is zeroed when the last reader of its response is done, not before`() throws {
+        let cache = ResponseCache(maxSize: 1 << 20, maxObject: 1 << 20)
+        let key = Given.key("/a")
+        var reader = try cache.store(key, 10)
+        // The same memory.
+        let bytes = try #require(reader).head.bytes
+        #expect(cache.purge { _, _ in true }.entries == 1)
+        #expect(String(buffer: bytes).hasPrefix("HTTP/1.1 200 OK\r\n"))
+
+        withExtendedLifetime(reader) {}
+        reader = nil
+
+        #expect(bytes.readableBytesView.allSatisfy { $0 == 0 })
+    }
+}
+
 @Suite struct BlockPoolTests {
     @Test func `blocks come back zeroed`() {
         let pool = BlockPool()
