@@ -1,4 +1,5 @@
 import HTTPCaching
+import HTTPWire
 import NIOCore
 import Testing
 
