@@ -52,7 +52,13 @@ import TokenStorage
             for _ in 0..<3 { #expect(await replica.ask().value == .error(.accountEmpty)) }
             #expect(self.lines("warning", "a refresh failed").isEmpty)
             // Callers get their error from the record that was read, before the flight has ended.
-            try await eventually("a line for who looks closely") { !self.lines("debug", "a refresh failed").isEmpty }
+            do {
+                try await eventually("a line for who looks closely") {
+                    !self.lines("debug", "a refresh failed").isEmpty
+                }
+            } catch {
+                Issue.record("\(error); the log has: \(self.house.log.text)")
+            }
         }
     }
 
