@@ -21,7 +21,7 @@ extension AdminError {
         case .invalidField: .badRequest
         case .conflict: .conflict
         case .providerRefused: .badGateway
-        case .accountUnreadable, .storeLost, .providerUnreachable, .auditUnavailable: .serviceUnavailable
+        case .accountUnreadable, .storeLost, .locked, .providerUnreachable, .auditUnavailable: .serviceUnavailable
         }
     }
 
@@ -36,6 +36,7 @@ extension AdminError {
         case .invalidField: "The request is invalid"
         case .conflict: "The request conflicts with the current state"
         case .accountUnreadable: "The account's stored record can't be decrypted"
+        case .locked: "The gateway is locked"
         case .storeLost: "The token store is out of reach"
         case .providerRefused: "The provider refuses the sign-in"
         case .providerUnreachable: "The provider is out of reach"
@@ -50,6 +51,7 @@ extension AdminError {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
         // As long as the response to an excess wrong token is delayed (`AdminLimits/crowdDelay`).
         case .tooManyAttempts: fields[.retryAfter] = "2"
+        case .locked: fields[.retryAfter] = "30"
         case .storeLost, .providerUnreachable, .auditUnavailable: fields[.retryAfter] = "1"
         case .methodNotAllowed: fields[.allow] = self.allowed
         case .forbidden, .roleForbidden, .notFound, .invalidField, .conflict, .accountUnreadable, .providerRefused:

@@ -23,6 +23,8 @@ struct AdminError: Error, Sendable {
         case accountUnreadable = "account_unreadable"
         /// The store can't be reached or written.
         case storeLost = "store_lost"
+        /// The gateway is locked: it has no sealing key.
+        case locked
         /// A provider refuses what a sign-in begins with.
         case providerRefused = "provider_refused"
         case providerUnreachable = "provider_unreachable"
@@ -93,6 +95,10 @@ extension AdminError {
     static let tooManyAttempts = AdminError(
         .tooManyAttempts,
         "too many requests with a wrong admin token at once; a right token is let in at any time"
+    )
+    static let locked = AdminError(
+        .locked,
+        "the gateway is locked and can read no account; martlet status shows why, martlet unlock opens it"
     )
     static let noSuchPath = AdminError(.notFound, "the admin API has no such path")
     static let noSuchAccount = AdminError(

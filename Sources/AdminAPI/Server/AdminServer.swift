@@ -1,16 +1,12 @@
-package import Audit
-package import KillSwitch
 package import Logging
 package import NIOCore
 internal import ServiceLifecycle
-package import SignIn
 package import SystemSupport
 package import TokenModel
-package import TokenRefresh
 
 /// The control plane over HTTP. It has its own listener and event loop, so a busy data path does not delay it.
 ///
-/// ``listen(on:engine:kills:signIns:audit:monitor:caches:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
+/// ``listen(on:gateway:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
 /// a busy port is detected before anything else starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that the system chose if 0 was requested.
@@ -28,24 +24,16 @@ package final class AdminServer: Service, Sendable {
     /// Opens the listening socket. New connections wait for ``run()``.
     ///
     /// - Parameters:
-    ///   - engine: reads and changes the accounts; it must run for a refresh to end.
-    ///   - kills: kills and revives; it must run for a kill to be completed.
-    ///   - signIns: takes sign-ins; it must run for one to be completed.
-    ///   - audit: records changes; it must run for wrong tokens to be recorded.
+    ///   - gateway: what operators act on.
     ///   - monitor: reports facts about the process that this module can't see.
-    ///   - caches: shows and empties the response caches.
     ///   - claim: whether an older gateway may still listen there.
     ///   - encrypt: adds TLS to a connection; `nil` for plain HTTP.
     ///   - clock: the clock that delays refusals.
     ///   - timepiece: the clocks by which sessions of the dashboard end.
     package static func listen(
         on address: AdminAddress,
-        engine: RefreshEngine,
-        kills: KillSwitch,
-        signIns: SignInService? = nil,
-        audit: AuditTrail,
+        gateway: CurrentGateway,
         monitor: any GatewayMonitor,
-        caches: any GatewayCaches,
         tokens: AdminTokens,
         claim: PortClaim = .first,
         encrypt: (@Sendable (any Channel) throws -> Void)? = nil,
@@ -56,12 +44,8 @@ package final class AdminServer: Service, Sendable {
     ) async throws(AdminServerError) -> AdminServer {
         let door = AdminAuthenticator(tokens, limits: limits, clock: clock, logger: logger)
         let controller = AdminController(
-            engine: engine,
-            kills: kills,
-            signIns: signIns,
-            audit: audit,
+            gateway: gateway,
             monitor: monitor,
-            caches: caches,
             door: door,
             isEncrypted: encrypt != nil,
             limits: limits,
@@ -74,20 +58,16 @@ package final class AdminServer: Service, Sendable {
     /// Opens another listening socket, which serves only metrics and health, without tokens.
     ///
     /// The parameters are those of
-    /// ``listen(on:engine:kills:signIns:audit:monitor:caches:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
+    /// ``listen(on:gateway:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
-        engine: RefreshEngine,
-        kills: KillSwitch,
         monitor: any GatewayMonitor,
         claim: PortClaim = .first,
         limits: AdminLimits = AdminLimits(),
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
         let controller = AdminController(
-            engine: engine,
-            kills: kills,
-            audit: nil,
+            gateway: CurrentGateway(name: ""),
             monitor: monitor,
             door: nil,
             limits: limits,
@@ -120,7 +100,7 @@ package final class AdminServer: Service, Sendable {
     /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation. Then requests in
     /// progress may end within ``AdminLimits/stopGrace``. Must be called once.
     package func run() async throws {
-        try await self.listener.run(beside: { await self.controller.recordKeptKills() }, stop: { self.stop() })
+        try await self.listener.run(stop: { self.stop() })
     }
 
     /// Accepts no new connections and closes those without a request. Returns at once; ``run()`` returns when the
