@@ -21,11 +21,16 @@ final class AdminController: RequestResponder {
     let monitor: any GatewayMonitor
     /// The response caches; `nil` on a listener where no changes can be made.
     let caches: (any GatewayCaches)?
+    /// Locks and unlocks the gateway; `nil` if nothing does.
+    let locking: (any GatewayLocking)?
+    /// Approves the use of accounts; `nil` on a listener where no changes can be made.
+    let approvals: (any GatewayApprovals)?
     /// Authenticates operators; `nil` on a listener that requires no tokens, where little can be seen.
     let door: AdminAuthenticator?
     /// Present if there is a ``door``.
     let dashboard: Dashboard?
     let limits: AdminLimits
+    let timepiece: Timepiece
     let logger: Logger
     let requiresOriginForm = false
     /// When an administrator's request beyond their role was last logged.
@@ -38,6 +43,8 @@ final class AdminController: RequestResponder {
         audit: AuditTrail?,
         monitor: any GatewayMonitor,
         caches: (any GatewayCaches)? = nil,
+        locking: (any GatewayLocking)? = nil,
+        approvals: (any GatewayApprovals)? = nil,
         door: AdminAuthenticator?,
         isEncrypted: Bool = false,
         limits: AdminLimits,
@@ -50,6 +57,9 @@ final class AdminController: RequestResponder {
         self.audit = audit
         self.monitor = monitor
         self.caches = caches
+        self.locking = locking
+        self.approvals = approvals
+        self.timepiece = timepiece
         self.door = door
         self.dashboard = door.map {
             Dashboard($0, isEncrypted: isEncrypted, limits: limits, timepiece: timepiece, logger: logger)
@@ -88,6 +98,7 @@ final class AdminController: RequestResponder {
                 if request.headers[.expect]?.lowercased() == "100-continue" {
                     try await writer.writeInformationalHead(HTTPResponse(status: .continue))
                 }
+                try self.requireOpen(for: route)
                 let actor = AuditActor.admin(administrator?.name, at: peer)
                 answer = try await self.respond(request.method, route, &body, to: actor)
                 if self.door != nil, !route.isOpen { answer.fields["Martlet-Gateway"] = self.signature }
@@ -198,7 +209,8 @@ final class AdminController: RequestResponder {
             return AdminResponse(.ok, HealthResponse())
         case .readiness:
             let vitals = await self.monitor.vitals()
-            return AdminResponse(vitals.isReady ? .ok : .serviceUnavailable, ReadinessResponse(vitals))
+            let readiness = ReadinessResponse(vitals, isLocked: self.closedLock != nil)
+            return AdminResponse(readiness.ready ? .ok : .serviceUnavailable, readiness)
         case .metrics:
             let metrics = await self.monitor.metrics()
             return AdminResponse(.ok, text: metrics.text, contentType: metrics.contentType)
@@ -211,6 +223,9 @@ final class AdminController: RequestResponder {
             )
         case .status:
             let vitals = await self.monitor.vitals()
+            if let lock = self.closedLock {
+                return AdminResponse(.ok, StatusResponse(vitals, lock: lock, at: self.timepiece.now.wall))
+            }
             let accounts = await self.engine.statuses()
             return AdminResponse(
                 .ok,
@@ -220,7 +235,8 @@ final class AdminController: RequestResponder {
                     accounts,
                     killed: self.kills.killedScopes,
                     waiting: self.kills.waitingScopes,
-                    lease: self.kills.leaseReading
+                    lease: self.kills.leaseReading,
+                    approvals: self.approvals?.standings() ?? []
                 )
             )
         case .history:
@@ -261,6 +277,10 @@ final class AdminController: RequestResponder {
             return AdminResponse(.ok, SignInResponse(try await self.signIn(id)))
         case .killing:
             let request = try KillRequest(try await self.read(&body))
+            if self.closedLock != nil {
+                let report = try await self.killWhileLocked(request, by: actor)
+                return AdminResponse(.ok, KillResponse(report, isAudited: false))
+            }
             let (report, isAudited) = try await self.kill(request, by: actor)
             return AdminResponse(.ok, KillResponse(report, isAudited: isAudited))
         case .revival:
@@ -284,6 +304,20 @@ final class AdminController: RequestResponder {
         case .cachePurge:
             let request = try CachePurgeRequest(try await self.read(&body))
             return AdminResponse(.ok, PurgedResponse(try await self.purge(request, by: actor)))
+        case .lock where method == .post:
+            let order = try LockOrder(try await self.read(&body))
+            return AdminResponse(.ok, LockResponse(try await self.lock(order, by: actor)))
+        case .lock:
+            return AdminResponse(.ok, LockResponse(try self.lockStatus()))
+        case .unlock:
+            let request = try UnlockRequest(try await self.read(&body))
+            return AdminResponse(.ok, LockResponse(try await self.unlock(request, by: actor)))
+        case .approvals where method == .post:
+            let request = try ApprovalRequest(try await self.read(&body))
+            let until = try await self.approve(request.account, by: actor)
+            return AdminResponse(.ok, ApprovedResponse(request.account, until: until))
+        case .approvals:
+            return AdminResponse(.ok, ApprovalsResponse(try self.approvalStandings()))
         }
     }
 

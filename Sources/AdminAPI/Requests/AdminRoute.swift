@@ -32,6 +32,9 @@ enum AdminRoute: Equatable, Sendable {
     case replica(String)
     case caches
     case cachePurge
+    case lock
+    case unlock
+    case approvals
 
     /// - Parameter path: the path as it was sent, without the query.
     /// - Returns: `nil` for an unknown path.
@@ -53,6 +56,9 @@ enum AdminRoute: Equatable, Sendable {
         case 2 where segments[0] == "v1" && segments[1] == "replicas": self = .replicas
         case 2 where segments[0] == "v1" && segments[1] == "audit": self = .audit(.standard)
         case 2 where segments[0] == "v1" && segments[1] == "cache": self = .caches
+        case 2 where segments[0] == "v1" && segments[1] == "lock": self = .lock
+        case 2 where segments[0] == "v1" && segments[1] == "unlock": self = .unlock
+        case 2 where segments[0] == "v1" && segments[1] == "approvals": self = .approvals
         case 3 where segments[0] == "v1" && segments[1] == "cache" && segments[2] == "purge": self = .cachePurge
         case 3 where segments[0] == "v1" && segments[1] == "logins":
             guard let id = Self.name(segments[2]) else { return nil }
@@ -89,7 +95,8 @@ enum AdminRoute: Equatable, Sendable {
         case .tokens: [.put, .delete]
         case .signIn: [.get, .head, .post, .delete]
         case .replica: [.delete]
-        case .refresh, .adoption, .signIns, .killing, .revival, .cachePurge: [.post]
+        case .lock, .approvals: [.get, .head, .post]
+        case .refresh, .adoption, .signIns, .killing, .revival, .cachePurge, .unlock: [.post]
         }
     }
 
@@ -97,6 +104,18 @@ enum AdminRoute: Equatable, Sendable {
     func deed(_ method: HTTPRequest.Method) -> AdminActionKind {
         if method == .get || method == .head { return .reading }
         return self == .killing || self == .cachePurge ? .killing : .changing
+    }
+
+    /// Whether the resource needs nothing of what a lock takes away: no account, no kill switch and no audit log. A kill
+    /// is kept until the gateway is unlocked.
+    var worksWhileLocked: Bool {
+        switch self {
+        case .health, .readiness, .metrics, .description, .status, .history, .caches, .lock, .unlock, .killing:
+            true
+        case .accounts, .account, .accountWithUnrevoked, .tokens, .refresh, .adoption, .signIns, .signIn, .revival,
+            .kills, .kill, .killedTokens, .replicas, .replica, .audit, .cachePurge, .approvals:
+            false
+        }
     }
 
     /// The same route with the parameters of the request's query.
@@ -139,6 +158,9 @@ enum AdminRoute: Equatable, Sendable {
         case .audit: .audit
         case .caches: .caches
         case .cachePurge: .cachePurge
+        case .lock: .lock
+        case .unlock: .unlock
+        case .approvals: .approvals
         }
     }
 

@@ -28,6 +28,14 @@ struct AdminError: Error, Sendable {
         case providerUnreachable = "provider_unreachable"
         /// The change can't be recorded, and so is not made.
         case auditUnavailable = "audit_unavailable"
+        /// The gateway is locked, and the request needs what a lock takes away.
+        case locked
+        /// A passphrase or key does not open the store.
+        case keyRefused = "key_refused"
+        /// The gateway can't get its key.
+        case keyUnavailable = "key_unavailable"
+        /// Too many wrong passphrases or keys.
+        case unlockLimited = "unlock_limited"
     }
 
     let code: Code
@@ -42,6 +50,8 @@ struct AdminError: Error, Sendable {
     let allowed: String?
     /// The value that the field should have.
     let expected: String?
+    /// When the next attempt may help; `nil` for the usual time of the code.
+    let retryAfter: Duration?
 
     private init(
         _ code: Code,
@@ -49,7 +59,8 @@ struct AdminError: Error, Sendable {
         field: String? = nil,
         account: AccountID? = nil,
         allowed: String? = nil,
-        expected: String? = nil
+        expected: String? = nil,
+        retryAfter: Duration? = nil
     ) {
         self.code = code
         self.message = message
@@ -57,6 +68,7 @@ struct AdminError: Error, Sendable {
         self.account = account
         self.allowed = allowed
         self.expected = expected
+        self.retryAfter = retryAfter
     }
 }
 
@@ -80,7 +92,8 @@ extension AdminError {
             field: self.field,
             account: self.account,
             allowed: self.allowed,
-            expected: self.expected
+            expected: self.expected,
+            retryAfter: self.retryAfter
         )
     }
 }
@@ -175,6 +188,36 @@ extension AdminError {
             "\(scope.text) is not killed by itself, but \(kills) \(isOne ? "is" : "are"): "
                 + "\(commands) \(isOne ? "lifts" : "lift") that"
         )
+    }
+
+    /// A request that needs what a lock takes away.
+    static func locked(_ status: LockStatus) -> AdminError {
+        let word = status.state == .locked ? "locked" : "\(status.state.rawValue) at the moment"
+        let reason = status.reason.map { " (\($0))" } ?? ""
+        return .init(.locked, "the gateway is \(word)\(reason): martlet status shows more, martlet unlock opens it")
+    }
+
+    /// The gateway was not locked or unlocked.
+    init(_ cause: LockError) {
+        switch cause.code {
+        case .alreadyOpen, .alreadyLocked, .busy, .storeRefused: self = .init(.conflict, cause.message)
+        case .wrongPassphrase: self = .init(.keyRefused, cause.message, field: "passphrase")
+        case .wrongKey: self = .init(.keyRefused, cause.message, field: "key")
+        case .passphraseNeeded, .passphraseTooShort: self = .invalidField("passphrase", cause.message)
+        case .keyUnavailable: self = .init(.keyUnavailable, cause.message, retryAfter: cause.retryAfter)
+        case .tooManyAttempts: self = .init(.unlockLimited, cause.message, retryAfter: cause.retryAfter)
+        case .storeUnreachable: self = .init(.storeLost, cause.message, retryAfter: cause.retryAfter)
+        case .unknownScope: self = .init(.notFound, cause.message)
+        }
+    }
+
+    /// An account was not approved.
+    init(_ cause: ApprovalRefusal, account: AccountID) {
+        switch cause.code {
+        case .notRequired, .killed: self = .init(.conflict, cause.message, account: account)
+        case .unknownAccount: self = .notConfigured
+        case .storeLost: self = .init(.storeLost, cause.message, account: account)
+        }
     }
 
     /// A sign-in can't be begun, answered or ended.

@@ -33,25 +33,13 @@ struct KillResponse: Encodable, Sendable {
         try members.encode(self.report.epoch == .start ? nil : self.report.epoch.rawValue, forKey: .epoch)
         try members.encode(self.report.wasKilled, forKey: .wasKilled)
         try members.encode(self.report.streams.rawValue, forKey: .streams)
-        try members.encode(self.report.replicas.map(Replica.init), forKey: .replicas)
+        try members.encode(self.report.replicas.map(ReplicaStateResponse.init), forKey: .replicas)
         try members.encode(Tokens(self.report.tokens), forKey: .tokens)
         try members.encode(self.report.draining, forKey: .draining)
         try members.encode(self.report.startedAt.rfc3339, forKey: .startedAt)
         try members.encode(self.report.completedAt?.rfc3339, forKey: .completedAt)
         try members.encode(self.report.revivedAt?.rfc3339, forKey: .revivedAt)
         try members.encodeIfPresent(self.isAudited, forKey: .audited)
-    }
-
-    private struct Replica: Encodable {
-        let name: String
-        let state: String
-        let until: String?
-
-        init(_ replica: KillReport.Replica) {
-            self.name = replica.name
-            self.state = replica.state.rawValue
-            self.until = replica.until?.rfc3339
-        }
     }
 
     private struct Tokens: Encodable {

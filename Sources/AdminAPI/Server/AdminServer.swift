@@ -10,7 +10,7 @@ package import TokenRefresh
 
 /// The control plane over HTTP. It has its own listener and event loop, so a busy data path does not delay it.
 ///
-/// ``listen(on:engine:kills:signIns:audit:monitor:caches:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
+/// ``listen(on:engine:kills:signIns:audit:monitor:caches:locking:approvals:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
 /// a busy port is detected before anything else starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that the system chose if 0 was requested.
@@ -34,6 +34,8 @@ package final class AdminServer: Service, Sendable {
     ///   - audit: records changes; it must run for wrong tokens to be recorded.
     ///   - monitor: reports facts about the process that this module can't see.
     ///   - caches: shows and empties the response caches.
+    ///   - locking: locks and unlocks the gateway; `nil` if nothing does.
+    ///   - approvals: approves the use of accounts; `nil` if none needs that.
     ///   - claim: whether an older gateway may still listen there.
     ///   - encrypt: adds TLS to a connection; `nil` for plain HTTP.
     ///   - clock: the clock that delays refusals.
@@ -46,6 +48,8 @@ package final class AdminServer: Service, Sendable {
         audit: AuditTrail,
         monitor: any GatewayMonitor,
         caches: any GatewayCaches,
+        locking: (any GatewayLocking)? = nil,
+        approvals: (any GatewayApprovals)? = nil,
         tokens: AdminTokens,
         claim: PortClaim = .first,
         encrypt: (@Sendable (any Channel) throws -> Void)? = nil,
@@ -62,6 +66,8 @@ package final class AdminServer: Service, Sendable {
             audit: audit,
             monitor: monitor,
             caches: caches,
+            locking: locking,
+            approvals: approvals,
             door: door,
             isEncrypted: encrypt != nil,
             limits: limits,
@@ -74,12 +80,13 @@ package final class AdminServer: Service, Sendable {
     /// Opens another listening socket, which serves only metrics and health, without tokens.
     ///
     /// The parameters are those of
-    /// ``listen(on:engine:kills:signIns:audit:monitor:caches:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
+    /// ``listen(on:engine:kills:signIns:audit:monitor:caches:locking:approvals:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
         engine: RefreshEngine,
         kills: KillSwitch,
         monitor: any GatewayMonitor,
+        locking: (any GatewayLocking)? = nil,
         claim: PortClaim = .first,
         limits: AdminLimits = AdminLimits(),
         logger: Logger
@@ -89,6 +96,7 @@ package final class AdminServer: Service, Sendable {
             kills: kills,
             audit: nil,
             monitor: monitor,
+            locking: locking,
             door: nil,
             limits: limits,
             logger: logger

@@ -19,6 +19,8 @@ package struct KillReport: Equatable, Sendable {
         case unreachable
         /// The kill is not in the store, because nothing can be written. Replicas that can still read go on.
         case unwritable
+        /// The kill is not in the store, because this replica is locked: it is kept until the replica is unlocked.
+        case locked
     }
 
     /// One replica that the kill waited for.
