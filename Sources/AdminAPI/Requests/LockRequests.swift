@@ -17,7 +17,7 @@ extension LockOrder {
 }
 
 /// An unlock as an operator orders it.
-struct UnlockRequest: Equatable, Sendable {
+struct UnlockRequest: Sendable {
     /// `nil` if the gateway gets its key itself.
     let offered: OfferedKey?
 
