@@ -56,12 +56,8 @@ extension GatewayAssembly {
         do throws(AdminServerError) {
             let admin = try await AdminServer.listen(
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
-                engine: core.engine,
-                kills: core.kills,
-                signIns: core.signIns,
-                audit: core.audit,
+                gateway: core.gateway,
                 monitor: monitor,
-                caches: ProxyCaches(proxy: core.proxy),
                 tokens: tokens,
                 claim: self.claim,
                 encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },
@@ -84,8 +80,6 @@ extension GatewayAssembly {
         do throws(AdminServerError) {
             let server = try await AdminServer.listenForMetrics(
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
-                engine: core.engine,
-                kills: core.kills,
                 monitor: monitor,
                 claim: self.claim,
                 limits: AdminLimits(connections: core.budget.operators, stopGrace: .seconds(5)),
@@ -106,7 +100,7 @@ extension GatewayAssembly {
         do throws(AdminServerError) {
             let server = try await LoginServer.listen(
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
-                signIns: core.signIns,
+                signIns: { core.gateway.open?.signIns },
                 redirectURI: settings.redirectURI.text,
                 claim: self.claim,
                 encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },

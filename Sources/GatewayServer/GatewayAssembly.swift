@@ -152,6 +152,7 @@ package struct GatewayAssembly {
             engine: core.engine,
             kills: core.kills,
             signIns: core.signIns,
+            gateway: core.gateway,
             audit: audit,
             providers: core.providers,
             webhook: core.webhook,
@@ -186,6 +187,7 @@ extension GatewayAssembly {
         let engine: RefreshEngine
         let kills: KillSwitch
         let signIns: SignInService
+        let gateway: CurrentGateway
         let webhook: Webhook
         let audit: AuditTrail
         let room: DescriptorUsage
@@ -272,6 +274,16 @@ extension GatewayAssembly {
             engine: engine,
             kills: kills,
             signIns: signIns,
+            gateway: CurrentGateway(
+                name: self.name,
+                OpenGateway(
+                    engine: engine,
+                    kills: kills,
+                    signIns: signIns,
+                    audit: audit,
+                    caches: ProxyCaches(proxy: proxy)
+                )
+            ),
             webhook: webhook,
             audit: audit,
             room: room,

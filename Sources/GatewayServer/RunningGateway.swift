@@ -20,6 +20,7 @@ package struct RunningGateway: Sendable {
     let engine: RefreshEngine
     let kills: KillSwitch
     let signIns: SignInService
+    let gateway: CurrentGateway
     /// The audit log for operators' actions.
     let audit: AuditTrail
     /// The providers that revoke killed tokens.
@@ -100,7 +101,8 @@ package struct RunningGateway: Sendable {
             // Services stop in reverse order: the webhook is first in the list so that it still reports the last
             // refresh.
             services: [
-                WebhookService(webhook: self.webhook), engine, kills, AuditService(audit: self.audit),
+                WebhookService(webhook: self.webhook), engine, kills,
+                AuditService(audit: self.audit, gateway: self.gateway),
                 SignIns(service: self.signIns), self.recorder,
             ] + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
@@ -185,15 +187,20 @@ private struct KillService: Service {
     }
 }
 
-/// Records wrong admin tokens as long as the store is open.
+/// Records wrong admin tokens, and kills that had to wait for the store, as long as the store is open.
 private struct AuditService: Service {
     let audit: AuditTrail
+    let gateway: CurrentGateway
 
     func run() async throws {
-        await withGracefulShutdownHandler {
-            await self.audit.run()
-        } onGracefulShutdown: {
-            self.audit.stop()
+        await withDiscardingTaskGroup { tasks in
+            tasks.addTask { await self.gateway.open?.recordKeptKills() }
+            await withGracefulShutdownHandler {
+                await self.audit.run()
+            } onGracefulShutdown: {
+                self.audit.stop()
+            }
+            tasks.cancelAll()
         }
     }
 }

@@ -12,11 +12,8 @@ internal import TokenModel
             let error = await #expect(throws: AdminServerError(.addressInUse, "")) {
                 _ = try await AdminServer.listen(
                     on: address,
-                    engine: admin.engine,
-                    kills: admin.kills,
-                    audit: admin.audit,
+                    gateway: admin.gateway,
                     monitor: admin.monitor,
-                    caches: admin.caches,
                     tokens: try #require(AdminTokens([Secret("token-canary")])),
                     logger: admin.logs.logger
                 )
@@ -34,11 +31,8 @@ internal import TokenModel
             await #expect(throws: AdminServerError(.addressUnavailable, "")) {
                 _ = try await AdminServer.listen(
                     on: address,
-                    engine: admin.engine,
-                    kills: admin.kills,
-                    audit: admin.audit,
+                    gateway: admin.gateway,
                     monitor: admin.monitor,
-                    caches: admin.caches,
                     tokens: try #require(AdminTokens([Secret("token-canary")])),
                     logger: admin.logs.logger
                 )
@@ -131,11 +125,8 @@ internal import TokenModel
     private static func listen(on admin: AdminFixture, _ limits: AdminLimits) async throws -> AdminServer {
         try await AdminServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),
-            engine: admin.engine,
-            kills: admin.kills,
-            audit: admin.audit,
+            gateway: admin.gateway,
             monitor: admin.monitor,
-            caches: admin.caches,
             tokens: try #require(AdminTokens([Secret("token-canary")])),
             limits: limits,
             logger: admin.logs.logger

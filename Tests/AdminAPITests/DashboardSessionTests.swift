@@ -244,8 +244,6 @@ internal import TokenModel
         try await AdminFixture.run { admin in
             let server = try await AdminServer.listenForMetrics(
                 on: AdminAddress(host: "127.0.0.1", port: 0),
-                engine: admin.engine,
-                kills: admin.kills,
                 monitor: admin.monitor,
                 logger: admin.logs.logger
             )

@@ -180,7 +180,7 @@ internal import TokenModel
             let error = await #expect(throws: AdminServerError(.addressInUse, "")) {
                 _ = try await LoginServer.listen(
                     on: address,
-                    signIns: login.signIns,
+                    signIns: { login.signIns },
                     redirectURI: LoginFixture.redirectURI,
                     logger: login.logs.logger
                 )
@@ -198,7 +198,7 @@ internal import TokenModel
             await #expect(throws: AdminServerError(.listenerFailed, "")) {
                 _ = try await LoginServer.listen(
                     on: AdminAddress(host: "127.0.0.1", port: 0),
-                    signIns: login.signIns,
+                    signIns: { login.signIns },
                     redirectURI: redirectURI,
                     logger: login.logs.logger
                 )

@@ -22,8 +22,6 @@ internal import Testing
         try await AdminFixture.run { admin in
             let server = try await AdminServer.listenForMetrics(
                 on: AdminAddress(host: "127.0.0.1", port: 0),
-                engine: admin.engine,
-                kills: admin.kills,
                 monitor: admin.monitor,
                 logger: admin.logs.logger
             )
@@ -66,8 +64,6 @@ internal import Testing
             let error = await #expect(throws: AdminServerError.self) {
                 _ = try await AdminServer.listenForMetrics(
                     on: admin.server.address,
-                    engine: admin.engine,
-                    kills: admin.kills,
                     monitor: admin.monitor,
                     logger: admin.logs.logger
                 )

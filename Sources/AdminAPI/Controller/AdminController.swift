@@ -4,7 +4,6 @@ internal import HummingbirdCore
 internal import KillSwitch
 internal import Logging
 internal import NIOCore
-internal import SignIn
 internal import Synchronization
 internal import SystemSupport
 internal import TokenModel
@@ -12,54 +11,36 @@ internal import TokenRefresh
 
 /// Handles the requests of operators, one at a time per connection.
 final class AdminController: RequestResponder {
-    let engine: RefreshEngine
-    let kills: KillSwitch
-    /// Gets accounts tokens from people who sign in; `nil` on a listener where no changes can be made.
-    let signIns: SignInService?
-    /// The log of changes; `nil` if no changes can be made.
-    let audit: AuditTrail?
-    let monitor: any GatewayMonitor
-    /// The response caches; `nil` on a listener where no changes can be made.
-    let caches: (any GatewayCaches)?
-    /// Locks and unlocks the gateway; `nil` if nothing does.
+    /// What operators act on; locked on a listener where nothing can be seen or changed.
+    private let gateway: CurrentGateway
+    /// Locks and unlocks it; `nil` if nothing does.
     let locking: (any GatewayLocking)?
-    /// Approves the use of accounts; `nil` on a listener where no changes can be made.
-    let approvals: (any GatewayApprovals)?
+    private let monitor: any GatewayMonitor
     /// Authenticates operators; `nil` on a listener that requires no tokens, where little can be seen.
     let door: AdminAuthenticator?
     /// Present if there is a ``door``.
     let dashboard: Dashboard?
     let limits: AdminLimits
-    let timepiece: Timepiece
+    private let timepiece: Timepiece
     let logger: Logger
     let requiresOriginForm = false
     /// When an administrator's request beyond their role was last logged.
     private let overstepsSaid = Mutex<[Administrator: BootInstant]>([:])
 
     init(
-        engine: RefreshEngine,
-        kills: KillSwitch,
-        signIns: SignInService? = nil,
-        audit: AuditTrail?,
+        gateway: CurrentGateway,
+        lock: (any GatewayLocking)? = nil,
         monitor: any GatewayMonitor,
-        caches: (any GatewayCaches)? = nil,
-        locking: (any GatewayLocking)? = nil,
-        approvals: (any GatewayApprovals)? = nil,
         door: AdminAuthenticator?,
         isEncrypted: Bool = false,
         limits: AdminLimits,
         timepiece: Timepiece = .system,
         logger: Logger
     ) {
-        self.engine = engine
-        self.kills = kills
-        self.signIns = signIns
-        self.audit = audit
-        self.monitor = monitor
-        self.caches = caches
-        self.locking = locking
-        self.approvals = approvals
+        self.gateway = gateway
+        self.locking = lock
         self.timepiece = timepiece
+        self.monitor = monitor
         self.door = door
         self.dashboard = door.map {
             Dashboard($0, isEncrypted: isEncrypted, limits: limits, timepiece: timepiece, logger: logger)
@@ -98,14 +79,13 @@ final class AdminController: RequestResponder {
                 if request.headers[.expect]?.lowercased() == "100-continue" {
                     try await writer.writeInformationalHead(HTTPResponse(status: .continue))
                 }
-                try self.requireOpen(for: route)
                 let actor = AuditActor.admin(administrator?.name, at: peer)
                 answer = try await self.respond(request.method, route, &body, to: actor)
                 if self.door != nil, !route.isOpen { answer.fields["Martlet-Gateway"] = self.signature }
             }
         } catch let error as AdminError {
             // A request without a token is no attempt to guess one.
-            if error.isRefusal, Dashboard.presentsToken(request) { self.audit?.refusedToken(from: peer) }
+            if error.isRefusal, Dashboard.presentsToken(request) { self.gateway.open?.audit.refusedToken(from: peer) }
             self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
             answer = error.respond
             isTurnedAway = error.code == .unauthorized || error.code == .tooManyAttempts
@@ -161,7 +141,9 @@ final class AdminController: RequestResponder {
     }
 
     /// Names the responding gateway, for operators who have several.
-    private var signature: String { "\(self.kills.name) \(self.kills.incarnation.rawValue.prefix(8))" }
+    private var signature: String {
+        "\(self.gateway.name) \(self.gateway.open?.kills.incarnation.rawValue.prefix(8) ?? "locked")"
+    }
 
     /// The administrator who sends the request. On the socket, a user whom the kernel identifies needs no token, but a
     /// token that is sent takes precedence.
@@ -221,89 +203,8 @@ final class AdminController: RequestResponder {
                 contentType: APIDescription.contentType,
                 fields: [:]
             )
-        case .status:
-            let vitals = await self.monitor.vitals()
-            if let lock = self.closedLock {
-                return AdminResponse(.ok, StatusResponse(vitals, lock: lock, at: self.timepiece.now.wall))
-            }
-            let accounts = await self.engine.statuses()
-            return AdminResponse(
-                .ok,
-                StatusResponse(
-                    vitals,
-                    self.engine.providerStatuses,
-                    accounts,
-                    killed: self.kills.killedScopes,
-                    waiting: self.kills.waitingScopes,
-                    lease: self.kills.leaseReading,
-                    approvals: self.approvals?.standings() ?? []
-                )
-            )
         case .history:
             return AdminResponse(.ok, HistoryResponse(await self.monitor.history()))
-        case .accounts:
-            return AdminResponse(
-                .ok,
-                AccountsResponse(accounts: await self.engine.statuses().map(AccountResponse.init))
-            )
-        case .account(let account):
-            return AdminResponse(.ok, AccountResponse(try await self.status(of: account)))
-        case .accountWithUnrevoked(let account):
-            let status = try await self.status(of: account)
-            return AdminResponse(.ok, ShownAccountResponse(status, unrevoked: try await self.unrevoked(of: account)))
-        case .tokens(let account) where method == .put:
-            let tokens = try TokenImport(try await self.read(&body))
-            return AdminResponse(.ok, AccountResponse(try await self.importTokens(tokens, for: account, by: actor)))
-        case .tokens(let account):
-            try await self.expectNothing(in: &body)
-            let (status, tokens) = try await self.forgetTokens(of: account, by: actor)
-            return AdminResponse(.ok, ForgottenResponse(status, tokens))
-        case .refresh(let account):
-            try await self.expectNothing(in: &body)
-            return AdminResponse(.ok, AccountResponse(try await self.refresh(account, by: actor)))
-        case .adoption(let account):
-            try await self.expectNothing(in: &body)
-            return AdminResponse(.ok, AccountResponse(try await self.adopt(account, by: actor)))
-        case .signIns:
-            let request = try SignInRequest(try await self.read(&body))
-            return AdminResponse(.ok, SignInResponse(try await self.beginSignIn(request, by: actor)))
-        case .signIn(let id) where method == .post:
-            let answer = try SignInAnswer(try await self.read(&body))
-            return AdminResponse(.ok, SignInResponse(try await self.answer(id, answer)))
-        case .signIn(let id) where method == .delete:
-            try await self.expectNothing(in: &body)
-            return AdminResponse(.ok, SignInResponse(try await self.cancelSignIn(id, by: actor)))
-        case .signIn(let id):
-            return AdminResponse(.ok, SignInResponse(try await self.signIn(id)))
-        case .killing:
-            let request = try KillRequest(try await self.read(&body))
-            if self.closedLock != nil {
-                let report = try await self.killWhileLocked(request, by: actor)
-                return AdminResponse(.ok, KillResponse(report, isAudited: false))
-            }
-            let (report, isAudited) = try await self.kill(request, by: actor)
-            return AdminResponse(.ok, KillResponse(report, isAudited: isAudited))
-        case .revival:
-            let request = try RevivalRequest(try await self.read(&body))
-            return AdminResponse(.ok, try await self.revive(request, by: actor))
-        case .kills:
-            return AdminResponse(.ok, KillsResponse(await self.kills.listing()))
-        case .kill(let id):
-            return AdminResponse(.ok, KillResponse(try await self.killReport(id)))
-        case .killedTokens(let id):
-            return AdminResponse(.ok, KilledTokensResponse(try await self.killedTokens(id)))
-        case .replicas:
-            return AdminResponse(.ok, ReplicasResponse(try await self.replicas(), this: self.kills.incarnation))
-        case .replica(let name):
-            try await self.expectNothing(in: &body)
-            return AdminResponse(.ok, ForgottenReplicaResponse(try await self.forgetReplica(name, by: actor)))
-        case .audit(let query):
-            return AdminResponse(.ok, try await self.auditPage(query))
-        case .caches:
-            return AdminResponse(.ok, CachesResponse(try await self.cacheVitals()))
-        case .cachePurge:
-            let request = try CachePurgeRequest(try await self.read(&body))
-            return AdminResponse(.ok, PurgedResponse(try await self.purge(request, by: actor)))
         case .lock where method == .post:
             let order = try LockOrder(try await self.read(&body))
             return AdminResponse(.ok, LockResponse(try await self.lock(order, by: actor)))
@@ -312,12 +213,126 @@ final class AdminController: RequestResponder {
         case .unlock:
             let request = try UnlockRequest(try await self.read(&body))
             return AdminResponse(.ok, LockResponse(try await self.unlock(request, by: actor)))
+        case .status where self.gateway.open == nil:
+            let lock = self.closedLock ?? LockStatus(.locked)
+            return AdminResponse(
+                .ok,
+                StatusResponse(await self.monitor.vitals(), lock: lock, at: self.timepiece.now.wall)
+            )
+        case .killing where self.gateway.open == nil:
+            let request = try KillRequest(try await self.read(&body))
+            let report = try await self.killWhileLocked(request, by: actor)
+            return AdminResponse(.ok, KillResponse(report, isAudited: false))
+        default:
+            guard let gateway = self.gateway.open else { throw AdminError.locked }
+            return try await self.respond(method, route, &body, to: actor, on: gateway)
+        }
+    }
+
+    /// The part of the response that needs an open gateway.
+    @concurrent
+    private func respond(
+        _ method: HTTPRequest.Method,
+        _ route: AdminRoute,
+        _ body: inout RequestBodyReader,
+        to actor: AuditActor,
+        on gateway: OpenGateway
+    ) async throws -> AdminResponse {
+        switch route {
+        case .status:
+            let vitals = await self.monitor.vitals()
+            let accounts = await gateway.engine.statuses()
+            return AdminResponse(
+                .ok,
+                StatusResponse(
+                    vitals,
+                    gateway.engine.providerStatuses,
+                    accounts,
+                    killed: gateway.kills.killedScopes,
+                    waiting: gateway.kills.waitingScopes,
+                    lease: gateway.kills.leaseReading,
+                    lock: self.closedLock,
+                    approvals: gateway.approvalStandings()
+                )
+            )
+        case .accounts:
+            return AdminResponse(
+                .ok,
+                AccountsResponse(accounts: await gateway.engine.statuses().map(AccountResponse.init))
+            )
+        case .account(let account):
+            return AdminResponse(.ok, AccountResponse(try await gateway.status(of: account)))
+        case .accountWithUnrevoked(let account):
+            let status = try await gateway.status(of: account)
+            return AdminResponse(.ok, ShownAccountResponse(status, unrevoked: try await gateway.unrevoked(of: account)))
+        case .tokens(let account) where method == .put:
+            let tokens = try TokenImport(try await self.read(&body))
+            try self.checkForAdminTokens(in: tokens)
+            return AdminResponse(.ok, AccountResponse(try await gateway.importTokens(tokens, for: account, by: actor)))
+        case .tokens(let account):
+            try await self.expectNothing(in: &body)
+            let (status, tokens) = try await gateway.forgetTokens(of: account, by: actor)
+            return AdminResponse(.ok, ForgottenResponse(status, tokens))
+        case .refresh(let account):
+            try await self.expectNothing(in: &body)
+            return AdminResponse(.ok, AccountResponse(try await gateway.refresh(account, by: actor)))
+        case .adoption(let account):
+            try await self.expectNothing(in: &body)
+            return AdminResponse(.ok, AccountResponse(try await gateway.adopt(account, by: actor)))
+        case .signIns:
+            let request = try SignInRequest(try await self.read(&body))
+            return AdminResponse(.ok, SignInResponse(try await gateway.beginSignIn(request, by: actor)))
+        case .signIn(let id) where method == .post:
+            let answer = try SignInAnswer(try await self.read(&body))
+            return AdminResponse(.ok, SignInResponse(try await gateway.answer(id, answer)))
+        case .signIn(let id) where method == .delete:
+            try await self.expectNothing(in: &body)
+            return AdminResponse(.ok, SignInResponse(try await gateway.cancelSignIn(id, by: actor)))
+        case .signIn(let id):
+            return AdminResponse(.ok, SignInResponse(try await gateway.signIn(id)))
+        case .killing:
+            let request = try KillRequest(try await self.read(&body))
+            let (report, isAudited) = try await gateway.kill(request, by: actor)
+            return AdminResponse(.ok, KillResponse(report, isAudited: isAudited))
+        case .revival:
+            let request = try RevivalRequest(try await self.read(&body))
+            return AdminResponse(.ok, try await gateway.revive(request, by: actor))
+        case .kills:
+            return AdminResponse(.ok, KillsResponse(await gateway.kills.listing()))
+        case .kill(let id):
+            return AdminResponse(.ok, KillResponse(try await gateway.killReport(id)))
+        case .killedTokens(let id):
+            return AdminResponse(.ok, KilledTokensResponse(try await gateway.killedTokens(id)))
+        case .replicas:
+            return AdminResponse(.ok, ReplicasResponse(try await gateway.replicas(), this: gateway.kills.incarnation))
+        case .replica(let name):
+            try await self.expectNothing(in: &body)
+            return AdminResponse(.ok, ForgottenReplicaResponse(try await gateway.forgetReplica(name, by: actor)))
+        case .audit(let query):
+            return AdminResponse(.ok, try await gateway.auditPage(query))
+        case .caches:
+            return AdminResponse(.ok, CachesResponse(await gateway.cacheVitals()))
+        case .cachePurge:
+            let request = try CachePurgeRequest(try await self.read(&body))
+            return AdminResponse(.ok, PurgedResponse(try await gateway.purge(request, by: actor)))
         case .approvals where method == .post:
             let request = try ApprovalRequest(try await self.read(&body))
-            let until = try await self.approve(request.account, by: actor)
+            let until = try await gateway.approve(request.account, by: actor)
             return AdminResponse(.ok, ApprovedResponse(request.account, until: until))
         case .approvals:
-            return AdminResponse(.ok, ApprovalsResponse(try self.approvalStandings()))
+            return AdminResponse(.ok, ApprovalsResponse(gateway.approvalStandings()))
+        case .health, .readiness, .metrics, .description, .history, .lock, .unlock: throw AdminError.noSuchPath
+        }
+    }
+
+    /// An admin token must neither be sent to a provider nor replace tokens that work.
+    private func checkForAdminTokens(in tokens: TokenImport) throws(AdminError) {
+        let fields: [(name: String, token: Secret?)] = [
+            ("refresh_token", tokens.refreshToken), ("access_token", tokens.accessToken),
+        ]
+        for field in fields {
+            guard let token = field.token, self.door?.isOpened(by: token) == true else { continue }
+            throw .adminToken(in: field.name)
         }
     }
 

@@ -15,12 +15,13 @@ final class LoginController: RequestResponder {
     let door: AdminAuthenticator? = nil
     let requiresOriginForm = true
 
-    private let signIns: SignInService
+    private let current: @Sendable () -> SignInService?
     private let site: LoginSite
     private let timepiece: Timepiece
 
-    init(_ signIns: SignInService, at site: LoginSite, timepiece: Timepiece, logger: Logger) {
-        self.signIns = signIns
+    init(_ current: @escaping @Sendable () -> SignInService?, at site: LoginSite, timepiece: Timepiece, logger: Logger)
+    {
+        self.current = current
         self.site = site
         self.timepiece = timepiece
         self.logger = logger
@@ -65,13 +66,19 @@ final class LoginController: RequestResponder {
     /// Ends a connection after its response.
     private struct TurnedAway: Error {}
 
+    /// - Throws: ``SignInError/Code/storeLost`` while the gateway is locked: its store is not open.
+    private func signIns() throws(SignInError) -> SignInService {
+        guard let current = self.current() else { throw SignInError(.storeLost, "the gateway is locked") }
+        return current
+    }
+
     private func start(
         _ id: SignInID,
         isNavigation: Bool,
         _ recognized: @Sendable () -> Void
     ) async -> AdminResponse {
         do throws(SignInError) {
-            let (url, cookie) = try await self.signIns.open(id, isNavigation: isNavigation)
+            let (url, cookie) = try await self.signIns().open(id, isNavigation: isNavigation)
             recognized()
             self.logger.info("a browser was sent to the provider to sign in", metadata: Self.facts(id))
             return .redirect(to: url, cookie: LoginCookie(of: id, at: self.site).setting(cookie))
@@ -92,7 +99,7 @@ final class LoginController: RequestResponder {
         let deadline = self.timepiece.now.boot.advanced(by: Self.storePatience)
         while true {
             do throws(SignInError) {
-                let id = try await self.signIns.accept(query: query, at: redirectURI, cookies: cookies)
+                let id = try await self.signIns().accept(query: query, at: redirectURI, cookies: cookies)
                 recognized()
                 self.logger.info("a provider's answer to a sign-in has come by browser", metadata: Self.facts(id))
                 return .redirect(to: "/login/done/\(id)", cookie: LoginCookie(of: id, at: self.site).deletion)
@@ -112,7 +119,7 @@ final class LoginController: RequestResponder {
         let deadline = self.timepiece.now.boot.advanced(by: Self.endPatience)
         do throws(SignInError) {
             while true {
-                let report = try await self.signIns.report(on: id)
+                let report = try await self.signIns().report(on: id)
                 guard report.way == .gateway else { return LoginPage.unknown.response }
                 recognized()
                 let isOver = report.state != .pending && report.state != .redeeming

@@ -26,7 +26,7 @@ package final class LoginServer: Service, Sendable {
     /// Opens the listening socket. New connections wait for ``run()``.
     ///
     /// - Parameters:
-    ///   - signIns: takes the answers; it must run for tokens to be fetched.
+    ///   - signIns: takes the answers, and must run for tokens to be fetched; `nil` while the gateway is locked.
     ///   - redirectURI: where providers send browsers, under `/login/`. Its origin is what browsers know the listener by,
     ///     with a proxy in front or without.
     ///   - claim: whether an older gateway may still listen there.
@@ -34,7 +34,7 @@ package final class LoginServer: Service, Sendable {
     ///   - timepiece: the clocks by which a response waits for the end of a sign-in, and for the store.
     package static func listen(
         on address: AdminAddress,
-        signIns: SignInService,
+        signIns: @escaping @Sendable () -> SignInService?,
         redirectURI: String,
         claim: PortClaim = .first,
         encrypt: (@Sendable (any Channel) throws -> Void)? = nil,

@@ -106,18 +106,6 @@ enum AdminRoute: Equatable, Sendable {
         return self == .killing || self == .cachePurge ? .killing : .changing
     }
 
-    /// Whether the resource needs nothing of what a lock takes away: no account, no kill switch and no audit log. A kill
-    /// is kept until the gateway is unlocked.
-    var worksWhileLocked: Bool {
-        switch self {
-        case .health, .readiness, .metrics, .description, .status, .history, .caches, .lock, .unlock, .killing:
-            true
-        case .accounts, .account, .accountWithUnrevoked, .tokens, .refresh, .adoption, .signIns, .signIn, .revival,
-            .kills, .kill, .killedTokens, .replicas, .replica, .audit, .cachePurge, .approvals:
-            false
-        }
-    }
-
     /// The same route with the parameters of the request's query.
     func with(_ query: String?) throws(AdminError) -> AdminRoute {
         guard let query else { return self }

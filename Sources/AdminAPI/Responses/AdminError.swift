@@ -23,13 +23,13 @@ struct AdminError: Error, Sendable {
         case accountUnreadable = "account_unreadable"
         /// The store can't be reached or written.
         case storeLost = "store_lost"
+        /// The gateway is locked: it has no sealing key.
+        case locked
         /// A provider refuses what a sign-in begins with.
         case providerRefused = "provider_refused"
         case providerUnreachable = "provider_unreachable"
         /// The change can't be recorded, and so is not made.
         case auditUnavailable = "audit_unavailable"
-        /// The gateway is locked, and the request needs what a lock takes away.
-        case locked
         /// A passphrase or key does not open the store.
         case keyRefused = "key_refused"
         /// The gateway can't get its key.
@@ -106,6 +106,14 @@ extension AdminError {
     static let tooManyAttempts = AdminError(
         .tooManyAttempts,
         "too many requests with a wrong admin token at once; a right token is let in at any time"
+    )
+    static let locked = AdminError(
+        .locked,
+        "the gateway is locked and can read no account; martlet status shows why, martlet unlock opens it"
+    )
+    static let noApprovals = AdminError(
+        .conflict,
+        "no account of the configuration needs an approval: require_approval names those that do"
     )
     static let noSuchPath = AdminError(.notFound, "the admin API has no such path")
     static let noSuchAccount = AdminError(
@@ -188,13 +196,6 @@ extension AdminError {
             "\(scope.text) is not killed by itself, but \(kills) \(isOne ? "is" : "are"): "
                 + "\(commands) \(isOne ? "lifts" : "lift") that"
         )
-    }
-
-    /// A request that needs what a lock takes away.
-    static func locked(_ status: LockStatus) -> AdminError {
-        let word = status.state == .locked ? "locked" : "\(status.state.rawValue) at the moment"
-        let reason = status.reason.map { " (\($0))" } ?? ""
-        return .init(.locked, "the gateway is \(word)\(reason): martlet status shows more, martlet unlock opens it")
     }
 
     /// The gateway was not locked or unlocked.

@@ -10,7 +10,7 @@ struct StatusResponse: Encodable, Sendable {
     let ready: Bool
     /// `true` while the process stops on purpose, otherwise left out.
     let stopping: Bool?
-    /// Left out while the gateway is open. A gateway that is not open shows no account, no provider and no kill.
+    /// Left out while the gateway is open. A locked gateway shows no account, no provider and no kill.
     let lock: LockResponse?
     let replica: Replica
     /// Left out while the gateway uses everything in its configuration file, as read last.

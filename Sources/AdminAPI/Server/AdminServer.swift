@@ -1,16 +1,12 @@
-package import Audit
-package import KillSwitch
 package import Logging
 package import NIOCore
 internal import ServiceLifecycle
-package import SignIn
 package import SystemSupport
 package import TokenModel
-package import TokenRefresh
 
 /// The control plane over HTTP. It has its own listener and event loop, so a busy data path does not delay it.
 ///
-/// ``listen(on:engine:kills:signIns:audit:monitor:caches:locking:approvals:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
+/// ``listen(on:gateway:lock:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
 /// a busy port is detected before anything else starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that the system chose if 0 was requested.
@@ -28,28 +24,18 @@ package final class AdminServer: Service, Sendable {
     /// Opens the listening socket. New connections wait for ``run()``.
     ///
     /// - Parameters:
-    ///   - engine: reads and changes the accounts; it must run for a refresh to end.
-    ///   - kills: kills and revives; it must run for a kill to be completed.
-    ///   - signIns: takes sign-ins; it must run for one to be completed.
-    ///   - audit: records changes; it must run for wrong tokens to be recorded.
+    ///   - gateway: what operators act on.
+    ///   - lock: locks and unlocks it; `nil` if nothing does.
     ///   - monitor: reports facts about the process that this module can't see.
-    ///   - caches: shows and empties the response caches.
-    ///   - locking: locks and unlocks the gateway; `nil` if nothing does.
-    ///   - approvals: approves the use of accounts; `nil` if none needs that.
     ///   - claim: whether an older gateway may still listen there.
     ///   - encrypt: adds TLS to a connection; `nil` for plain HTTP.
     ///   - clock: the clock that delays refusals.
     ///   - timepiece: the clocks by which sessions of the dashboard end.
     package static func listen(
         on address: AdminAddress,
-        engine: RefreshEngine,
-        kills: KillSwitch,
-        signIns: SignInService? = nil,
-        audit: AuditTrail,
+        gateway: CurrentGateway,
+        lock: (any GatewayLocking)? = nil,
         monitor: any GatewayMonitor,
-        caches: any GatewayCaches,
-        locking: (any GatewayLocking)? = nil,
-        approvals: (any GatewayApprovals)? = nil,
         tokens: AdminTokens,
         claim: PortClaim = .first,
         encrypt: (@Sendable (any Channel) throws -> Void)? = nil,
@@ -60,14 +46,9 @@ package final class AdminServer: Service, Sendable {
     ) async throws(AdminServerError) -> AdminServer {
         let door = AdminAuthenticator(tokens, limits: limits, clock: clock, logger: logger)
         let controller = AdminController(
-            engine: engine,
-            kills: kills,
-            signIns: signIns,
-            audit: audit,
+            gateway: gateway,
+            lock: lock,
             monitor: monitor,
-            caches: caches,
-            locking: locking,
-            approvals: approvals,
             door: door,
             isEncrypted: encrypt != nil,
             limits: limits,
@@ -80,23 +61,19 @@ package final class AdminServer: Service, Sendable {
     /// Opens another listening socket, which serves only metrics and health, without tokens.
     ///
     /// The parameters are those of
-    /// ``listen(on:engine:kills:signIns:audit:monitor:caches:locking:approvals:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
+    /// ``listen(on:gateway:lock:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
-        engine: RefreshEngine,
-        kills: KillSwitch,
+        lock: (any GatewayLocking)? = nil,
         monitor: any GatewayMonitor,
-        locking: (any GatewayLocking)? = nil,
         claim: PortClaim = .first,
         limits: AdminLimits = AdminLimits(),
         logger: Logger
     ) async throws(AdminServerError) -> AdminServer {
         let controller = AdminController(
-            engine: engine,
-            kills: kills,
-            audit: nil,
+            gateway: CurrentGateway(name: ""),
+            lock: lock,
             monitor: monitor,
-            locking: locking,
             door: nil,
             limits: limits,
             logger: logger
@@ -128,7 +105,7 @@ package final class AdminServer: Service, Sendable {
     /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation. Then requests in
     /// progress may end within ``AdminLimits/stopGrace``. Must be called once.
     package func run() async throws {
-        try await self.listener.run(beside: { await self.controller.recordKeptKills() }, stop: { self.stop() })
+        try await self.listener.run(stop: { self.stop() })
     }
 
     /// Accepts no new connections and closes those without a request. Returns at once; ``run()`` returns when the

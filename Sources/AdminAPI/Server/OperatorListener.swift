@@ -57,7 +57,7 @@ final class OperatorListener: Sendable {
         self.grace = grace
     }
 
-    /// Opens the listening socket. New connections wait for ``run(beside:stop:)``.
+    /// Opens the listening socket. New connections wait for ``run(stop:)``.
     ///
     /// - Throws: the system's error if the socket can't be opened.
     static func open(
@@ -150,22 +150,11 @@ final class OperatorListener: Sendable {
     /// Serves until ``stop()``, a graceful shutdown of the service group, or the task's cancellation. Then requests in
     /// progress may end within the grace period. Must be called once.
     ///
-    /// - Parameters:
-    ///   - work: runs while requests are served, and must end when it is cancelled.
-    ///   - stop: called on a graceful shutdown or a cancellation.
-    func run(
-        beside work: @escaping @Sendable () async -> Void = {},
-        stop: @escaping @Sendable () -> Void
-    ) async throws {
+    /// - Parameter stop: called on a graceful shutdown or a cancellation.
+    func run(stop: @escaping @Sendable () -> Void) async throws {
         await withTaskCancellationOrGracefulShutdownHandler {
             // A separate task, which a cancellation does not reach, so that the grace period holds.
-            await Task {
-                await withDiscardingTaskGroup { tasks in
-                    tasks.addTask { await work() }
-                    await self.serve()
-                    tasks.cancelAll()
-                }
-            }.value
+            await Task { await self.serve() }.value
         } onCancelOrGracefulShutdown: {
             stop()
         }
@@ -173,7 +162,7 @@ final class OperatorListener: Sendable {
         try await self.loops.shutdownGracefully()
     }
 
-    /// Accepts no new connections and closes those without a request. Returns at once; ``run(beside:stop:)`` returns
+    /// Accepts no new connections and closes those without a request. Returns at once; ``run(stop:)`` returns
     /// when the other connections have ended or the grace period is over.
     func stop() {
         self.listener.close()

@@ -133,7 +133,7 @@ package struct SignInError: Error, Sendable {
     /// The redirect URI that is configured.
     package let expected: String?
 
-    init(_ code: Code, _ message: String, expected: String? = nil) {
+    package init(_ code: Code, _ message: String, expected: String? = nil) {
         self.code = code
         self.message = message
         self.expected = expected

@@ -19,6 +19,7 @@ struct AdminFixture: Sendable {
     static let adminToken = "admin-canary-0123456789"
 
     let server: AdminServer
+    let gateway: CurrentGateway
     let engine: RefreshEngine
     let kills: KillSwitch
     let audit: AuditTrail
@@ -60,6 +61,7 @@ struct AdminFixture: Sendable {
             services.addTask { await fixture.engine.run() }
             services.addTask { await fixture.kills.run() }
             services.addTask { await fixture.audit.run() }
+            services.addTask { await fixture.gateway.open?.recordKeptKills() }
             services.addTask { try await fixture.server.run() }
             // All services stop even if `body` throws. Otherwise a failed test would wait for them forever.
             let outcome = await Result { try await body(fixture) }
@@ -133,13 +135,14 @@ struct AdminFixture: Sendable {
         let audit = AuditTrail(records, incarnation: .random(), replica: "a", logger: logs.logger)
         let monitor = ScriptedMonitor()
         let caches = ScriptedCaches()
+        let gateway = CurrentGateway(
+            name: kills.name,
+            OpenGateway(engine: engine, kills: kills, audit: audit, caches: caches)
+        )
         let server = try await AdminServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),
-            engine: engine,
-            kills: kills,
-            audit: audit,
+            gateway: gateway,
             monitor: monitor,
-            caches: caches,
             tokens: tokens,
             limits: limits,
             clock: clock,
@@ -148,6 +151,7 @@ struct AdminFixture: Sendable {
         )
         return AdminFixture(
             server: server,
+            gateway: gateway,
             engine: engine,
             kills: kills,
             audit: audit,

@@ -126,7 +126,7 @@ struct LoginFixture: Sendable {
         ) { configuration }
         let server = try await LoginServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),
-            signIns: signIns,
+            signIns: { signIns },
             redirectURI: redirectURI,
             limits: limits,
             timepiece: waiting,

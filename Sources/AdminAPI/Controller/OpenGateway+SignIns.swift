@@ -3,7 +3,7 @@ internal import SignIn
 internal import TokenModel
 
 /// The operations on sign-ins.
-extension AdminController {
+extension OpenGateway {
     /// Begins a sign-in. It changes no tokens yet; their arrival has a record of its own.
     func beginSignIn(_ request: SignInRequest, by actor: AuditActor) async throws(AdminError) -> SignInReport {
         let signIns = try self.requireSignIns()

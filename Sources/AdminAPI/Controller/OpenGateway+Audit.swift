@@ -5,7 +5,7 @@ internal import TokenRefresh
 internal import TokenStorage
 
 /// Records what operators do: that they are about to do it, before it has an effect, and its outcome.
-extension AdminController {
+extension OpenGateway {
     /// Makes a change and records it.
     ///
     /// - Parameters:
@@ -24,19 +24,18 @@ extension AdminController {
         outcome: (Result) -> String = { _ in "done" },
         detail: (Result) -> String? = { _ in nil }
     ) async throws(AdminError) -> Result {
-        guard let audit = self.audit else { throw .noSuchPath }
         let ticket: AuditTicket
         do throws(AuditError) {
-            ticket = try await audit.begin(action, of: scope, reason: reason, detail: announcement, by: actor)
+            ticket = try await self.audit.begin(action, of: scope, reason: reason, detail: announcement, by: actor)
         } catch {
             throw AdminError(error)
         }
         do throws(AdminError) {
             let result = try await change()
-            await audit.end(ticket, outcome(result), detail: detail(result))
+            await self.audit.end(ticket, outcome(result), detail: detail(result))
             return result
         } catch {
-            await audit.end(ticket, error.code.rawValue)
+            await self.audit.end(ticket, error.code.rawValue)
             throw error
         }
     }
@@ -78,8 +77,7 @@ extension AdminController {
         by actor: AuditActor,
         _ change: () async throws(AdminError) -> KillReport
     ) async throws(AdminError) -> (report: KillReport, isAudited: Bool) {
-        guard let audit = self.audit else { throw .noSuchPath }
-        async let begun = audit.beginRegardless(action, of: scope, reason: reason, by: actor)
+        async let begun = self.audit.beginRegardless(action, of: scope, reason: reason, by: actor)
         do throws(AdminError) {
             let report = try await change()
             let ticket = await begun
@@ -87,33 +85,32 @@ extension AdminController {
             // waiting.
             guard ticket.isWritten || !report.wasKept && report.epoch > .start else { return (report, false) }
             let detail = "kill \(report.id), epoch \(report.epoch)"
-            let hasEnd = await audit.end(ticket, report.state.rawValue, detail: detail)
+            let hasEnd = await self.audit.end(ticket, report.state.rawValue, detail: detail)
             return (report, ticket.isWritten || hasEnd)
         } catch {
             let ticket = await begun
-            if ticket.isWritten { await audit.end(ticket, error.code.rawValue) }
+            if ticket.isWritten { await self.audit.end(ticket, error.code.rawValue) }
             throw error
         }
     }
 
     /// Records kills that were kept while the store could not be reached, once they are in the store. Returns when its
     /// task is cancelled.
-    func recordKeptKills() async {
-        guard let audit = self.audit else { return }
+    package func recordKeptKills() async {
         await withDiscardingTaskGroup { tasks in
             for await kill in self.kills.keptKills {
                 // A kill that can't be recorded does not delay the others.
-                tasks.addTask { await self.record(kill, in: audit) }
+                tasks.addTask { await self.record(kill) }
             }
         }
     }
 
-    private func record(_ kill: KeptKill, in audit: AuditTrail) async {
+    private func record(_ kill: KeptKill) async {
         let detail =
             "kill \(kill.id), epoch \(kill.epoch): it was kept since \(kill.requestedAt.rfc3339), as the store did not take it"
         let actor: AuditActor = kill.isOwn ? .admin(rememberedBy: kill.requester) : .gateway("state_dir")
-        let entry = audit.entry(ofKept: kill.id, of: kill.scope, reason: kill.reason, detail: detail, by: actor)
-        while await !audit.record(keptKill: entry) {
+        let entry = self.audit.entry(ofKept: kill.id, of: kill.scope, reason: kill.reason, detail: detail, by: actor)
+        while await !self.audit.record(keptKill: entry) {
             // The store may be out of reach again.
             do { try await Task.sleep(for: .seconds(1)) } catch { return }
         }
@@ -122,10 +119,9 @@ extension AdminController {
 
     /// The requested page of the audit log.
     func auditPage(_ query: AuditQuery) async throws(AdminError) -> AuditResponse {
-        guard let audit = self.audit else { throw .noSuchPath }
         do throws(StoreError) {
-            let items = try await audit.log.items(after: query.after, limit: query.limit)
-            let last = try await audit.log.lastNumber()
+            let items = try await self.audit.log.items(after: query.after, limit: query.limit)
+            let last = try await self.audit.log.lastNumber()
             return AuditResponse(items, last: last)
         } catch {
             throw AdminError(error)

@@ -4,7 +4,7 @@ internal import TokenModel
 internal import TokenRefresh
 
 /// The operations on the kill switch.
-extension AdminController {
+extension OpenGateway {
     /// Kills without waiting for the audit record, even if the kill can't be recorded.
     func kill(
         _ request: KillRequest,
