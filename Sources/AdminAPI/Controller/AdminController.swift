@@ -13,12 +13,15 @@ internal import TokenRefresh
 final class AdminController: RequestResponder {
     /// What operators act on; locked on a listener where nothing can be seen or changed.
     private let gateway: CurrentGateway
+    /// Locks and unlocks it; `nil` if nothing does.
+    let locking: (any GatewayLocking)?
     private let monitor: any GatewayMonitor
     /// Authenticates operators; `nil` on a listener that requires no tokens, where little can be seen.
     let door: AdminAuthenticator?
     /// Present if there is a ``door``.
     let dashboard: Dashboard?
     let limits: AdminLimits
+    private let timepiece: Timepiece
     let logger: Logger
     let requiresOriginForm = false
     /// When an administrator's request beyond their role was last logged.
@@ -26,6 +29,7 @@ final class AdminController: RequestResponder {
 
     init(
         gateway: CurrentGateway,
+        lock: (any GatewayLocking)? = nil,
         monitor: any GatewayMonitor,
         door: AdminAuthenticator?,
         isEncrypted: Bool = false,
@@ -34,6 +38,8 @@ final class AdminController: RequestResponder {
         logger: Logger
     ) {
         self.gateway = gateway
+        self.locking = lock
+        self.timepiece = timepiece
         self.monitor = monitor
         self.door = door
         self.dashboard = door.map {
@@ -185,7 +191,8 @@ final class AdminController: RequestResponder {
             return AdminResponse(.ok, HealthResponse())
         case .readiness:
             let vitals = await self.monitor.vitals()
-            return AdminResponse(vitals.isReady ? .ok : .serviceUnavailable, ReadinessResponse(vitals))
+            let readiness = ReadinessResponse(vitals, isLocked: self.closedLock != nil)
+            return AdminResponse(readiness.ready ? .ok : .serviceUnavailable, readiness)
         case .metrics:
             let metrics = await self.monitor.metrics()
             return AdminResponse(.ok, text: metrics.text, contentType: metrics.contentType)
@@ -198,6 +205,24 @@ final class AdminController: RequestResponder {
             )
         case .history:
             return AdminResponse(.ok, HistoryResponse(await self.monitor.history()))
+        case .lock where method == .post:
+            let order = try LockOrder(try await self.read(&body))
+            return AdminResponse(.ok, LockResponse(try await self.lock(order, by: actor)))
+        case .lock:
+            return AdminResponse(.ok, LockResponse(try self.lockStatus()))
+        case .unlock:
+            let request = try UnlockRequest(try await self.read(&body))
+            return AdminResponse(.ok, LockResponse(try await self.unlock(request, by: actor)))
+        case .status where self.gateway.open == nil:
+            let lock = self.closedLock ?? LockStatus(.locked)
+            return AdminResponse(
+                .ok,
+                StatusResponse(await self.monitor.vitals(), lock: lock, at: self.timepiece.now.wall)
+            )
+        case .killing where self.gateway.open == nil:
+            let request = try KillRequest(try await self.read(&body))
+            let report = try await self.killWhileLocked(request, by: actor)
+            return AdminResponse(.ok, KillResponse(report, isAudited: false))
         default:
             guard let gateway = self.gateway.open else { throw AdminError.locked }
             return try await self.respond(method, route, &body, to: actor, on: gateway)
@@ -225,7 +250,9 @@ final class AdminController: RequestResponder {
                     accounts,
                     killed: gateway.kills.killedScopes,
                     waiting: gateway.kills.waitingScopes,
-                    lease: gateway.kills.leaseReading
+                    lease: gateway.kills.leaseReading,
+                    lock: self.closedLock,
+                    approvals: gateway.approvalStandings()
                 )
             )
         case .accounts:
@@ -288,7 +315,13 @@ final class AdminController: RequestResponder {
         case .cachePurge:
             let request = try CachePurgeRequest(try await self.read(&body))
             return AdminResponse(.ok, PurgedResponse(try await gateway.purge(request, by: actor)))
-        case .health, .readiness, .metrics, .description, .history: throw AdminError.noSuchPath
+        case .approvals where method == .post:
+            let request = try ApprovalRequest(try await self.read(&body))
+            let until = try await gateway.approve(request.account, by: actor)
+            return AdminResponse(.ok, ApprovedResponse(request.account, until: until))
+        case .approvals:
+            return AdminResponse(.ok, ApprovalsResponse(gateway.approvalStandings()))
+        case .health, .readiness, .metrics, .description, .history, .lock, .unlock: throw AdminError.noSuchPath
         }
     }
 

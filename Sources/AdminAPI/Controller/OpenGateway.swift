@@ -17,20 +17,26 @@ package struct OpenGateway: Sendable {
     let audit: AuditTrail
     /// Shows and empties the response caches.
     let caches: any GatewayCaches
+    /// Approves the use of accounts; `nil` if no account needs that.
+    let approvals: (any GatewayApprovals)?
 
-    /// - Parameter signIns: `nil` where nobody can sign in.
+    /// - Parameters:
+    ///   - signIns: `nil` where nobody can sign in.
+    ///   - approvals: `nil` if no account needs an approval.
     package init(
         engine: RefreshEngine,
         kills: KillSwitch,
         signIns: SignInService? = nil,
         audit: AuditTrail,
-        caches: any GatewayCaches
+        caches: any GatewayCaches,
+        approvals: (any GatewayApprovals)? = nil
     ) {
         self.engine = engine
         self.kills = kills
         self.signIns = signIns
         self.audit = audit
         self.caches = caches
+        self.approvals = approvals
     }
 }
 

@@ -23,6 +23,9 @@ package enum AdminPath: String, Sendable, CaseIterable {
     case audit = "/v1/audit"
     case caches = "/v1/cache"
     case cachePurge = "/v1/cache/purge"
+    case lock = "/v1/lock"
+    case unlock = "/v1/unlock"
+    case approvals = "/v1/approvals"
 }
 
 /// The OpenAPI description of the admin API: every path, method, body and answer. It is part of the program, so it

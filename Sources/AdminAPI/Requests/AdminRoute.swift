@@ -32,6 +32,9 @@ enum AdminRoute: Equatable, Sendable {
     case replica(String)
     case caches
     case cachePurge
+    case lock
+    case unlock
+    case approvals
 
     /// - Parameter path: the path as it was sent, without the query.
     /// - Returns: `nil` for an unknown path.
@@ -53,6 +56,9 @@ enum AdminRoute: Equatable, Sendable {
         case 2 where segments[0] == "v1" && segments[1] == "replicas": self = .replicas
         case 2 where segments[0] == "v1" && segments[1] == "audit": self = .audit(.standard)
         case 2 where segments[0] == "v1" && segments[1] == "cache": self = .caches
+        case 2 where segments[0] == "v1" && segments[1] == "lock": self = .lock
+        case 2 where segments[0] == "v1" && segments[1] == "unlock": self = .unlock
+        case 2 where segments[0] == "v1" && segments[1] == "approvals": self = .approvals
         case 3 where segments[0] == "v1" && segments[1] == "cache" && segments[2] == "purge": self = .cachePurge
         case 3 where segments[0] == "v1" && segments[1] == "logins":
             guard let id = Self.name(segments[2]) else { return nil }
@@ -89,7 +95,8 @@ enum AdminRoute: Equatable, Sendable {
         case .tokens: [.put, .delete]
         case .signIn: [.get, .head, .post, .delete]
         case .replica: [.delete]
-        case .refresh, .adoption, .signIns, .killing, .revival, .cachePurge: [.post]
+        case .lock, .approvals: [.get, .head, .post]
+        case .refresh, .adoption, .signIns, .killing, .revival, .cachePurge, .unlock: [.post]
         }
     }
 
@@ -139,6 +146,9 @@ enum AdminRoute: Equatable, Sendable {
         case .audit: .audit
         case .caches: .caches
         case .cachePurge: .cachePurge
+        case .lock: .lock
+        case .unlock: .unlock
+        case .approvals: .approvals
         }
     }
 

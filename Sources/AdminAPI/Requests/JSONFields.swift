@@ -34,6 +34,11 @@ struct JSONFields {
         }
     }
 
+    /// A required name of an account.
+    mutating func account(_ name: String) throws(AdminError) -> AccountID {
+        AccountID(try Self.plain(try self.secret(name), name, longest: 256))
+    }
+
     /// A whole number of at least 0; `nil` where there is no such member, or `null`.
     mutating func countIfPresent(_ name: String) throws(AdminError) -> Int64? {
         switch self.members.removeValue(forKey: name) {

@@ -62,7 +62,7 @@ extension JSONFields {
     }
 
     /// The reason that people read. It stays in the log permanently.
-    fileprivate mutating func reason(_ name: String) throws(AdminError) -> String {
+    mutating func reason(_ name: String) throws(AdminError) -> String {
         guard let text = try self.textIfPresent(name), text.contains(where: { !$0.isWhitespace }) else {
             throw .invalidField(name, "\(name) is missing: say in a few words why")
         }

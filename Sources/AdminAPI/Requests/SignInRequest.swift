@@ -14,10 +14,7 @@ struct SignInRequest: Equatable, Sendable {
 
     init(_ body: [UInt8]) throws(AdminError) {
         var fields = try JSONFields(body)
-        guard let account = try fields.secretIfPresent("account") else {
-            throw .invalidField("account", "account is missing")
-        }
-        self.account = AccountID(try JSONFields.plain(account, "account", longest: 256))
+        self.account = try fields.account("account")
         let way = try fields.textIfPresent("way").map(SignInWay.init)
         guard let way, let way else {
             let ways = SignInWay.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")

@@ -21,7 +21,10 @@ extension AdminError {
         case .invalidField: .badRequest
         case .conflict: .conflict
         case .providerRefused: .badGateway
-        case .accountUnreadable, .storeLost, .locked, .providerUnreachable, .auditUnavailable: .serviceUnavailable
+        case .keyRefused: .unprocessableContent
+        case .unlockLimited: .tooManyRequests
+        case .accountUnreadable, .storeLost, .providerUnreachable, .auditUnavailable, .locked, .keyUnavailable:
+            .serviceUnavailable
         }
     }
 
@@ -41,6 +44,9 @@ extension AdminError {
         case .providerRefused: "The provider refuses the sign-in"
         case .providerUnreachable: "The provider is out of reach"
         case .auditUnavailable: "The audit log can't be written, so nothing was changed"
+        case .keyRefused: "The passphrase or key does not open the store"
+        case .keyUnavailable: "The gateway can't get its key"
+        case .unlockLimited: "Too many wrong passphrases or keys"
         }
     }
 
@@ -51,13 +57,22 @@ extension AdminError {
         case .unauthorized: fields[.wwwAuthenticate] = "Bearer realm=\"martlet\""
         // As long as the response to an excess wrong token is delayed (`AdminLimits/crowdDelay`).
         case .tooManyAttempts: fields[.retryAfter] = "2"
-        case .locked: fields[.retryAfter] = "30"
-        case .storeLost, .providerUnreachable, .auditUnavailable: fields[.retryAfter] = "1"
+        case .storeLost, .providerUnreachable, .auditUnavailable, .keyUnavailable, .unlockLimited:
+            fields[.retryAfter] = self.secondsToRetry(usually: 1)
+        // Somebody has to unlock it first.
+        case .locked: fields[.retryAfter] = self.secondsToRetry(usually: 30)
         case .methodNotAllowed: fields[.allow] = self.allowed
-        case .forbidden, .roleForbidden, .notFound, .invalidField, .conflict, .accountUnreadable, .providerRefused:
+        case .forbidden, .roleForbidden, .notFound, .invalidField, .conflict, .accountUnreadable, .providerRefused,
+            .keyRefused:
             break
         }
         return fields
+    }
+
+    /// The value of `Retry-After` (RFC 9110 §10.2.3): whole seconds, rounded up.
+    private func secondsToRetry(usually seconds: Int64) -> String {
+        guard let (whole, rest) = self.retryAfter?.components else { return String(seconds) }
+        return String(max(whole + (rest > 0 ? 1 : 0), 1))
     }
 }
 

@@ -30,6 +30,12 @@ struct AdminError: Error, Sendable {
         case providerUnreachable = "provider_unreachable"
         /// The change can't be recorded, and so is not made.
         case auditUnavailable = "audit_unavailable"
+        /// A passphrase or key does not open the store.
+        case keyRefused = "key_refused"
+        /// The gateway can't get its key.
+        case keyUnavailable = "key_unavailable"
+        /// Too many wrong passphrases or keys.
+        case unlockLimited = "unlock_limited"
     }
 
     let code: Code
@@ -44,6 +50,8 @@ struct AdminError: Error, Sendable {
     let allowed: String?
     /// The value that the field should have.
     let expected: String?
+    /// When the next attempt may help; `nil` for the usual time of the code.
+    let retryAfter: Duration?
 
     private init(
         _ code: Code,
@@ -51,7 +59,8 @@ struct AdminError: Error, Sendable {
         field: String? = nil,
         account: AccountID? = nil,
         allowed: String? = nil,
-        expected: String? = nil
+        expected: String? = nil,
+        retryAfter: Duration? = nil
     ) {
         self.code = code
         self.message = message
@@ -59,6 +68,7 @@ struct AdminError: Error, Sendable {
         self.account = account
         self.allowed = allowed
         self.expected = expected
+        self.retryAfter = retryAfter
     }
 }
 
@@ -82,7 +92,8 @@ extension AdminError {
             field: self.field,
             account: self.account,
             allowed: self.allowed,
-            expected: self.expected
+            expected: self.expected,
+            retryAfter: self.retryAfter
         )
     }
 }
@@ -99,6 +110,10 @@ extension AdminError {
     static let locked = AdminError(
         .locked,
         "the gateway is locked and can read no account; martlet status shows why, martlet unlock opens it"
+    )
+    static let noApprovals = AdminError(
+        .conflict,
+        "no account of the configuration needs an approval: require_approval names those that do"
     )
     static let noSuchPath = AdminError(.notFound, "the admin API has no such path")
     static let noSuchAccount = AdminError(
@@ -181,6 +196,29 @@ extension AdminError {
             "\(scope.text) is not killed by itself, but \(kills) \(isOne ? "is" : "are"): "
                 + "\(commands) \(isOne ? "lifts" : "lift") that"
         )
+    }
+
+    /// The gateway was not locked or unlocked.
+    init(_ cause: LockError) {
+        switch cause.code {
+        case .alreadyOpen, .alreadyLocked, .busy, .storeRefused: self = .init(.conflict, cause.message)
+        case .wrongPassphrase: self = .init(.keyRefused, cause.message, field: "passphrase")
+        case .wrongKey: self = .init(.keyRefused, cause.message, field: "key")
+        case .passphraseNeeded, .passphraseTooShort: self = .invalidField("passphrase", cause.message)
+        case .keyUnavailable: self = .init(.keyUnavailable, cause.message, retryAfter: cause.retryAfter)
+        case .tooManyAttempts: self = .init(.unlockLimited, cause.message, retryAfter: cause.retryAfter)
+        case .storeUnreachable: self = .init(.storeLost, cause.message, retryAfter: cause.retryAfter)
+        case .unknownScope: self = .init(.notFound, cause.message)
+        }
+    }
+
+    /// An account was not approved.
+    init(_ cause: ApprovalRefusal, account: AccountID) {
+        switch cause.code {
+        case .notRequired, .killed: self = .init(.conflict, cause.message, account: account)
+        case .unknownAccount: self = .notConfigured
+        case .storeLost: self = .init(.storeLost, cause.message, account: account)
+        }
     }
 
     /// A sign-in can't be begun, answered or ended.

@@ -2,7 +2,8 @@ internal import KillSwitch
 internal import OAuth
 internal import TokenModel
 
-/// A kill as the API shows it. Every member except `audited` is always present; a member without a value is `null`.
+/// A kill as the API shows it. Every member except `audited` and `can_do_it_now` is always present; a
+/// member without a value is `null`.
 struct KillResponse: Encodable, Sendable {
     private let report: KillReport
     /// Present only in the response to the order.
@@ -19,6 +20,7 @@ struct KillResponse: Encodable, Sendable {
         case wasKilled = "was_killed"
         case startedAt = "started_at"
         case completedAt = "completed_at"
+        case canDoItNow = "can_do_it_now"
         case revivedAt = "revived_at"
     }
 
@@ -33,25 +35,14 @@ struct KillResponse: Encodable, Sendable {
         try members.encode(self.report.epoch == .start ? nil : self.report.epoch.rawValue, forKey: .epoch)
         try members.encode(self.report.wasKilled, forKey: .wasKilled)
         try members.encode(self.report.streams.rawValue, forKey: .streams)
-        try members.encode(self.report.replicas.map(Replica.init), forKey: .replicas)
+        try members.encode(self.report.replicas.map(ReplicaStateResponse.init), forKey: .replicas)
+        if self.report.store == .locked { try members.encode(self.report.canDoItNow, forKey: .canDoItNow) }
         try members.encode(Tokens(self.report.tokens), forKey: .tokens)
         try members.encode(self.report.draining, forKey: .draining)
         try members.encode(self.report.startedAt.rfc3339, forKey: .startedAt)
         try members.encode(self.report.completedAt?.rfc3339, forKey: .completedAt)
         try members.encode(self.report.revivedAt?.rfc3339, forKey: .revivedAt)
         try members.encodeIfPresent(self.isAudited, forKey: .audited)
-    }
-
-    private struct Replica: Encodable {
-        let name: String
-        let state: String
-        let until: String?
-
-        init(_ replica: KillReport.Replica) {
-            self.name = replica.name
-            self.state = replica.state.rawValue
-            self.until = replica.until?.rfc3339
-        }
     }
 
     private struct Tokens: Encodable {

@@ -10,6 +10,8 @@ struct StatusResponse: Encodable, Sendable {
     let ready: Bool
     /// `true` while the process stops on purpose, otherwise left out.
     let stopping: Bool?
+    /// Left out while the gateway is open. A locked gateway shows no account, no provider and no kill.
+    let lock: LockResponse?
     let replica: Replica
     /// Left out while the gateway uses everything in its configuration file, as read last.
     let configuration: Configuration?
@@ -21,6 +23,14 @@ struct StatusResponse: Encodable, Sendable {
     let waitingKills: [ScopeResponse]
     let providers: [Provider]
     let accounts: [AccountResponse]
+    /// The accounts that are used only after an approval; left out if there are none.
+    let approvals: [ApprovalResponse]?
+
+    /// The overview of a gateway that is not open.
+    init(_ vitals: GatewayVitals, lock: LockStatus, at time: WallTime) {
+        let lease = LeaseReading(now: time, until: nil)
+        self.init(vitals, [], [], killed: [], waiting: [], lease: lease, lock: lock)
+    }
 
     /// - Parameter providers: the configured providers. Others, which only records name, are shown without a state.
     init(
@@ -29,13 +39,17 @@ struct StatusResponse: Encodable, Sendable {
         _ accounts: [AccountStatus],
         killed: Set<KillScope>,
         waiting: [KillScope],
-        lease: LeaseReading
+        lease: LeaseReading,
+        lock: LockStatus? = nil,
+        approvals: [ApprovalStanding] = []
     ) {
+        self.lock = lock.map(LockResponse.init)
+        self.approvals = approvals.isEmpty ? nil : ApprovalsResponse(approvals).approvals
         self.waitingKills = waiting.map(ScopeResponse.init)
         self.time = lease.now.rfc3339
         self.killed = killed.sorted { $0.text < $1.text }.map(ScopeResponse.init)
         self.version = vitals.version
-        self.ready = vitals.isReady
+        self.ready = vitals.isReady && lock == nil
         self.stopping = vitals.isStopping ? true : nil
         self.replica = Replica(
             name: vitals.replica.name,
@@ -62,7 +76,8 @@ struct StatusResponse: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case time, version, ready, stopping, replica, configuration, store, listeners, killed, providers, accounts
+        case time, version, ready, stopping, lock, replica, configuration, store, listeners, killed, providers, accounts
+        case approvals
         case waitingKills = "waiting_kills"
     }
 
@@ -220,11 +235,14 @@ struct ReadinessResponse: Encodable, Sendable {
     let ready: Bool
     /// `true` while the process stops on purpose, otherwise left out. Closed listeners are no fault then.
     let stopping: Bool?
+    /// `true` while the gateway is not open, otherwise left out. Nothing is open or held then, which is no fault.
+    let locked: Bool?
     let checks: Checks
 
-    init(_ vitals: GatewayVitals) {
-        self.ready = vitals.isReady
+    init(_ vitals: GatewayVitals, isLocked: Bool) {
+        self.ready = vitals.isReady && !isLocked
         self.stopping = vitals.isStopping ? true : nil
+        self.locked = isLocked ? true : nil
         self.checks = Checks(
             storeOpen: vitals.store.isOpen,
             listenersBound: vitals.areListenersBound,

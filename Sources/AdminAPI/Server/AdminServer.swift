@@ -6,7 +6,7 @@ package import TokenModel
 
 /// The control plane over HTTP. It has its own listener and event loop, so a busy data path does not delay it.
 ///
-/// ``listen(on:gateway:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
+/// ``listen(on:gateway:lock:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)`` comes first, so that
 /// a busy port is detected before anything else starts; then ``run()``.
 package final class AdminServer: Service, Sendable {
     /// Where it listens, with the port that the system chose if 0 was requested.
@@ -25,6 +25,7 @@ package final class AdminServer: Service, Sendable {
     ///
     /// - Parameters:
     ///   - gateway: what operators act on.
+    ///   - lock: locks and unlocks it; `nil` if nothing does.
     ///   - monitor: reports facts about the process that this module can't see.
     ///   - claim: whether an older gateway may still listen there.
     ///   - encrypt: adds TLS to a connection; `nil` for plain HTTP.
@@ -33,6 +34,7 @@ package final class AdminServer: Service, Sendable {
     package static func listen(
         on address: AdminAddress,
         gateway: CurrentGateway,
+        lock: (any GatewayLocking)? = nil,
         monitor: any GatewayMonitor,
         tokens: AdminTokens,
         claim: PortClaim = .first,
@@ -45,6 +47,7 @@ package final class AdminServer: Service, Sendable {
         let door = AdminAuthenticator(tokens, limits: limits, clock: clock, logger: logger)
         let controller = AdminController(
             gateway: gateway,
+            lock: lock,
             monitor: monitor,
             door: door,
             isEncrypted: encrypt != nil,
@@ -58,9 +61,10 @@ package final class AdminServer: Service, Sendable {
     /// Opens another listening socket, which serves only metrics and health, without tokens.
     ///
     /// The parameters are those of
-    /// ``listen(on:gateway:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
+    /// ``listen(on:gateway:lock:monitor:tokens:claim:encrypt:limits:clock:timepiece:logger:)``.
     package static func listenForMetrics(
         on address: AdminAddress,
+        lock: (any GatewayLocking)? = nil,
         monitor: any GatewayMonitor,
         claim: PortClaim = .first,
         limits: AdminLimits = AdminLimits(),
@@ -68,6 +72,7 @@ package final class AdminServer: Service, Sendable {
     ) async throws(AdminServerError) -> AdminServer {
         let controller = AdminController(
             gateway: CurrentGateway(name: ""),
+            lock: lock,
             monitor: monitor,
             door: nil,
             limits: limits,

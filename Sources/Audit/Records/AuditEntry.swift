@@ -86,6 +86,11 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case forgetReplica = "forget_replica"
     /// Stored responses are removed from the caches of one process.
     case purgeCache = "cache_purge"
+    /// The gateway gives up its keys and tokens.
+    case lock
+    case unlock
+    /// An account that needs an approval may be used for some time.
+    case approve
     /// The configuration is read again.
     case reload
     /// A gateway takes the addresses of another.

@@ -121,6 +121,11 @@ package struct LeaseReading: Equatable, Sendable {
     package let now: WallTime
     /// `nil` where the lease has lapsed.
     package let until: WallTime?
+
+    package init(now: WallTime, until: WallTime?) {
+        self.now = now
+        self.until = until
+    }
 }
 
 extension KillSwitch {
