@@ -19,6 +19,8 @@ package struct KillReport: Equatable, Sendable {
         case unreachable
         /// The kill is not in the store, because nothing can be written. Replicas that can still read go on.
         case unwritable
+        /// This replica is locked and uses no store. It writes the kill when it is unlocked. Other replicas go on.
+        case locked
     }
 
     /// One replica that the kill waited for.
@@ -77,6 +79,8 @@ package struct KillReport: Equatable, Sendable {
     /// only in the report for the caller that ordered it.
     package var wasKept = false
     package var replicas: [Replica]
+    /// Where this replica is locked, the replicas that took kills when it was locked.
+    package var canDoItNow: [String] = []
     package var tokens = Tokens()
     /// Requests of this replica that were left to finish.
     package var draining = 0
