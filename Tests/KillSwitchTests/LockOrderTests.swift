@@ -43,7 +43,7 @@ import TokenStorage
         let (one, slow) = (self.house.replica("a"), self.house.replica("slow", lease: .seconds(36_000)))
         try await self.house.run([one, slow]) {
             // Given a replica that takes its time to lock
-            slow.fence.stick()
+            slow.fence.stick(at: .lock)
             let report = try await one.kills.orderLock(reason: "stolen", wait: .seconds(30))
             try await eventually("it to be about to lock") { slow.fence.isWaitedFor }
 
