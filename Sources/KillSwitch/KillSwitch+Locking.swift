@@ -30,7 +30,10 @@ extension KillSwitch {
         let deadline = now.boot.advanced(by: wait)
         let entry = KillEntry(.locked, .all, requester: requester, reason: reason, at: now.wall)
         let epoch = try await self.append(locking: entry)
-        self.logger.notice("all replicas are told to lock", metadata: ["kill.epoch": .stringConvertible(epoch.rawValue)])
+        self.logger.notice(
+            "all replicas are told to lock",
+            metadata: ["kill.epoch": .stringConvertible(epoch.rawValue)]
+        )
         await self.watch(epoch, until: deadline)
         return await self.report(onLock: epoch, entry)
     }
@@ -66,7 +69,8 @@ extension KillSwitch {
             }
             if let epoch = self.known.kill(entry.id)?.epoch { return epoch }
             tries += 1
-            guard failure.code == .unreachable, tries < Self.mostTries else { throw KillSwitchError(failure) }
+            let mayPass = failure.code == .unreachable || failure.code == .moved && self.move != nil
+            guard mayPass, tries < Self.mostTries else { throw KillSwitchError(failure) }
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(200)))
         }
     }

@@ -153,13 +153,16 @@ struct Replica: Sendable {
 
 /// Records the calls that a replica makes to its fence.
 final class RecordingFence: KillFence {
+    enum Call { case fence, lock }
+
     private struct State {
         var fenced: [Epoch] = []
         var all: [KillEpochs] = []
         var locks: [KillID] = []
         var replaced: [AccountID] = []
         var until: [BootInstant] = []
-        var isStuck = false
+        /// The call that is stuck.
+        var obstacle: Call?
         var stuck: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -180,20 +183,20 @@ final class RecordingFence: KillFence {
     /// Whether a caller waits for a fence that is stuck.
     var isWaitedFor: Bool { self.state.withLock { !$0.stuck.isEmpty } }
 
-    /// Blocks fencing until ``release()``.
-    func stick() { self.state.withLock { $0.isStuck = true } }
+    /// Blocks fencing, or locking, until ``release()``.
+    func stick(at call: Call = .fence) { self.state.withLock { $0.obstacle = call } }
 
     func release() {
         let stuck = self.state.withLock { state in
             defer { state.stuck = [] }
-            state.isStuck = false
+            state.obstacle = nil
             return state.stuck
         }
         for one in stuck { one.resume() }
     }
 
     func fence(_ epochs: KillEpochs) async -> Int {
-        await self.passIfNotStuck()
+        await self.pass(.fence)
         self.state.withLock { state in
             state.fenced.append(epochs.last)
             state.all.append(epochs)
@@ -202,15 +205,16 @@ final class RecordingFence: KillFence {
     }
 
     func locked(_ entry: KillEntry) async {
-        await self.passIfNotStuck()
+        await self.pass(.lock)
         self.state.withLock { $0.locks.append(entry.id) }
     }
 
-    private func passIfNotStuck() async {
+    /// Returns when that call is not stuck.
+    private func pass(_ call: Call) async {
         await withCheckedContinuation { continuation in
             let isStuck = self.state.withLock { state in
-                if state.isStuck { state.stuck.append(continuation) }
-                return state.isStuck
+                if state.obstacle == call { state.stuck.append(continuation) }
+                return state.obstacle == call
             }
             if !isStuck { continuation.resume() }
         }
