@@ -27,6 +27,7 @@ import TokenModel
             // After the unlock, with the same credential
             rig.server.unlock()
             rig.install(.sample())
+            try await rig.settle()
             try await caller.send(Cached.get())
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.request()

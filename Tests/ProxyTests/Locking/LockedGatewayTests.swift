@@ -23,7 +23,7 @@ import TokenModel
     /// How the gateway decides on a request, in a word.
     private func decision(_ gateway: Gateway, _ path: String = "/acme/", key: String = "key") throws -> String {
         let request = try RequestHead.parsed("GET \(path) HTTP/1.1\r\nHost: a\r\nMartlet-Key: \(key)\r\n\r\n")
-        var caller = UnverifiedCaller(isOnUnixSocket: false)
+        var caller = UnverifiedCaller(isOnUnixSocket: true)
         return switch gateway.decide(request, from: &caller) {
         case .forward: "forward"
         case .wait: "wait"

