@@ -22,12 +22,14 @@ package final class Gateway {
     package private(set) var epochs = KillEpochs()
     /// From this moment on no token is added to a request: the store may hold a kill that this process has not read.
     package var leaseEnd = BootInstant.distantFuture
+    /// While locked, no slot holds a credential: no token is added to a request, and no stored response is used.
+    package private(set) var isLocked = false
 
     /// - Parameter callers: the callers that may use `table`'s routes; `nil` admits everyone except web pages.
     package init(_ table: RouteTable, callers: CallerTable? = nil) {
         self.callers = callers ?? CallerTable(nil, routes: table)
         self.table = table
-        self.slots = table.slots.map { CredentialSlot(account: $0.account, injections: $0.injections) }
+        self.slots = table.slots.map { CredentialSlot($0) }
         self.places = Dictionary(uniqueKeysWithValues: table.slots.enumerated().map { ($1.account, $0) })
     }
 
@@ -37,6 +39,8 @@ package final class Gateway {
         case forward(RouteTable.Match)
         /// The request must wait for a credential.
         case wait(RouteTable.Match)
+        /// The gateway is locked, which the request is told.
+        case locked(RouteTable.Match)
         case reply(GatewayError)
     }
 
@@ -59,7 +63,8 @@ package final class Gateway {
         guard !match.route.rewrite.isMistakable(request) else {
             return .reply(GatewayError(.badRequest, "a field name that the upstream may read as the injected field's"))
         }
-        return self.slots[match.route.slot].hasCredential ? .forward(match) : .wait(match)
+        guard !self.slots[match.route.slot].hasCredential else { return .forward(match) }
+        return self.isLocked ? .locked(match) : .wait(match)
     }
 
     /// Whether the caller that opened a tunnel by `route` may keep it: its key, certificate or peer identity still
@@ -71,7 +76,7 @@ package final class Gateway {
     }
 
     /// Appends the token to `head`, which may then go upstream. Returns `nil` when the credential has been removed or
-    /// has expired in the meantime, when the lease has ended, or when the token is the `refused` one.
+    /// has expired in the meantime, when the lease or the approval has ended, or when the token is the `refused` one.
     ///
     /// - Parameters:
     ///   - head: must have no other owner, so that its memory can be overwritten after it was sent.
@@ -103,14 +108,13 @@ package final class Gateway {
         self.slots[slot].isProven ? false : self.slots[slot].prove(token)
     }
 
-    /// Puts a credential into its account's slot, or removes it.
+    /// Puts a credential into its account's slot, or removes it, or notes an approval. While locked it ignores the event.
     package func apply(_ event: CredentialEvent) {
+        guard !self.isLocked else { return }
         switch event {
         case .installed(let credential):
-            guard let index = self.places[credential.account], self.epochs.verdict(on: credential) == .live else {
-                return
-            }
-            self.slots[index].install(credential)
+            guard let index = self.places[credential.account] else { return }
+            _ = self.install(credential, slot: index)
         case .lapsed(let account):
             guard let index = self.places[account] else { return }
             self.slots[index].lapse()
@@ -119,7 +123,17 @@ package final class Gateway {
             self.slots[index].clear()
         // Requests in progress may still use the credential; `clearUnused(but:)` removes it later.
         case .retired: break
+        case .approved(let account, let end):
+            guard let index = self.places[account] else { return }
+            self.slots[index].approve(until: end)
         }
+    }
+
+    /// - Returns: whether the credential may be used, as far as kills and the lock say.
+    private func install(_ credential: UpstreamCredential, slot: Int) -> Bool {
+        guard !self.isLocked, self.epochs.verdict(on: credential) == .live else { return false }
+        self.slots[slot].install(credential)
+        return true
     }
 }
 
@@ -128,22 +142,21 @@ package final class Gateway {
 extension Gateway {
     /// Replaces the table by its successor, and the callers that may use its routes.
     ///
-    /// - Parameter credentials: the credentials of all accounts. If an account was out of the configuration for a
-    ///   while, the credential in its slot is outdated.
+    /// - Parameter credentials: the credentials and approvals of all accounts. If an account was out of the
+    ///   configuration for a while, the credential in its slot is outdated.
     package func reload(_ table: RouteTable, callers: CallerTable, credentials: CredentialTable) {
         self.table = table
         self.callers = callers
         for (index, slot) in table.slots.enumerated() {
             if index == self.slots.count {
-                self.slots.append(CredentialSlot(account: slot.account, injections: slot.injections))
+                self.slots.append(CredentialSlot(slot))
                 self.places[slot.account] = index
-            } else {
-                self.slots[index].prepare(slot.injections)
             }
+            self.slots[index].prepare(slot, approvedUntil: credentials.approvedUntil(slot.account))
         }
         for slot in Set(table.routes.map(\.slot)) {
-            if let credential = credentials[self.slots[slot].account], self.epochs.verdict(on: credential) == .live {
-                self.slots[slot].install(credential)
+            if let credential = credentials[self.slots[slot].account], self.install(credential, slot: slot) {
+                continue
             } else if let owner = self.slots[slot].cacheOwner, credentials.serves(owner, of: self.slots[slot].account) {
                 // The token has expired, and its grant stands.
                 self.slots[slot].lapse()
@@ -178,14 +191,20 @@ extension Gateway {
         self.slots[slot].verdict(on: origin, by: self.epochs) == .live
     }
 
-    /// The authorization whose stored responses may be used; `nil` for none.
-    func cacheOwner(slot: Int) -> CacheOwner? { self.slots[slot].cacheOwner }
-
-    /// Whether a stored response may be used now: no kill, removal or new grant has come since, and the lease has not
-    /// ended.
-    func mayServe(_ owner: CacheOwner, slot: Int) -> Bool {
-        BootInstant.now < self.leaseEnd && self.slots[slot].mayServe(owner, by: self.epochs)
+    /// The authorization whose stored responses may be used; `nil` for none, and where no approval stands.
+    func cacheOwner(slot: Int, at now: BootInstant) -> CacheOwner? {
+        now < self.slots[slot].approvedUntil ? self.slots[slot].cacheOwner : nil
     }
+
+    /// Whether a stored response may be used now: no kill, removal or new grant has come since, and neither the lease
+    /// nor the approval has ended.
+    func mayServe(_ owner: CacheOwner, slot: Int) -> Bool {
+        let now = BootInstant.now
+        return now < self.leaseEnd && now < self.slots[slot].approvedUntil && self.isLive(owner, slot: slot)
+    }
+
+    /// Whether a stored response that is being sent may still be used.
+    func isLive(_ owner: CacheOwner, slot: Int) -> Bool { self.slots[slot].mayServe(owner, by: self.epochs) }
 
     /// Whether a request in progress may finish although its token is dead.
     func mayEnd(_ origin: TokenOrigin, slot: Int) -> Bool {
@@ -212,11 +231,34 @@ extension Gateway {
         return now < self.leaseEnd ? self.slots[slot].usableCredential(at: now) : nil
     }
 
+    /// Why no token may be added to a slot's requests now, whichever comes; `nil` where one may.
+    package func obstacle(slot: Int) -> CredentialError? {
+        let now = BootInstant.now
+        guard now < self.leaseEnd else { return .leaseEnded }
+        return now < self.slots[slot].approvedUntil ? nil : .approvalEnded
+    }
+
     /// Why a credential that a request waited for can't be used; `nil` where it may be tried.
     package func refusal(of credential: UpstreamCredential) -> CredentialError? {
-        if self.isLeaseOver { return .leaseEnded }
+        if let slot = self.places[credential.account], let obstacle = self.obstacle(slot: slot) { return obstacle }
         return self.epochs.verdict(on: credential) == .killed ? .accountKilled : nil
     }
+}
+
+// MARK: - Locking
+
+extension Gateway {
+    /// Removes all credentials and approvals, and the authorizations of stored responses. No slot gets any until
+    /// ``unlock()``.
+    package func lock() {
+        self.isLocked = true
+        for slot in self.slots {
+            slot.clear()
+            slot.approve(until: .distantPast)
+        }
+    }
+
+    package func unlock() { self.isLocked = false }
 }
 
 /// A request head that includes its token. Only ``Gateway/authorize(_:_:refused:)`` makes one, and it can be sent only

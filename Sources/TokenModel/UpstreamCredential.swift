@@ -71,4 +71,6 @@ package enum CredentialEvent: Equatable, Sendable {
     /// The account is no longer in the configuration. Its credential serves only requests in progress, and no further
     /// events follow for it.
     case retired(AccountID)
+    /// An operator's approval of the account's use, which ends at that moment: not at all if it has passed already.
+    case approved(AccountID, until: BootInstant)
 }

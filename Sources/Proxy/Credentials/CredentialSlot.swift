@@ -19,10 +19,16 @@ package final class CredentialSlot {
     private var origin = TokenOrigin(observedEpoch: .start, owner: 0)
     /// The owners of all credentials that were ever here, so that ``TokenOrigin`` can name one by its index.
     private var owners: [Owner] = []
+    /// The end of the token or of the approval, whichever comes first: one comparison judges both.
     private var usableUntil = BootInstant.distantPast
     private var lines: [ByteBuffer] = []
-    /// The slot holds a credential, usable or not.
-    package var hasCredential: Bool { self.token != nil }
+    /// The account may be used only while an operator's approval stands.
+    package private(set) var requiresApproval: Bool
+    /// The end of the approval that stands: `.distantPast` for none, `.distantFuture` where none is required.
+    private(set) var approvedUntil: BootInstant
+    /// The slot holds a credential that a request may try to use: the token may have expired, and so may the approval,
+    /// but there has been one.
+    package var hasCredential: Bool { self.token != nil && BootInstant.distantPast < self.approvedUntil }
     /// A request has carried this credential's token.
     package private(set) var isUsed = false
     /// An upstream has accepted this credential's token.
@@ -30,9 +36,11 @@ package final class CredentialSlot {
     /// The authorization whose stored responses may be used. It outlives the credential while its grant stands.
     package private(set) var cacheOwner: CacheOwner?
 
-    init(account: AccountID, injections: [Injection]) {
-        self.account = account
-        self.injections = injections
+    init(_ slot: RouteTable.Slot) {
+        self.account = slot.account
+        self.injections = slot.injections
+        self.requiresApproval = slot.requiresApproval
+        self.approvedUntil = slot.requiresApproval ? .distantPast : .distantFuture
     }
 
     deinit {
@@ -45,7 +53,7 @@ package final class CredentialSlot {
         self.credential = credential
         self.token = TokenVersion(credential)
         self.origin = TokenOrigin(observedEpoch: credential.observedEpoch, owner: self.place(of: credential))
-        self.usableUntil = credential.usableUntil
+        self.usableUntil = min(credential.usableUntil, self.approvedUntil)
         self.isUsed = false
         self.isProven = false
         self.cacheOwner = CacheOwner(credential)
@@ -66,8 +74,23 @@ package final class CredentialSlot {
         return self.owners.count - 1
     }
 
+    /// Adopts the approval that stands, and its end.
+    func approve(until end: BootInstant) {
+        self.approvedUntil = self.requiresApproval ? end : .distantFuture
+        self.usableUntil = min(self.credential?.usableUntil ?? .distantPast, self.approvedUntil)
+    }
+
+    /// Adopts the slot of another table.
+    ///
+    /// - Parameter end: of the account's approval, if it requires one.
+    func prepare(_ slot: RouteTable.Slot, approvedUntil end: BootInstant) {
+        self.requiresApproval = slot.requiresApproval
+        self.approve(until: end)
+        self.prepare(slot.injections)
+    }
+
     /// Prepares lines for `injections`, which begin with the present ones.
-    func prepare(_ injections: [Injection]) {
+    private func prepare(_ injections: [Injection]) {
         guard injections.count > self.injections.count else { return }
         if let credential { self.lines += injections.dropFirst(self.injections.count).map { $0.line(for: credential) } }
         self.injections = injections
@@ -100,7 +123,7 @@ package final class CredentialSlot {
 
     /// Whether a kill forbids the credential, or the grant of the last one.
     func holdsDead(by epochs: KillEpochs) -> Bool {
-        guard self.hasCredential || self.cacheOwner != nil else { return false }
+        guard self.token != nil || self.cacheOwner != nil else { return false }
         return self.verdict(on: self.origin, by: epochs) != .live
     }
 
@@ -117,8 +140,7 @@ package final class CredentialSlot {
 
     /// The credential, if its token may be written at `now`.
     func usableCredential(at now: BootInstant) -> UpstreamCredential? {
-        guard let credential = self.credential, now < credential.usableUntil else { return nil }
-        return credential
+        now < self.usableUntil ? self.credential : nil
     }
 
     /// The prepared line of the credential, and the token set that it carries, if the token may be written at `now` and
@@ -204,6 +226,10 @@ package struct Injection: Sendable, Hashable {
 /// route that uses it is added. Dead credentials are not kept.
 package struct CredentialTable: Sendable {
     private var credentials: [AccountID: UpstreamCredential] = [:]
+    /// The end of each account's last approval, whether one is required or not.
+    private var approvals: [AccountID: BootInstant] = [:]
+    /// The gateway is locked: the table is empty, and takes no event.
+    private(set) var isLocked = false
     /// The authorization whose stored responses may be used, of each account that has one.
     private var owners: [AccountID: (owner: CacheOwner, provider: ProviderID, formerProviders: [ProviderID])] = [:]
     /// Which tokens are dead.
@@ -213,6 +239,7 @@ package struct CredentialTable: Sendable {
 
     /// - Returns: whether an authorization has ended whose responses may be stored.
     @discardableResult package mutating func apply(_ event: CredentialEvent) -> Bool {
+        guard !self.isLocked else { return false }
         switch event {
         case .installed(let credential):
             guard self.epochs.verdict(on: credential) == .live else { return false }
@@ -227,8 +254,24 @@ package struct CredentialTable: Sendable {
         case .dropped(let account):
             self.credentials[account] = nil
             return self.owners.removeValue(forKey: account) != nil
+        case .approved(let account, let end):
+            self.approvals[account] = end
+            return false
         }
     }
+
+    /// Removes everything but the kill log, and takes no event until ``unlock()``.
+    package mutating func lock() {
+        self.isLocked = true
+        self.credentials = [:]
+        self.owners = [:]
+        self.approvals = [:]
+    }
+
+    package mutating func unlock() { self.isLocked = false }
+
+    /// The end of an account's last approval.
+    func approvedUntil(_ account: AccountID) -> BootInstant { self.approvals[account] ?? .distantPast }
 
     /// Whether a stored response may still be used.
     func serves(_ owner: CacheOwner, of account: AccountID) -> Bool {

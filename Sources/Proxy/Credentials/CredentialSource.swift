@@ -7,6 +7,9 @@ package protocol CredentialSource: Sendable {
     /// The credential has been announced to the event loops (``CredentialEvent``) before this returns. If `refused` is
     /// still the account's current generation although an upstream refused it, and no refresh is due, this returns that
     /// same credential.
+    ///
+    /// Where the account requires an approval, this waits for one, and announces it before it returns. A credential that
+    /// comes without it is asked for anew a few times, as one that comes without a lease, and then the request fails.
     func credential(for account: AccountID, refused: TokenVersion?) async throws(CredentialError) -> UpstreamCredential
 
     /// A request has carried the token, so the account is in use, whatever the response. Called once per token set and
@@ -43,6 +46,14 @@ extension CredentialError {
         CredentialError(
             .storeLost,
             "the kill log could not be read for as long as the lease: nobody knows here whether the token is still allowed",
+            retryAfter: .seconds(1)
+        )
+    }
+
+    static var approvalEnded: CredentialError {
+        CredentialError(
+            .approvalRequired,
+            "no approval of the account's use stands, or it has ended before a token was used: martlet approve NAME",
             retryAfter: .seconds(1)
         )
     }

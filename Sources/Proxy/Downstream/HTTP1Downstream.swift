@@ -37,7 +37,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
     private let unverified: UnverifiedCaller
     private let isEncrypted: Bool
     private var context: ChannelHandlerContext?
-    private var exchange: Exchange?
+    private(set) var exchange: Exchange?
     private var state: State
     private var reader: RequestReader
     let writer: HTTP1ResponseWriter
@@ -336,14 +336,6 @@ extension HTTP1Downstream {
 
     /// The slot whose token the request in progress may still need; a tunnel needs it no more.
     var slotInUse: Int? { self.isTunnelling ? nil : self.exchange?.match?.route.slot }
-
-    /// As ``Exchange/fence(killed:)``.
-    func fence(killed: Set<Int>) -> FencedExchanges {
-        self.exchange?.fence(killed: killed) ?? FencedExchanges()
-    }
-
-    /// As ``Exchange/leaseEnded()``.
-    func leaseEnded() { self.exchange?.leaseEnded() }
 
     /// Cuts a tunnel if the configuration no longer has its caller, no longer accepts the caller's proof, or no longer
     /// allows the caller the tunnel's route. Other requests in progress end as they began; their callers authenticate

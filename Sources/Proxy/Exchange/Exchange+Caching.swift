@@ -46,7 +46,7 @@ extension Exchange {
         guard let head = self.head else { return false }
         let now = BootInstant.now
         for _ in 0..<Self.lookupLimit {
-            let found = self.loop.gateway.cacheOwner(slot: route.slot)
+            let found = self.loop.gateway.cacheOwner(slot: route.slot, at: now)
                 .map { cache.responses.find(key, for: $0, matching: head) }
             let stored = found?.stored.flatMap { self.mayServe($0, on: route) ? $0 : nil }
             let decision = CacheDecision(

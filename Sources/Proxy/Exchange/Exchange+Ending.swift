@@ -156,10 +156,11 @@ extension Exchange {
 
     /// How long the exchange may stay in its present state without anything moving; `nil` for no limit.
     private var timeLimit: Duration? {
-        guard let timeouts = self.match?.route.plan.timeouts else { return nil }
+        guard let route = self.match?.route else { return nil }
+        let timeouts = route.plan.timeouts
         guard self.response.phase == .none || self.response.phase == .held else { return timeouts.idle }
         return switch self.attempt.phase {
-        case .waiting: self.loop.credentialTimeout
+        case .waiting: self.loop.credentialTimeout(slot: route.slot)
         // A dial enforces this limit itself, and reports more exactly what failed.
         // One credential releases its requests all at once, so they wait in the pool's queue as for a response.
         case .connecting: self.isReleased ? timeouts.response : timeouts.connect
@@ -175,7 +176,8 @@ extension Exchange {
         let isBodyAwaited = !self.request.isWhole && self.response.phase == .none
         switch self.attempt.phase {
         case .waiting:
-            return GatewayError(.refreshFailed, "no token came in time")
+            return self.match.flatMap { self.loop.gateway.obstacle(slot: $0.route.slot) }.map { GatewayError($0) }
+                ?? GatewayError(.refreshFailed, "no token came in time")
         case .connecting:
             return GatewayError(.overloaded, "no upstream connection became free in time")
         case .idle,

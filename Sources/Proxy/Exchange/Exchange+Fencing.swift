@@ -2,13 +2,13 @@ import HTTPCaching
 import Telemetry
 import TokenModel
 
-/// How a kill, or the end of the lease, affects an exchange.
+/// How a kill, the end of the lease or the lock affects an exchange.
 package struct FencingReach: Equatable, Sendable {
     /// The upstream connection carries a token that is dead now.
     package var carriesDead: Bool
     /// The exchange may finish with that token: the head has left, and the kill allows it.
     package var mayEnd: Bool
-    /// A kill forbids any token for the account.
+    /// A kill or the lock forbids any token for the account.
     package var isKilled: Bool
 
     package init(carriesDead: Bool, mayEnd: Bool, isKilled: Bool) {
@@ -85,6 +85,19 @@ extension Exchange {
         _ = self.apply(reach, GatewayError(CredentialError.leaseEnded), cause: .storeLost)
     }
 
+    /// Ends a request whose head has not left, or that has none to send yet: no token may leave any more. A request whose
+    /// head has left finishes, but what it brings is not stored.
+    func lock() {
+        guard self.match != nil else { return }
+        let requestID = self.requestID
+        let isUnsent = self.sentOrigin != nil && self.upstream != nil && !self.isHeadOut
+        // As in `fence(killed:)`.
+        guard self.requestID == requestID, self.match != nil else { return }
+        let reach = FencingReach(carriesDead: isUnsent && self.upstream != nil, mayEnd: false, isKilled: true)
+        let consequence = self.apply(reach, GatewayError(CredentialError.locked), cause: .locked)
+        if consequence == .ignore { self.cacheTurn?.failed() }
+    }
+
     private func apply(
         _ reach: FencingReach,
         _ error: GatewayError,
@@ -114,7 +127,7 @@ extension Exchange {
     /// An upstream connection has the request's token, or will get it at the tick's end, and the token is dead; or a
     /// stored response is being sent whose token is dead.
     private func carriesDead(_ slot: Int) -> Bool {
-        if let served = self.served { return !self.loop.gateway.mayServe(served.stored.owner, slot: slot) }
+        if let served = self.served { return !self.loop.gateway.isLive(served.stored.owner, slot: slot) }
         guard self.upstream != nil, let origin = self.sentOrigin else { return false }
         return !self.loop.gateway.isLive(origin, slot: slot)
     }

@@ -90,7 +90,7 @@ extension Exchange {
         let token = authorized.token
         self.sentToken = token
         self.sentOrigin = authorized.origin
-        self.cacheTurn?.sent(as: self.loop.gateway.cacheOwner(slot: route.slot))
+        self.cacheTurn?.sent(as: self.loop.gateway.slots[route.slot].cacheOwner)
         self.loop.meter.injected(route: route.number)
         self.loop.used(token, slot: route.slot)
         self.attempt.sent(onReused: upstream.isReused, asks: asks)
@@ -136,9 +136,8 @@ extension Exchange {
         case .wait: self.awaitCredential(route, rejected: self.rejectedToken)
         case .fail:
             self.reply(
-                self.loop.gateway.isLeaseOver
-                    ? GatewayError(CredentialError.leaseEnded)
-                    : GatewayError(
+                self.loop.gateway.obstacle(slot: route.slot).map { GatewayError($0) }
+                    ?? GatewayError(
                         .refreshFailed,
                         "every token expired before it could be used; the token lifetime is too short"
                     )

@@ -133,6 +133,13 @@ extension Exchange {
             self.reply(error)
         case .forward(let match): self.begin(match, record, hasBody: hasBody, hasCredential: true)
         case .wait(let match): self.begin(match, record, hasBody: hasBody, hasCredential: false)
+        case .locked(let match):
+            self.match = match
+            record.route = match.route.number
+            record.account = match.route.plan.account
+            self.record = record
+            self.request.begin(hasBody: hasBody)
+            self.reply(GatewayError(CredentialError.locked))
         }
     }
 

@@ -19,7 +19,7 @@ struct RouteIndexes {
     private var trusts: Set<UpstreamTLS>
 
     init(following old: RouteTable?) {
-        self.slots = old?.slots ?? []
+        self.slots = old?.slots.map { ($0.account, $0.injections) } ?? []
         self.pools = old?.pools ?? []
         self.names = old?.names ?? []
         self.cookieNotices = old?.cookieNotices ?? []

@@ -14,8 +14,8 @@ package final class RouteTable: Sendable {
     package let routes: [Route]
     /// The range of each plan's routes in ``routes``.
     private let runs: [Range<Int>]
-    /// The accounts in the order of their slots, each with the injections its slot prepares lines for.
-    package let slots: [(account: AccountID, injections: [Injection])]
+    /// The accounts in the order of their slots.
+    package let slots: [Slot]
     /// The upstreams in the order of their pools.
     let pools: [UpstreamOrigin]
     /// The names of routes by their numbers, with those of earlier tables.
@@ -27,8 +27,23 @@ package final class RouteTable: Sendable {
     /// The slots of accounts that no route uses any more.
     package let unusedSlots: [Int]
 
-    /// - Parameter old: the table that this one replaces; `nil` for the first.
-    package init(_ plans: [RouteConfiguration], following old: RouteTable? = nil) {
+    /// An account that routes use or have used.
+    package struct Slot: Sendable {
+        package let account: AccountID
+        /// What the slot prepares lines for.
+        package let injections: [Injection]
+        /// The account may be used only while an operator's approval stands.
+        package let requiresApproval: Bool
+    }
+
+    /// - Parameters:
+    ///   - requiresApproval: whether an account may be used only while an operator's approval stands.
+    ///   - old: the table that this one replaces; `nil` for the first.
+    package init(
+        _ plans: [RouteConfiguration],
+        requiresApproval: (AccountID) -> Bool = { _ in false },
+        following old: RouteTable? = nil
+    ) {
         var places = RouteIndexes(following: old)
         // A plan has no route if its account is to be chosen from none.
         var runs = plans.map { places.place($0) }.filter { !$0.isEmpty }
@@ -43,7 +58,9 @@ package final class RouteTable: Sendable {
             defer { begin += run.count }
             return begin..<begin + run.count
         }
-        self.slots = places.slots
+        self.slots = places.slots.map { account, injections in
+            Slot(account: account, injections: injections, requiresApproval: requiresApproval(account))
+        }
         self.pools = places.pools
         self.names = places.names
         self.cookieNotices = places.cookieNotices

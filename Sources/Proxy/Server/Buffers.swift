@@ -28,6 +28,11 @@ package struct SpareBuffers {
         self.keep(buffer)
     }
 
+    /// Overwrites and frees all of the memory that nobody else holds.
+    package mutating func wipe() {
+        while var buffer = self.buffers.popLast() { buffer.wipe() }
+    }
+
     /// Keeps the memory of a buffer that is sent now.
     package mutating func keep(_ buffer: ByteBuffer) {
         if self.buffers.count < Self.limit, buffer.capacity <= Self.largest { self.buffers.append(buffer) }

@@ -13,7 +13,8 @@ final class GatewayLoop {
     let eventLoop: any EventLoop
     private(set) var headLimits: HeadLimits
     private(set) var callerTimeouts: CallerTimeouts
-    let credentialTimeout: Duration
+    private let credentialTimeout: Duration
+    private var approvalWait: Duration
     let meter: LoopMeter
     private let logger: Logger
     private let credentials: any CredentialSource
@@ -32,13 +33,15 @@ final class GatewayLoop {
     var responseHeads = SpareBuffers()
     var isDraining: Bool { self.state.isDraining }
     let readShare = ReadShare()
-    private var callers: [HTTP1Downstream] = []
+    private(set) var callers: [HTTP1Downstream] = []
     /// What response caches ask on their own behalf.
-    private var revalidations: [Revalidation] = []
+    private(set) var revalidations: [Revalidation] = []
     private static let mostRevalidations = 64
     /// Connections over the limit, until they are closed.
     var turnedAway: [OverloadResponder] = []
     private var waiting = Waiters<(exchange: Exchange, requestID: UInt64)>()
+    /// How often the loop was locked. An answer to a query from before the last lock is none.
+    private var lockCount = 0
     /// Exchanges whose output is flushed at the end of this tick.
     private var unflushed: [Exchange] = []
     private var sweeping: RepeatedTask?
@@ -57,12 +60,14 @@ final class GatewayLoop {
         self.headLimits = tables.headLimits
         self.callerTimeouts = tables.callerTimeouts
         self.credentialTimeout = credentialTimeout
+        self.approvalWait = tables.approvalWait
         self.meter = LoopMeter(routes: tables.table.names, log: tables.accessLog)
         self.limits = limits
         self.logger = logger
         self.credentials = credentials
         self.credentialQueries = credentialQueries
         self.gateway = Gateway(tables.table, callers: tables.callers)
+        if tables.credentials.isLocked { self.gateway.lock() }
         self.addPools(tables.table.pools)
     }
 
@@ -88,6 +93,8 @@ final class GatewayLoop {
         for caller in Array(self.callers) { caller.sweep() }
         for revalidation in Array(self.revalidations) { revalidation.exchange?.sweep() }
         if self.gateway.isLeaseOver { self.severUnsent() }
+        // Requests that were left to finish have ended since.
+        if self.gateway.isLocked { self.closeIdle() }
         for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
         // Another loop may need the connections that this loop can spare.
@@ -144,6 +151,11 @@ final class GatewayLoop {
         return idlest != nil
     }
 
+    /// Closes the upstream connections that no request uses: their buffers have held tokens.
+    func closeIdle() {
+        for pool in self.pools { pool.closeIdle() }
+    }
+
     private func dropUnwanted() {
         for pool in self.pools { pool.dropUnwanted() }
     }
@@ -167,6 +179,7 @@ extension GatewayLoop {
         for (pool, isInUse) in zip(self.pools, running.table.poolsInUse) { pool.isInUse = isInUse }
         self.headLimits = running.headLimits
         self.callerTimeouts = running.callerTimeouts
+        self.approvalWait = running.approvalWait
         self.meter.reload(routes: running.table.names, log: running.accessLog)
         // A caller whose tunnel is cut leaves the list.
         for caller in Array(self.callers) { caller.reload(self.gateway) }
@@ -192,6 +205,7 @@ extension GatewayLoop {
 
     /// Calls `exchange` back with a credential for a slot's account, or with the reason why there is none.
     func requestCredential(for exchange: Exchange, slot: Int, refused: TokenVersion?) {
+        guard !self.gateway.isLocked else { return exchange.credentialRefused(.locked) }
         if let refused, let credential = self.gateway.usableCredential(slot: slot), TokenVersion(credential) != refused
         {
             return exchange.credentialArrived(credential)
@@ -208,6 +222,23 @@ extension GatewayLoop {
         let key = WaiterKey(slot: slot, refused: refused)
         exchange.wait = key
         if self.waiting.enter((exchange, exchange.requestID), key) { self.ask(key) }
+    }
+
+    /// How long a request may wait for a credential of a slot's account.
+    func credentialTimeout(slot: Int) -> Duration {
+        self.gateway.slots[slot].requiresApproval ? self.credentialTimeout + self.approvalWait : self.credentialTimeout
+    }
+
+    /// Forgets waiters, who get their replies elsewhere. Do this before the replies: their callers may send the next
+    /// request at once.
+    ///
+    /// - Parameter keys: what they wait for.
+    func forgetWaiters(_ keys: (WaiterKey) -> Bool) { self.waiting.forget(keys) }
+
+    /// Forgets all waiters, and all queries that are under way.
+    func forgetQueries() {
+        self.lockCount += 1
+        self.forgetWaiters { _ in true }
     }
 
     /// Gives back the place of a request that ended while it waited for a credential.
@@ -246,14 +277,17 @@ extension GatewayLoop {
         let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
         let eventLoop = self.eventLoop
         let account = self.gateway.slots[key.slot].account
+        let lockCount = self.lockCount
         self.credentialQueries.yield(
             CredentialQuery(account: account, refused: key.refused) { result in
-                eventLoop.execute { bound.value.answered(key, result, lapses: lapses) }
+                eventLoop.execute {
+                    if bound.value.lockCount == lockCount { bound.value.answered(key, result, lapses: lapses) }
+                }
             }
         )
     }
 
-    /// How often a credential is asked for anew because the lease ended while it was on its way.
+    /// How often a credential is asked for anew because the lease or the approval ended while it was on its way.
     private static let mostLapses = 3
 
     private func answered(
@@ -261,8 +295,8 @@ extension GatewayLoop {
         _ result: Result<UpstreamCredential, CredentialError>,
         lapses: Int
     ) {
-        if case .success = result, self.gateway.isLeaseOver, lapses < Self.mostLapses {
-            // The next response waits for the lease.
+        if case .success = result, self.gateway.obstacle(slot: key.slot) != nil, lapses < Self.mostLapses {
+            // The next response waits for the lease, or the approval.
             return self.ask(key, lapses: lapses + 1)
         }
         // Free the places before any exchange is called back: an exchange that ends then has no place to give back.
@@ -281,42 +315,6 @@ extension GatewayLoop {
             case .failure(let error): exchange.credentialRefused(error)
             }
         }
-    }
-}
-
-// MARK: - The kill switch
-
-extension GatewayLoop {
-    /// This loop's part of ``ProxyServer/fence(_:providers:)``, within this tick.
-    func fence(_ epochs: KillEpochs, providers: [AccountID: ProviderID]) -> FencedExchanges {
-        // Fence the slots first: the replies and closed connections below make room for other requests, whose heads may
-        // be sent at once.
-        self.gateway.fence(epochs)
-        let killed = Set(
-            self.gateway.slots.indices.filter {
-                self.gateway.isKilled(slot: $0, at: providers[self.gateway.slots[$0].account])
-            }
-        )
-        // Forget the waiters before they get their replies: their callers may send the next request at once.
-        self.waiting.forget { killed.contains($0.slot) }
-        var fenced = FencedExchanges()
-        // Ending an exchange may close its connection, which changes the list.
-        for caller in Array(self.callers) { fenced += caller.fence(killed: killed) }
-        for revalidation in Array(self.revalidations) {
-            fenced += revalidation.exchange?.fence(killed: killed) ?? FencedExchanges()
-        }
-        for pool in self.pools { pool.severUnsent() }
-        return fenced
-    }
-
-    func setLeaseDeadline(_ end: BootInstant) { self.gateway.leaseEnd = end }
-
-    /// Called at each sweep after the lease's end. The sweep period is far shorter than the time that other replicas
-    /// wait beyond that end.
-    private func severUnsent() {
-        for caller in Array(self.callers) { caller.leaseEnded() }
-        for revalidation in Array(self.revalidations) { revalidation.exchange?.leaseEnded() }
-        for pool in self.pools { pool.severUnsent() }
     }
 }
 

@@ -1,6 +1,7 @@
 package import HTTPWire
 import SystemSupport
 import Telemetry
+package import TokenModel
 
 /// What a proxy serves: where it listens, its routes and its limits.
 package struct ProxyConfiguration: Sendable {
@@ -20,6 +21,8 @@ package struct ProxyConfiguration: Sendable {
     package var waiters: Int
     /// How long a request may wait for a credential. The ``CredentialSource`` usually returns earlier.
     package var credentialTimeout: Duration
+    /// The accounts whose use an operator must approve; `nil` for none.
+    package var approval: ApprovalRule?
     /// Number of event loops; each has one listening socket per network address.
     package var eventLoops: Int
 
@@ -39,6 +42,18 @@ package struct ProxyConfiguration: Sendable {
         }
 
         package static func unix(path: String) -> Listener { Listener(.unix(path: path)) }
+    }
+
+    /// Accounts that may be used only while an operator's approval stands.
+    package struct ApprovalRule: Sendable {
+        /// How long the ``CredentialSource`` lets a request wait for an approval, besides ``credentialTimeout``.
+        package var wait: Duration
+        package var applies: @Sendable (AccountID) -> Bool
+
+        package init(wait: Duration, applies: @escaping @Sendable (AccountID) -> Bool) {
+            self.wait = wait
+            self.applies = applies
+        }
     }
 
     /// An address to listen on.
@@ -98,6 +113,7 @@ package struct ProxyConfiguration: Sendable {
         replayMemory: Int = 64 << 20,
         waiters: Int = 10_000,
         credentialTimeout: Duration = .seconds(15),
+        approval: ApprovalRule? = nil,
         eventLoops: Int
     ) {
         self.listeners = listeners
@@ -110,6 +126,7 @@ package struct ProxyConfiguration: Sendable {
         self.replayMemory = replayMemory
         self.waiters = waiters
         self.credentialTimeout = credentialTimeout
+        self.approval = approval
         self.eventLoops = eventLoops
     }
 }
@@ -120,20 +137,34 @@ struct RoutingSnapshot: Sendable {
     let callers: CallerTable
     let headLimits: HeadLimits
     let callerTimeouts: CallerTimeouts
+    /// How long a request may wait for an approval.
+    let approvalWait: Duration
     /// The credentials at this moment; each later change arrives as an event.
-    var credentials = CredentialTable()
+    var credentials: CredentialTable
     /// `nil` writes no access log.
     let accessLog: LogWriter?
 
     /// - Parameters:
     ///   - hosts: names and addresses of the listeners, as they stand in a `Host` field.
     ///   - old: the snapshot that this one replaces.
-    init(_ plan: ProxyConfiguration, hosts: [String], accessLog: LogWriter?, following old: RoutingSnapshot? = nil) {
-        let table = RouteTable(plan.routes, following: old?.table)
+    init(
+        _ plan: ProxyConfiguration,
+        hosts: [String],
+        credentials: CredentialTable,
+        accessLog: LogWriter?,
+        following old: RoutingSnapshot? = nil
+    ) {
+        let table = RouteTable(
+            plan.routes,
+            requiresApproval: { plan.approval?.applies($0) ?? false },
+            following: old?.table
+        )
         self.table = table
         self.callers = CallerTable(plan.callers, routes: table, hosts: hosts)
         self.headLimits = plan.headLimits
         self.callerTimeouts = plan.callerTimeouts
+        self.approvalWait = plan.approval?.wait ?? .zero
+        self.credentials = credentials
         self.accessLog = accessLog
     }
 }

@@ -23,11 +23,13 @@ extension ProxyServer {
         let mode = plan.unixSocketMode
         let files = self.socketFiles.withLock { $0 }
         if plan.callers == nil { for file in files { file.setMode(mode) } }
+        let old = self.running.withLock { $0 }
         let made = RoutingSnapshot(
             plan,
             hosts: self.plan.hostFields,
+            credentials: old.credentials,
             accessLog: accessLog,
-            following: self.running.withLock { $0 }
+            following: old
         )
         var swaps: [EventLoopFuture<Void>] = []
         self.ifLoopsRun {

@@ -35,11 +35,13 @@ package final class ProxyServer: Sendable {
     /// - Parameters:
     ///   - accessLog: gets a line per request; `nil` writes none.
     ///   - logger: gets what the access log can't say; without it nothing is logged.
+    ///   - isLocked: starts as after ``lock()``.
     package init(
         _ plan: ProxyConfiguration,
         credentials: any CredentialSource,
         accessLog: LogWriter? = nil,
-        logger: Logger = Logger(label: "martlet.proxy") { _ in SwiftLogNoOpLogHandler() }
+        logger: Logger = Logger(label: "martlet.proxy") { _ in SwiftLogNoOpLogHandler() },
+        isLocked: Bool = false
     ) async {
         self.plan = plan
         self.credentials = credentials
@@ -47,7 +49,9 @@ package final class ProxyServer: Sendable {
         self.group = group
         let credentialQueries = AsyncStream<CredentialQuery>.makeStream()
         self.credentialQueries = credentialQueries
-        let tables = RoutingSnapshot(plan, hosts: plan.hostFields, accessLog: accessLog)
+        var locked = CredentialTable()
+        if isLocked { locked.lock() }
+        let tables = RoutingSnapshot(plan, hosts: plan.hostFields, credentials: locked, accessLog: accessLog)
         self.running = Mutex(tables)
         let limits = SharedLimits(plan)
         self.limits = limits

@@ -6,7 +6,7 @@ import TestKit
 import Testing
 import TokenModel
 
-/// A kill, or the end of a lease, after a head is written and before the kernel has all of it.
+/// A kill, the lock, or the end of a lease, after a head is written and before the kernel has all of it.
 @Suite struct UnflushedFencingTests {
     private func setup(_ speaksTLS: Bool) throws -> Rig.Setup {
         guard speaksTLS else { return Rig.Setup() }
@@ -46,6 +46,50 @@ import TokenModel
             #expect(body.contains("urn:martlet:error:killed"))
             #expect(try await upstream.ending() == .reset)
             #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a head that is written but not flushed never leaves a locked gateway`(speaksTLS: Bool) async throws {
+        try await withRig(self.setup(speaksTLS)) { rig in
+            // Given, as above, a head that waits for the end of its tick
+            let (caller, upstream) = try await rig.begun()
+            try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try await caller.answer().body == "ok")
+            let loop = try await rig.stall { try await caller.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n") }
+            defer { loop.goOn() }
+
+            // When the lock comes before that
+            async let locking = rig.server.lock()
+            try await eventually("the lock to be told") { rig.server.isLocked }
+            rig.server.setLeaseDeadline(.distantFuture)
+            loop.goOn()
+
+            #expect(await locking == 0)
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 503)
+            #expect(body.contains("urn:martlet:error:locked"))
+            #expect(try await upstream.ending() == .reset)
+            #expect(rig.upstream.connections == 1)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a head that the kernel has only in part is sent no further by a locked gateway`(
+        speaksTLS: Bool
+    ) async throws {
+        try await withRig(self.narrow(speaksTLS)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(Self.longRequest)
+            let upstream = try await rig.upstream.accept()
+            #expect(String(buffer: try await upstream.bytes(4)) == "GET ")
+
+            #expect(await rig.server.lock() == 0)
+
+            #expect(try await caller.answer().body.contains("urn:martlet:error:locked"))
+            let (rest, ending) = try await upstream.rest()
+            #expect(rest.readableBytes < Self.longField.utf8.count)
+            #expect(ending == .reset)
         }
     }
 
@@ -128,6 +172,21 @@ import TokenModel
 
             // Then no request is in progress any more, and the rest does not leave
             #expect(fenced == FencedExchanges())
+            let (rest, ending) = try await upstream.rest()
+            #expect(rest.readableBytes < Self.longField.utf8.count)
+            #expect(ending == .reset)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `the unsent rest of a request that got an early response does not leave a locked gateway`(
+        speaksTLS: Bool
+    ) async throws {
+        try await withRig(self.narrow(speaksTLS)) { rig in
+            let upstream = try await self.answeredEarly(rig)
+
+            #expect(await rig.server.lock() == 0)
+
             let (rest, ending) = try await upstream.rest()
             #expect(rest.readableBytes < Self.longField.utf8.count)
             #expect(ending == .reset)

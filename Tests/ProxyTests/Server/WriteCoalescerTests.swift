@@ -108,6 +108,19 @@ import Testing
         #expect(unsafe self.memory(place, count).allSatisfy { $0 == 0 })
     }
 
+    @Test func `spare memory that is wiped keeps nothing, and is freed`() {
+        var spare = SpareBuffers()
+        let place = {
+            let response = self.request()
+            spare.keep(response)
+            return unsafe self.place(of: response)
+        }()
+        let count = self.request().readableBytes
+        spare.wipe()
+        #expect(unsafe !String(decoding: self.memory(place, count), as: UTF8.self).contains("canary"))
+        #expect(spare.take().capacity == 0)
+    }
+
     @Test func `bytes that somebody else still has to send stay whole`() {
         var spare = SpareBuffers()
         let sent = self.request()

@@ -42,6 +42,8 @@ struct Rig: Sendable {
         var log: RecordingLog?
         /// The path of a Unix socket on which the gateway listens besides the TCP port.
         var unixSocket: String?
+        /// Whether the gateway starts locked.
+        var isLocked = false
         /// Changes other limits of the configuration.
         var limits: (inout ProxyConfiguration) -> Void = { _ in }
         /// Changes the upstream's TLS configuration.
@@ -132,7 +134,8 @@ func withRig<Result>(
         plan,
         credentials: credentials,
         accessLog: setup.accessLog,
-        logger: (setup.log ?? RecordingLog()).logger
+        logger: (setup.log ?? RecordingLog()).logger,
+        isLocked: setup.isLocked
     )
     let running = Task { await server.run() }
     let outcome: Swift.Result<Result, any Error>
