@@ -3,6 +3,7 @@ internal import Logging
 internal import Proxy
 internal import Settings
 internal import SystemSupport
+internal import TokenModel
 internal import TokenStorage
 
 /// The addresses that a gateway listens on, for callers and for operators.
@@ -18,28 +19,7 @@ extension GatewayAssembly {
         }
     }
 
-    func monitor(of core: Core, _ driver: DriverStore, _ store: OpenedStore, listeners: [String]) -> ProgramMonitor {
-        ProgramMonitor(
-            incarnation: self.incarnation,
-            startedAt: self.startedAt,
-            name: self.name,
-            driver: self.settings.store.driver,
-            stores: driver,
-            store: StoreProbe(store.store),
-            storeWatch: core.storeWatch,
-            listeners: listeners,
-            proxy: core.proxy,
-            engine: core.engine,
-            webhook: core.webhook,
-            kills: core.kills,
-            counts: self.metrics,
-            recorder: TrafficRecorder(core.proxy, self.metrics.refreshes, timepiece: core.timepiece),
-            status: self.status
-        )
-    }
-
     mutating func listenForOperators(
-        _ core: Core,
         _ monitor: ProgramMonitor,
         _ encryption: CallerTLS?
     ) async throws(StartError) -> AdminServer {
@@ -56,13 +36,13 @@ extension GatewayAssembly {
         do throws(AdminServerError) {
             let admin = try await AdminServer.listen(
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
-                gateway: core.gateway,
+                gateway: self.front.gateway,
                 monitor: monitor,
                 tokens: tokens,
                 claim: self.claim,
                 encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },
-                limits: AdminLimits(connections: core.budget.operators, stopGrace: .seconds(5)),
-                timepiece: core.timepiece,
+                limits: AdminLimits(connections: self.front.budget.operators, stopGrace: .seconds(5)),
+                timepiece: .system,
                 logger: self.logger
             )
             self.cleanup.push { await Self.close(admin) }
@@ -73,7 +53,6 @@ extension GatewayAssembly {
     }
 
     mutating func listenForMetrics(
-        _ core: Core,
         _ monitor: ProgramMonitor
     ) async throws(StartError) -> AdminServer? {
         guard let settings = self.settings.metrics else { return nil }
@@ -82,7 +61,7 @@ extension GatewayAssembly {
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
                 monitor: monitor,
                 claim: self.claim,
-                limits: AdminLimits(connections: core.budget.operators, stopGrace: .seconds(5)),
+                limits: AdminLimits(connections: self.front.budget.operators, stopGrace: .seconds(5)),
                 logger: self.logger
             )
             self.cleanup.push { await Self.close(server) }
@@ -93,18 +72,17 @@ extension GatewayAssembly {
     }
 
     mutating func listenForBrowsers(
-        _ core: Core,
         _ encryption: CallerTLS?
     ) async throws(StartError) -> LoginServer? {
         guard let settings = self.settings.login else { return nil }
         do throws(AdminServerError) {
             let server = try await LoginServer.listen(
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
-                signIns: { core.gateway.open?.signIns },
+                signIns: { [gateway = self.front.gateway] in gateway.open?.signIns },
                 redirectURI: settings.redirectURI.text,
                 claim: self.claim,
                 encrypt: encryption.map { tls in { @Sendable channel in try tls.encrypt(channel) } },
-                timepiece: core.timepiece,
+                timepiece: .system,
                 logger: self.logger
             )
             self.cleanup.push {

@@ -31,6 +31,8 @@ final class ProcessFence: KillFence {
         return draining
     }
 
+    func locked(_ entry: KillEntry) async {}
+
     func replaced(_ account: AccountID) async {
         await self.parts.withLock({ $0 })?.engine.reread(account)
     }

@@ -10,50 +10,49 @@ internal import TokenStorage
 
 /// Tells the admin API what this process is and whether it can serve callers.
 struct ProgramMonitor: GatewayMonitor {
-    let incarnation: IncarnationID
-    let startedAt: WallTime
-    /// The name of this replica.
-    let name: String
-    /// The name of the store's driver, and the store.
-    let driver: String
-    let stores: DriverStore
-    let store: StoreProbe
-    let storeWatch: StoreWatch
+    let front: GatewayFront
     /// Where callers connect. All listeners are bound before the admin API opens, and are closed together.
     let listeners: [String]
-    let proxy: ProxyServer
-    let engine: RefreshEngine
-    let webhook: Webhook
-    let kills: KillSwitch
-    let counts: ProgramMetrics
     let recorder: TrafficRecorder
-    let status: ReloadStatus
+    /// What stands for the incarnation while the gateway is locked.
+    private let lockedIncarnation = IncarnationID.random()
+
+    init(front: GatewayFront, listeners: [String], recorder: TrafficRecorder) {
+        self.front = front
+        self.listeners = listeners
+        self.recorder = recorder
+    }
 
     func vitals() async -> GatewayVitals {
-        let isOpen = await self.store.isOpen()
-        let isBound = self.proxy.isBound
+        let (front, part) = (self.front, self.front.part)
+        let isOpen = await part?.probe.isOpen() ?? false
+        let isBound = front.proxy.isBound
         return GatewayVitals(
             version: MartletVersion.current,
-            replica: GatewayVitals.Replica(name: self.name, incarnation: self.incarnation, startedAt: self.startedAt),
+            replica: GatewayVitals.Replica(
+                name: front.name,
+                incarnation: part?.incarnation ?? self.lockedIncarnation,
+                startedAt: front.startedAt
+            ),
             store: GatewayVitals.Store(
-                driver: self.driver,
+                driver: front.settings.store.driver,
                 isOpen: isOpen,
-                server: self.storeWatch.vitals,
-                move: self.stores.migration.map { migration in
+                server: part?.storeWatch.vitals,
+                move: part?.driver.migration.map { migration in
                     let progress = migration.progress
                     return GatewayVitals.Store.Move(state: progress.state.rawValue, moved: progress.moved)
                 },
-                mirrors: self.stores.mirroring?.states.map(\.vitals) ?? []
+                mirrors: part?.driver.mirroring?.states.map(\.vitals) ?? []
             ),
             listeners: self.listeners.map { GatewayVitals.Listener(address: $0, isBound: isBound) },
-            isLeaseHeld: self.kills.holdsLease,
-            isStopping: self.proxy.isStopping,
-            configuration: self.status.configuration
+            isLeaseHeld: part?.kills.holdsLease ?? false,
+            isStopping: front.proxy.isStopping,
+            configuration: front.status.configuration
         )
     }
 
     func metrics() async -> MetricsText {
-        let report = await self.counts.report(of: self.proxy, self.engine, self.webhook)
+        let report = await self.front.metrics.report(of: self.front)
         return MetricsText(contentType: MetricsReport.contentType, text: report.text)
     }
 
@@ -143,9 +142,10 @@ struct ProgramMetrics: Sendable {
     }
 
     /// A snapshot of all metrics.
-    func report(of proxy: ProxyServer, _ engine: RefreshEngine, _ webhook: Webhook) async -> MetricsReport {
-        let accounts = await engine.accountCounts().sorted { $0.key < $1.key }
-        let alerts = webhook.counts
+    func report(of front: GatewayFront) async -> MetricsReport {
+        let (proxy, engine) = (front.proxy, front.part?.engine)
+        let accounts = await engine?.accountCounts().sorted { $0.key < $1.key } ?? []
+        let alerts = front.webhook.counts
         return MetricsReport(
             version: MartletVersion.current,
             routes: proxy.routeNames,
@@ -164,8 +164,8 @@ struct ProgramMetrics: Sendable {
             },
             refreshes: self.refreshes.providers,
             store: self.store.operations,
-            repairs: engine.repairCount,
-            standings: engine.providers.sorted { $0.key < $1.key }.flatMap { provider, status in
+            repairs: engine?.repairCount ?? 0,
+            standings: (engine?.providers ?? [:]).sorted { $0.key < $1.key }.flatMap { provider, status in
                 [ProviderAvailability.Word.failing, .refusesClient, .notProvider].map { word in
                     MetricsReport.Availability(
                         provider: provider,

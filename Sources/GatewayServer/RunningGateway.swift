@@ -1,31 +1,20 @@
 internal import AdminAPI
-internal import Audit
 internal import Glibc
-internal import KillSwitch
 internal import Logging
 internal import ProviderClient
 internal import Proxy
 internal import ServiceLifecycle
-internal import SignIn
-internal import TokenModel
+internal import Settings
 internal import TokenRefresh
-internal import TokenStorage
 package import UnixSignals
 
 /// A gateway that is bound to its addresses. It serves requests once ``run()`` is called.
 package struct RunningGateway: Sendable {
+    let front: GatewayFront
     /// The base URLs for callers.
     let callers: [String]
-    let proxy: ProxyServer
-    let engine: RefreshEngine
-    let kills: KillSwitch
-    let signIns: SignInService
-    let gateway: CurrentGateway
-    /// The audit log for operators' actions.
-    let audit: AuditTrail
-    /// The providers that revoke killed tokens.
-    let providers: CurrentProviders
-    let webhook: Webhook
+    /// What the gateway begins with.
+    let firstPart: OpenPart
     let admin: AdminServer
     /// `nil` if the admin listener serves plain HTTP.
     let adminEncryption: CallerTLS?
@@ -37,18 +26,10 @@ package struct RunningGateway: Sendable {
     let loginEncryption: CallerTLS?
     /// Serves metrics and health without tokens; `nil` if not configured.
     let metrics: AdminServer?
-    let keeper: EndpointKeeper
-    let counts: ProgramMetrics
     let recorder: TrafficRecorder
-    /// Manages the incarnations of this host.
-    let incarnations: IncarnationKeeper
-    let storeWatch: StoreWatch
-    let room: DescriptorUsage
-    /// The outcome of the last reload.
-    let status: ReloadStatus
-    let driver: DriverStore
-    package let grace: Duration
-    let logger: Logger
+
+    package var grace: Duration { self.front.settings.shutdownGrace }
+    private var logger: Logger { self.front.logger }
 
     /// All addresses, as text for people.
     package var addresses: String {
@@ -75,24 +56,15 @@ package struct RunningGateway: Sendable {
         stopping: @escaping @Sendable (_ requests: Int) -> Void,
         abandoning: @escaping @Sendable () -> Void
     ) async throws {
-        let kills = KillService(kills: self.kills)
-        let engine = EngineService(
-            engine: self.engine,
-            kills: self.kills,
-            keeper: self.keeper,
-            incarnations: self.incarnations,
-            storeWatch: self.storeWatch,
-            driver: self.driver,
-            logger: self.logger
-        )
+        self.front.connect(to: self.firstPart)
         let operators: [any Service] =
             [self.admin] + (self.adminSocket.map { [$0] } ?? []) + (self.metrics.map { [$0] } ?? [])
             + (self.login.map { [$0] } ?? [])
         let hangups = HangupService(hangups: hangups, action: reload)
         let callers: [any Service] = [
             hangups,
-            CallerService(proxy: self.proxy, grace: self.grace) { requests in
-                self.engine.stopBackgroundRefreshes()
+            CallerService(proxy: self.front.proxy, grace: self.grace) { requests in
+                self.front.part?.engine.stopBackgroundRefreshes()
                 stopping(requests)
             },
             Announcement(announce: serving),
@@ -101,9 +73,7 @@ package struct RunningGateway: Sendable {
             // Services stop in reverse order: the webhook is first in the list so that it still reports the last
             // refresh.
             services: [
-                WebhookService(webhook: self.webhook), engine, kills,
-                AuditService(audit: self.audit, gateway: self.gateway),
-                SignIns(service: self.signIns), self.recorder,
+                WebhookService(webhook: self.front.webhook), OpenPartService(front: self.front), self.recorder,
             ] + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
@@ -129,93 +99,11 @@ package struct RunningGateway: Sendable {
     }
 }
 
-/// Runs the refresh engine as long as anything may need a credential.
-private struct EngineService: Service {
-    let engine: RefreshEngine
-    /// Has stopped before this service stops.
-    let kills: KillSwitch
-    let keeper: EndpointKeeper
-    let incarnations: IncarnationKeeper
-    let storeWatch: StoreWatch
-    let driver: DriverStore
-    let logger: Logger
+/// Runs the open part.
+private struct OpenPartService: Service {
+    let front: GatewayFront
 
-    func run() async throws {
-        await withDiscardingTaskGroup { tasks in
-            tasks.addTask { await self.keeper.run() }
-            tasks.addTask { await self.incarnations.run() }
-            tasks.addTask { await self.storeWatch.run() }
-            tasks.addTask { [logger = self.logger] in
-                await self.driver.run { progress in
-                    logger.notice(
-                        "the move of the records is done: take previous out of the configuration",
-                        metadata: ["records.moved": .stringConvertible(progress.moved)]
-                    )
-                }
-            }
-            await withGracefulShutdownHandler {
-                await self.engine.run()
-            } onGracefulShutdown: {
-                self.engine.stop()
-                let count = self.engine.flightCount
-                guard count > 0 else { return }
-                self.logger.notice(
-                    "waiting for providers' answers to token requests that were sent, up to answer_timeout",
-                    metadata: ["refreshes.count": .stringConvertible(count)]
-                )
-            }
-            await self.keeper.shutDown()
-            await self.driver.flush()
-            tasks.cancelAll()
-        }
-        // If the service was canceled, callers may still be served. Then the incarnation ends only with its process.
-        if !Task.isCancelled { await self.incarnations.end(leavesNothing: self.kills.hasLeft) }
-        await self.driver.close()
-    }
-}
-
-/// Runs the kill switch as long as a token may be put into a request.
-private struct KillService: Service {
-    let kills: KillSwitch
-
-    func run() async throws {
-        await withGracefulShutdownHandler {
-            await self.kills.run()
-        } onGracefulShutdown: {
-            self.kills.stop()
-        }
-    }
-}
-
-/// Records wrong admin tokens, and kills that had to wait for the store, as long as the store is open.
-private struct AuditService: Service {
-    let audit: AuditTrail
-    let gateway: CurrentGateway
-
-    func run() async throws {
-        await withDiscardingTaskGroup { tasks in
-            tasks.addTask { await self.gateway.open?.recordKeptKills() }
-            await withGracefulShutdownHandler {
-                await self.audit.run()
-            } onGracefulShutdown: {
-                self.audit.stop()
-            }
-            tasks.cancelAll()
-        }
-    }
-}
-
-/// Exchanges the answers of sign-ins for tokens as long as they can be recorded and stored.
-private struct SignIns: Service {
-    let service: SignInService
-
-    func run() async throws {
-        await withGracefulShutdownHandler {
-            await self.service.run()
-        } onGracefulShutdown: {
-            self.service.stop()
-        }
-    }
+    func run() async throws { try await self.front.part?.services().run() }
 }
 
 /// Reports events to operators as long as there may be any.

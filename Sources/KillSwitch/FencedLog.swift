@@ -4,7 +4,7 @@ internal import TokenStorage
 /// The kill log by which this process has fenced itself: folded into epochs, with the kills in the log and the pending
 /// kills.
 package struct FencedLog: Sendable {
-    /// A kill, or a move to another store, that is in the log.
+    /// A kill, a lock, or a move to another store, that is in the log.
     package struct Kill: Sendable {
         package let epoch: Epoch
         package let entry: KillEntry
@@ -66,7 +66,7 @@ package struct FencedLog: Sendable {
             let wasKilled = folded.holds(entry.scope)
             folded.fold(numbered)
             for replacement in entry.replacements { self.imports[replacement.account] = replacement.grant }
-            guard entry.kind == .kill || entry.kind == .moved else { continue }
+            guard entry.isSeenThrough || entry.kind == .moved else { continue }
             let before = self.pendingKills.first { $0.entry.id == entry.id }?.draining ?? 0
             kills.append(
                 Kill(
@@ -87,7 +87,7 @@ package struct FencedLog: Sendable {
         return (kills, taken)
     }
 
-    /// The number up to which the log can be folded, if that is worth the writes. It ends before the first kill that is
+    /// The number up to which the log can be folded, if that is worth the writes. It ends before the first kill or lock that is
     /// not complete, and at the last entry that every replica has read.
     ///
     /// - Parameters:
@@ -95,7 +95,7 @@ package struct FencedLog: Sendable {
     ///   - fewest: the number of entries that is worth the writes, provided it is also a tenth of what the snapshot
     ///     holds.
     package func foldableUpTo(read: [Epoch], fewest: Int = 1_000) -> Epoch? {
-        let pending = self.kills.first { !$0.isEnded && $0.entry.kind == .kill }?.epoch.rawValue
+        let pending = self.kills.first { !$0.isEnded && $0.entry.isSeenThrough }?.epoch.rawValue
         let contents = self.contents
         let last = min(contents.last, read.min() ?? contents.last, pending.map { Epoch($0 - 1) } ?? contents.last)
         let kept = contents.snapshot.entries.count + contents.snapshot.imports.count

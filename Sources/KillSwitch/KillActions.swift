@@ -71,6 +71,13 @@ extension StoreError {
     )
     /// All replicas go over to another store, and this one waits for the others.
     static let moving = StoreError(.moved, "the replicas go over to another store at this moment")
+    /// A lock stands in the log, and this start does not override it.
+    static func locked(_ entry: KillEntry) -> StoreError {
+        StoreError(
+            .locked,
+            "all replicas were locked at \(entry.at.rfc3339) (\(entry.reason)); martlet unlock opens this one"
+        )
+    }
     static let logLosing = StoreError(.unreachable, "the kill log lacks again and again what was written back to it")
     static let recordContended = StoreError(.unreachable, "this replica's record was written by others each time")
 }
@@ -83,6 +90,11 @@ package protocol KillFence: Sendable {
     ///
     /// - Returns: how many requests with dead tokens were left to finish.
     func fence(_ epochs: KillEpochs) async -> Int
+
+    /// All replicas are locked. After it returns, no request with a token is written, and none is answered from memory.
+    /// The replica then says in the store that it has acted on `entry`, and goes on: ``KillSwitch/lockOrders`` asks for
+    /// the rest of the lock.
+    func locked(_ entry: KillEntry) async
 
     /// An import has replaced the account's tokens: what memory holds of the account is read again.
     func replaced(_ account: AccountID) async

@@ -130,7 +130,7 @@ extension KillSwitch {
 
     /// Writes an entry at the number `epoch`. Tries again where the store does not say at once whether it has the
     /// entry.
-    private func write(_ entry: KillEntry, at epoch: Epoch) async throws(StoreError) -> Bool {
+    func write(_ entry: KillEntry, at epoch: Epoch) async throws(StoreError) -> Bool {
         var tries = 0
         while true {
             do throws(StoreError) {
@@ -152,7 +152,7 @@ extension KillSwitch {
             switch numbered.entry.kind {
             case .revive: lifted = []
             case .kill: lifted.append(KillRevival.Kill(id: numbered.entry.id, epoch: numbered.epoch))
-            case .replaced, .removed, .moved: break
+            case .replaced, .removed, .moved, .locked, .unlocked: break
             }
         }
         return lifted
@@ -321,11 +321,7 @@ extension KillSwitch {
             }
         }
         if isNew {
-            let isMove = self.known.kill(epoch)?.entry.kind == .moved
-            self.logger.notice(
-                isMove ? "all replicas have left the store that the records are moved from" : "a kill is complete",
-                metadata: ["kill.epoch": .stringConvertible(epoch.rawValue)]
-            )
+            self.announce(complete: epoch)
         }
     }
 

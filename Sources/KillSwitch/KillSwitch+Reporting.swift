@@ -57,7 +57,9 @@ extension KillSwitch {
         return kill
     }
 
-    private func knownKill(_ id: KillID) -> FencedLog.Kill? { self.known.kill(id) }
+    private func knownKill(_ id: KillID) -> FencedLog.Kill? {
+        self.known.kill(id).flatMap { $0.entry.kind == .kill ? $0 : nil }
+    }
 
     func report(on epoch: Epoch, _ entry: KillEntry) async throws(KillSwitchError) -> KillReport {
         var report = try await self.outline(of: epoch, entry)

@@ -73,7 +73,7 @@ extension KillSwitch {
 
     /// Writes back what the store lacks. Where others have written since the store was restored, an old revival is not
     /// written back as one: it might lift a kill of theirs. What it had lifted is killed again, and may be
-    /// revived again.
+    /// revived again. The same goes for the end of a lock.
     private func writeBack(_ missing: [NumberedKillEntry], behind end: Epoch) async throws(StoreError) {
         var last = end
         var isPlain = true
@@ -86,7 +86,7 @@ extension KillSwitch {
                 if isPlain { last = next }
             }
             // Another process has written to the store since it was restored.
-            if !isPlain { last = try await self.log.append(entry.withoutRevival, behind: last) }
+            if !isPlain { last = try await self.log.append(entry.withoutLifting, behind: last) }
         }
         self.logger.notice(
             "the kill log in the store has what it lacked again",
@@ -128,9 +128,9 @@ extension KillSwitch {
 }
 
 extension KillEntry {
-    /// Instead of a revival, an entry with the same ID that changes nothing.
-    fileprivate var withoutRevival: KillEntry {
-        guard self.kind == .revive else { return self }
+    /// Instead of a revival or the end of a lock, an entry with the same ID that changes nothing.
+    fileprivate var withoutLifting: KillEntry {
+        guard self.kind == .revive || self.kind == .unlocked else { return self }
         return KillEntry(.replaced, self.scope, id: self.id, reason: self.reason, at: self.at)
     }
 }

@@ -54,6 +54,21 @@ extension KillSwitch {
         )
     }
 
+    func announce(complete epoch: Epoch) {
+        let contents = self.known.contents
+        let metadata: Logger.Metadata = ["kill.epoch": .stringConvertible(epoch.rawValue)]
+        switch contents[epoch]?.kind {
+        case .moved:
+            self.logger.notice("all replicas have left the store that the records are moved from", metadata: metadata)
+        case .locked:
+            // A lock that was lifted meanwhile is nothing to act on.
+            let stands = contents.standingLock?.epoch == epoch
+            self.logger.log(level: stands ? .notice : .debug, "all replicas are locked", metadata: metadata)
+        default:
+            self.logger.notice("a kill is complete", metadata: metadata)
+        }
+    }
+
     func announce(_ kill: FencedLog.Kill) {
         self.logger.notice(
             "tokens are killed",

@@ -27,6 +27,8 @@ package final class KillSwitch: Sendable {
         var former: ReplicaID?
         /// Expelled replicas that this process is going to remove.
         var expelled: Set<ReplicaID> = []
+        /// The last lock that stood when this process started, and that it was told to override.
+        var overriddenLock = Epoch.start
         /// The lapse of the lease was logged.
         var hasLoggedLapse = false
         /// Whether a failed write of the copy, and a log that has diverged, were logged.
@@ -76,6 +78,10 @@ package final class KillSwitch: Sendable {
     /// another process on this `state_dir`, has not recorded. For one reader, which confirms each by ``recorded(_:)``.
     package let keptKills: AsyncStream<KeptKill>
     let newlyStanding: AsyncStream<KeptKill>.Continuation
+    /// Each lock that was ordered for all replicas since the start, by this replica or another. The reader stops this
+    /// replica; until then it goes on without putting a token into a request.
+    package let lockOrders: AsyncStream<KillEntry>
+    let newlyLocked: AsyncStream<KillEntry>.Continuation
 
     /// - Parameters:
     ///   - name: for display only.
@@ -131,6 +137,7 @@ package final class KillSwitch: Sendable {
         (self.begun, self.newlyBegun) = AsyncStream.makeStream()
         (self.expelled, self.newlyExpelled) = AsyncStream.makeStream()
         (self.keptKills, self.newlyStanding) = AsyncStream.makeStream()
+        (self.lockOrders, self.newlyLocked) = AsyncStream.makeStream()
     }
 
     /// The log as this process has applied it.
@@ -152,15 +159,27 @@ extension KillSwitch {
     ///
     /// - Parameters:
     ///   - acceptsOlderStore: entries that the store lacks and this host's copy has are written back to the store.
+    ///   - overridesLock: a lock that stands does not keep this replica from starting (``orderUnlock(by:)``).
     ///   - arrival: a record that has stood for this replica until now (``announceArrival(_:_:name:lease:)``).
-    /// - Throws: ``StoreError/Code/outdated`` where the store lacks entries and `acceptsOlderStore` is false.
-    package func start(acceptsOlderStore: Bool = false, arrival: ReplicaID? = nil) async throws(StoreError) {
+    /// - Throws: ``StoreError/Code/outdated`` where the store lacks entries and `acceptsOlderStore` is false;
+    ///   ``StoreError/Code/locked`` where a lock stands and `overridesLock` is false, or where a lock is ordered while
+    ///   this replica joins.
+    package func start(
+        acceptsOlderStore: Bool = false,
+        overridesLock: Bool = false,
+        arrival: ReplicaID? = nil
+    ) async throws(StoreError) {
         try await self.takeUpPendingKills()
         let contents = try await self.readWholeLog(acceptsOlderStore: acceptsOlderStore)
         try await self.settle(contents)
+        try self.honourLock(in: contents, overrides: overridesLock)
         let ended = try await self.endedKills()
         self.state.withLock { $0.machine.log.ended = ended }
         try await self.join(knowing: contents, arrival: arrival)
+        if let lock = self.newLock {
+            await self.leave()
+            throw .locked(lock.entry)
+        }
         self.logger.info(
             "the kill log was read",
             metadata: ["kill.epoch": .stringConvertible(self.epochs.last.rawValue)]
@@ -211,6 +230,7 @@ extension KillSwitch {
         self.newlyBegun.finish()
         self.newlyExpelled.finish()
         self.newlyStanding.finish()
+        self.newlyLocked.finish()
         self.revoker.claims.stop()
     }
 
@@ -360,14 +380,14 @@ extension KillSwitch {
             replaced.formUnion(contents.snapshot.imports.filter { known.imports[$0.key] != $0.value }.keys)
         }
         let (_, begun, pendingKills) = await self.fenceAnew(cause: contents)
+        if let lock = self.newLock, lock.epoch > known.epochs.last { await self.take(lock.entry) }
         if !isStart {
             for account in replaced { await self.fence.replaced(account) }
             for kill in begun where kill.entry.kind == .kill { self.announce(kill) }
         }
         for pendingKill in pendingKills where pendingKill.cause != nil { self.tell(ofKept: pendingKill) }
-        guard entries.contains(where: { !$0.killsNothing }) else { return }
-        self.sweepBell.ring()
-        for kill in begun where !kill.isEnded && kill.entry.kind == .kill { self.newlyBegun.yield(kill.epoch) }
+        for kill in begun where !kill.isEnded && kill.entry.isSeenThrough { self.newlyBegun.yield(kill.epoch) }
+        if entries.contains(where: { !$0.killsNothing }) { self.sweepBell.ring() }
     }
 
     /// Fences this process by its pending kills and by the log: by `read`, or else by the log that it has applied. The

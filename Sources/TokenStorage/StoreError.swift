@@ -19,6 +19,8 @@ package struct StoreError: Error, Sendable {
         case outdated
         /// The store's records are, in whole or in part, in another store (``StorePlace``).
         case moved
+        /// An operator has locked all replicas, and nobody has unlocked this one since.
+        case locked
         /// A value over 64 KiB, a limit below 1, a version that does not grow.
         case invalid
     }

@@ -102,6 +102,37 @@ import TokenStorage
         #expect(log.contents.entries.isEmpty && log.contents.last == Epoch(3_002))
     }
 
+    @Test func `a lock and its end stand as before when the log is folded, and when it is read piece by piece`() {
+        let now = self.house.clock.wall
+        let lock = KillEntry(.locked, .all, reason: "stolen", at: now)
+        let entries =
+            [self.imported("a"), lock, self.imported("b"), self.imported("c")]
+            + [KillEntry(.unlocked, .all, at: now), self.imported("d")]
+        for count in 1...entries.count {
+            let expected = (2...4).contains(count) ? NumberedKillEntry(epoch: Epoch(2), entry: lock) : nil
+            let whole = KillLogContents(entries: Array(entries.prefix(count)))
+            #expect(whole.standingLock == expected, "\(count) entries")
+            for end in 1...count {
+                let folded = whole.folded(upTo: Epoch(UInt64(end)))
+                #expect(folded.standingLock == expected, "\(count) entries, folded up to \(end)")
+                var read = KillLogContents(entries: Array(entries.prefix(end)))
+                read.append(entries[end..<count])
+                #expect(read.standingLock == expected, "\(count) entries, of which \(end) were read before")
+            }
+        }
+    }
+
+    @Test func `a log is not folded past a lock that is not complete`() {
+        var log = FencedLog()
+        let lock = KillEntry(.locked, .all, at: self.house.clock.wall)
+        let contents = KillLogContents(entries: [self.imported("a"), self.imported("a"), lock, self.imported("a")])
+        _ = log.fenced(by: contents, log.fencing(by: contents), draining: 0)
+
+        #expect(log.foldableUpTo(read: [Epoch(4)], fewest: 1) == Epoch(2))
+        log.note(kill: Epoch(3)) { $0.isEnded = true }
+        #expect(log.foldableUpTo(read: [Epoch(4)], fewest: 1) == Epoch(4))
+    }
+
     // MARK: - Store
 
     @Test func `a folded log reads as what was folded, and its folded entries are removed`() async throws {

@@ -127,6 +127,34 @@ import TokenStorage
         }
     }
 
+    @Test func `a store that lost a lock is refused, and is locked again when the lock is written back`() async throws {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            _ = try await one.kills.orderLock(reason: "stolen", wait: .seconds(1))
+        }
+        self.house.store.erase(.kill(1))
+        let next = self.house.replica("b", copy: self.copy)
+        await #expect(throws: StoreError(.outdated, "")) { try await next.kills.start() }
+        await #expect(throws: StoreError(.locked, "")) { try await next.kills.start(acceptsOlderStore: true) }
+        #expect(try await KillSwitch.standingLock(self.house.records)?.reason == "stolen")
+    }
+
+    @Test func `the end of a lock is not written back over what others have written since`() async throws {
+        let one = self.house.replica("a", copy: self.copy)
+        try await self.house.run([one]) {
+            _ = try await one.kills.orderLock(reason: "stolen", wait: .seconds(1))
+            try await self.kill(one, self.alice)
+        }
+        let unlocker = self.house.replica("b", copy: self.copy)
+        try await self.house.run([unlocker], overridesLock: true) { try await unlocker.kills.orderUnlock() }
+        for number in 1...3 as ClosedRange<UInt64> { self.house.store.erase(.kill(number)) }
+        let since = KillEntry(.kill, .account(AccountID("bob")), at: self.house.clock.wall)
+        _ = try await KillLog(self.house.records).append(since, behind: .start)
+
+        let next = self.house.replica("c", copy: self.copy)
+        await #expect(throws: StoreError(.locked, "")) { try await next.kills.start(acceptsOlderStore: true) }
+    }
+
     @Test func `a start with thousands of entries fences once`() async throws {
         let log = KillLog(self.house.records)
         for number in 0..<1_000 as Range<UInt64> {

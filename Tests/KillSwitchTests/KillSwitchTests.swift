@@ -316,4 +316,30 @@ import TokenStorage
         #expect(bytes.withUnredacted { $0[0] } == (count > 1 ? 2 : 1))
         #expect(bytes.count <= SealedBytes.maximumCount - SealedBytes.overhead)
     }
+
+    @Test(arguments: [KillEntry.Kind.locked, .unlocked], ["ops@10.0.0.7", nil])
+    func `a lock and its end are decoded as they were encoded, in a layout that earlier versions refuse`(
+        _ kind: KillEntry.Kind,
+        _ requester: String?
+    ) throws {
+        let entry = KillEntry(kind, .all, requester: requester, reason: "stolen", at: self.house.clock.wall)
+        let bytes = entry.encoded()
+        #expect(try KillEntry(decoding: bytes) == entry)
+        #expect(bytes.withUnredacted { $0[0] } == 5)
+    }
+
+    @Test(arguments: [(KillEntry.Kind.kill, 5 as UInt8), (.locked, 1)])
+    func `a lock in another entry's layout is refused, and so is another entry in the layout of a lock`(
+        _ kind: KillEntry.Kind,
+        _ format: UInt8
+    ) {
+        let writer = FieldWriter(format: format)
+        writer.write(kind.rawValue)
+        writer.write(0 as UInt8)
+        writer.write(false)
+        for text in ["id", "reason", KillStreams.abort.rawValue] { writer.write(text) }
+        writer.write(0 as Int64)
+        if format == 5 { writer.write(false) }
+        #expect(throws: StoreError(.unreadable, "")) { try KillEntry(decoding: writer.finish()) }
+    }
 }

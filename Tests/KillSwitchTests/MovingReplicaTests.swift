@@ -177,6 +177,33 @@ import TokenStorage
         }
     }
 
+    @Test func `a lock that is ordered while the replicas go over stands in the other store`() async throws {
+        let (a, b) = (try await self.mover("a"), try await self.mover("b"))
+        let lock = Mutex<KillReport?>(nil)
+        // Right after the move stands in the log.
+        self.previous.afterWrite(at: .kill(1)) {
+            let report = try? await b.replica.kills.orderLock(reason: "stolen", wait: .seconds(60))
+            lock.withLock { $0 = report }
+        }
+        try await self.house.run([a.replica, b.replica]) {
+            try await eventually("the lock to be complete") { lock.withLock { $0 }?.state == .complete }
+            for replica in [a.replica, b.replica] { #expect(replica.fence.locks == [lock.withLock { $0 }?.id]) }
+        }
+        #expect(try await KillSwitch.standingLock(self.records(in: self.current))?.reason == "stolen")
+        let late = try await self.settler("late", at: self.current)
+        await #expect(throws: StoreError(.locked, "")) { try await late.kills.start() }
+    }
+
+    @Test func `a lock that stood before a move stands after it`() async throws {
+        let a = try await self.mover("a")
+        try await self.house.run([a.replica]) {
+            _ = try await a.replica.kills.orderLock(reason: "stolen", wait: .seconds(5))
+            try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+        }
+        let late = try await self.settler("late", at: self.current)
+        await #expect(throws: StoreError(.locked, "")) { try await late.kills.start() }
+    }
+
     @Test func `a copy of a store that was moved serves, and can be moved itself`() async throws {
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {

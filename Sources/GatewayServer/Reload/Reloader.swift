@@ -15,35 +15,27 @@ package final class Reloader: Sendable {
     private let path: String
     /// The settings at start. Parts that only a restart can change are compared with them.
     private let started: GatewaySettings
-    private let running: Mutex<RunningConfiguration>
     private let origins: Mutex<AccountOrigins>
     private let gateway: RunningGateway
-    private let log: LogWriter
     private let threshold: LogThreshold
-    private let logger: Logger
 
-    /// - Parameter running: the configuration that the gateway was built from.
-    init(
-        path: String,
-        running: RunningConfiguration,
-        gateway: RunningGateway,
-        log: LogWriter,
-        threshold: LogThreshold,
-        logger: Logger
-    ) {
+    private var front: GatewayFront { self.gateway.front }
+    private var logger: Logger { self.front.logger }
+
+    /// - Parameter gateway: was built from the settings that it follows now.
+    init(path: String, gateway: RunningGateway, threshold: LogThreshold) {
         self.path = path
-        self.started = running.settings
-        self.running = Mutex(running)
-        self.origins = Mutex(AccountOrigins(running.settings))
+        self.started = gateway.front.settings
+        self.origins = Mutex(AccountOrigins(gateway.front.settings))
         self.gateway = gateway
-        self.log = log
         self.threshold = threshold
-        self.logger = logger
     }
 
     /// Everything that a reload will apply, read and checked.
     private struct Prepared {
-        let configuration: RunningConfiguration
+        let settings: GatewaySettings
+        /// The providers of these settings; `nil` while the gateway is locked.
+        let providers: ProviderRegistry?
         let budget: DescriptorBudget
         let plan: ProxyConfiguration
         /// The admin listener's new certificate.
@@ -52,8 +44,6 @@ package final class Reloader: Sendable {
         let loginEncryption: CallerTLS?
         /// `nil` if the file's path has changed, which takes effect at the next start.
         let tokens: AdminTokens?
-
-        var settings: GatewaySettings { self.configuration.settings }
     }
 
     /// Why nothing is applied.
@@ -64,23 +54,23 @@ package final class Reloader: Sendable {
 
     /// Calls must not overlap.
     package func reload() async {
-        let running = self.running.withLock { $0 }
+        let (running, part) = (self.front.settings, self.front.part)
         do throws(Refusal) {
-            let prepared = try self.prepare(following: running)
-            let ticket = try await self.announce()
-            let changes = await self.commit(prepared, following: running)
+            let prepared = try await self.prepare(following: running, part)
+            let ticket = try await self.announce(to: part?.audit)
+            let changes = await self.commit(prepared, following: running, part)
             let needs = RestartNeeds(from: self.started, to: prepared.settings)
-            await self.gateway.audit.end(ticket, "done", detail: needs.outcome(changes))
+            if let ticket { await part?.audit.end(ticket, "done", detail: needs.outcome(changes)) }
             let level = Logger.Level(prepared.settings.log.level)
-            self.gateway.status.followed(waiting: needs.parts)
+            self.front.status.followed(waiting: needs.parts)
             // The change is logged if either the old or the new level allows it.
             self.threshold.level = min(self.threshold.level, level)
-            self.report(prepared, following: running.settings, changes: changes, needs: needs)
+            self.report(prepared, following: running, changes: changes, needs: needs)
             self.threshold.level = level
-            self.running.withLock { $0 = prepared.configuration }
+            self.front.follow(prepared.settings)
             self.origins.withLock { $0.add(prepared.settings) }
         } catch {
-            self.gateway.status.refused(error.changes, error.reasons, at: Timepiece.system.now.wall)
+            self.front.status.refused(error.changes, error.reasons, at: Timepiece.system.now.wall)
             for reason in error.reasons {
                 self.logger.error(
                     "the configuration was not read again, nothing has changed",
@@ -94,16 +84,19 @@ package final class Reloader: Sendable {
 // MARK: - What may fail
 
 extension Reloader {
-    private func prepare(following running: RunningConfiguration) throws(Refusal) -> Prepared {
+    private func prepare(
+        following running: GatewaySettings,
+        _ part: OpenPart?
+    ) async throws(Refusal) -> Prepared {
         let settings: GatewaySettings
         do throws(SettingsError) {
             settings = try SettingsFile.load(path: self.path)
         } catch {
             throw Refusal(changes: .invalid, reasons: error.faults.map(\.description))
         }
-        try self.checkCallers(settings, following: running.settings)
+        try self.checkCallers(settings, following: running)
         try self.checkOrigins(settings)
-        let budget = self.gateway.room.budget(wanted: settings.limits.connections)
+        let budget = self.front.room.budget(wanted: settings.limits.connections)
         let plan: ProxyConfiguration
         let (encryption, loginEncryption): (CallerTLS?, CallerTLS?)
         do throws(StartError) {
@@ -117,23 +110,37 @@ extension Reloader {
             throw Refusal(changes: .certificateUnusable, reasons: [error.message])
         }
         let tokens = try self.adminTokens(settings)
+        return Prepared(
+            settings: settings,
+            providers: try await self.providers(of: settings, part),
+            budget: budget,
+            plan: plan,
+            encryption: encryption,
+            loginEncryption: loginEncryption,
+            tokens: tokens
+        )
+    }
+
+    /// The providers of `settings`; `nil` while the gateway is locked, when they are only checked.
+    private func providers(of settings: GatewaySettings, _ part: OpenPart?) async throws(Refusal) -> ProviderRegistry? {
+        let keeper = part?.keeper ?? EndpointKeeper()
+        let checked: Result<ProviderRegistry, StartError>
         do throws(StartError) {
-            let providers = try ProviderRegistry(
-                settings,
-                following: running.providers,
-                keeper: self.gateway.keeper,
-                logger: self.logger
-            )
-            return Prepared(
-                configuration: RunningConfiguration(settings: settings, providers: providers),
-                budget: budget,
-                plan: plan,
-                encryption: encryption,
-                loginEncryption: loginEncryption,
-                tokens: tokens
+            checked = .success(
+                try ProviderRegistry(
+                    settings,
+                    following: part?.providers.current,
+                    keeper: keeper,
+                    logger: self.logger
+                )
             )
         } catch {
-            throw Refusal(changes: .providerUnusable, reasons: [error.message])
+            checked = .failure(error)
+        }
+        if part == nil { await keeper.shutDown() }
+        switch checked {
+        case .success(let providers): return part == nil ? nil : providers
+        case .failure(let error): throw Refusal(changes: .providerUnusable, reasons: [error.message])
         }
     }
 
@@ -173,9 +180,10 @@ extension Reloader {
         )
     }
 
-    private func announce() async throws(Refusal) -> AuditTicket {
+    /// - Parameter audit: `nil` while the gateway is locked.
+    private func announce(to audit: AuditTrail?) async throws(Refusal) -> AuditTicket? {
         do throws(AuditError) {
-            return try await self.gateway.audit.begin(.reload, by: .gateway("SIGHUP"))
+            return try await audit?.begin(.reload, by: .gateway("SIGHUP"))
         } catch {
             throw Refusal(changes: .auditUnavailable, reasons: ["\(error.message); send SIGHUP again"])
         }
@@ -196,32 +204,31 @@ extension Reloader {
 
 extension Reloader {
     /// - Returns: the changed parts, by their names in the file.
-    private func commit(_ prepared: Prepared, following running: RunningConfiguration) async -> [String] {
+    private func commit(
+        _ prepared: Prepared,
+        following running: GatewaySettings,
+        _ part: OpenPart?
+    ) async -> [String] {
         let (settings, waiters) = (prepared.settings, prepared.settings.limits.waiters)
-        let counting = self.gateway.counts.refreshes
+        let counting = self.front.metrics.refreshes
         counting.reload(settings.providers.map(\.id))
-        self.gateway.providers.reload(prepared.configuration.providers)
-        let plans = prepared.configuration.providers.plans(settings.accounts, counting: counting)
+        let before = part?.providers.current
+        if let providers = prepared.providers { part?.providers.reload(providers) }
+        let plans = prepared.providers?.plans(settings.accounts, counting: counting) ?? []
         // New accounts exist before the first request that needs them. Removed ones stay until no request can need
         // them.
         let configured = Set(plans.map(\.account))
-        let leaving = running.settings.accounts.filter { !configured.contains($0.id) }
-        self.gateway.engine.reload(
-            plans + running.providers.plans(leaving, counting: counting),
-            waiters: waiters
-        )
-        let renewal = await self.gateway.proxy.reload(
+        let leaving = running.accounts.filter { !configured.contains($0.id) }
+        part?.engine.reload(plans + (before?.plans(leaving, counting: counting) ?? []), waiters: waiters)
+        let renewal = await self.front.proxy.reload(
             prepared.plan,
-            accessLog: settings.log.access ? self.log : nil
+            accessLog: settings.log.access ? self.front.log : nil
         )
-        if !leaving.isEmpty { self.gateway.engine.reload(plans, waiters: waiters) }
-        self.gateway.webhook.reload(settings.webhook.map(WebhookTarget.init))
-        self.log.format = LogFormat(settings.log.format)
-        var changes = ConfigurationChanges(
-            from: running.settings,
-            to: settings,
-            providers: prepared.configuration.providers.changes(since: running.providers)
-        ).parts
+        if !leaving.isEmpty { part?.engine.reload(plans, waiters: waiters) }
+        self.front.webhook.reload(settings.webhook.map(WebhookTarget.init))
+        self.front.log.format = LogFormat(settings.log.format)
+        let changed = before.flatMap { before in prepared.providers?.changes(since: before) } ?? []
+        var changes = ConfigurationChanges(from: running, to: settings, providers: changed).parts
         changes += renewal.listeners.map { "listener \($0)" } + renewal.routes.map { "route \($0)" }
         if let encryption = prepared.encryption, self.gateway.adminEncryption?.renew(from: encryption) == true {
             changes.append("admin certificate")
@@ -272,11 +279,4 @@ extension Reloader {
             ]
         )
     }
-}
-
-/// The configuration that the gateway follows.
-struct RunningConfiguration: Sendable {
-    let settings: GatewaySettings
-    /// The providers of these settings.
-    let providers: ProviderRegistry
 }

@@ -14,6 +14,10 @@ package struct KillEntry: Equatable, Sendable {
         case removed
         /// The records are moved to another store. A replica stops if that is not the store it uses.
         case moved
+        /// All replicas are locked, and so is each that starts.
+        case locked
+        /// A replica that starts is not locked any more. A replica that is locked stays so until it is unlocked itself.
+        case unlocked
     }
 
     /// An import into an account that may have had tokens before.
@@ -36,6 +40,8 @@ package struct KillEntry: Equatable, Sendable {
     /// For a move, the place of the store that the records are moved to.
     package let destination: PlaceID?
     package let id: KillID
+    /// Who ordered a lock or an unlock, and from where; `nil` for other entries, whose orders are in the audit log only.
+    package let requester: String?
     /// Why, for people. Never contains a token.
     package let reason: String
     package let streams: KillStreams
@@ -47,6 +53,7 @@ package struct KillEntry: Equatable, Sendable {
         replacements: [Replacement] = [],
         destination: PlaceID? = nil,
         id: KillID = .random(),
+        requester: String? = nil,
         reason: String = "",
         streams: KillStreams = .abort,
         at: WallTime
@@ -57,6 +64,7 @@ package struct KillEntry: Equatable, Sendable {
         self.replacements = replacements
         self.destination = destination
         self.id = id
+        self.requester = requester
         self.reason = reason
         self.streams = streams
         self.at = at
@@ -68,9 +76,15 @@ extension KillEntry {
     var killsNothing: Bool {
         switch self.kind {
         case .kill, .removed: false
-        case .revive, .replaced, .moved: true
+        case .revive, .replaced, .moved, .locked, .unlocked: true
         }
     }
+
+    /// Whether any replica that knows the entry finds out when all replicas have acted on it, and records that.
+    var isSeenThrough: Bool { self.kind == .kill || self.kind == .locked }
+
+    /// Whether the entry begins or ends a lock.
+    var concernsLock: Bool { self.kind == .locked || self.kind == .unlocked }
 
     /// An entry that fills the number `epoch` where the entry is lost and is known only to have reported imports, which
     /// a snapshot leaves out. The filler reports no import, and every process writes the same one.
@@ -108,7 +122,7 @@ extension KillEpochs {
         case .kill: self.raise(entry.scope, at: epoch, holds: true, streams: entry.streams)
         case .removed: self.raise(entry.scope, at: epoch, holds: false)
         case .revive: self.lift(entry.scope, at: epoch)
-        case .replaced, .moved: self.skip(epoch)
+        case .replaced, .moved, .locked, .unlocked: self.skip(epoch)
         }
     }
 }
@@ -120,11 +134,20 @@ extension KillEntry {
     private static let formatOfSeveral: UInt8 = 2
     /// The format of a move. Format 3 is that of a snapshot. Versions that do not know it stop, as they should.
     private static let formatOfMove: UInt8 = 4
+    /// The format of a lock and of its end. Versions that do not know it stop, as they should.
+    private static let formatOfLock: UInt8 = 5
 
     /// The entry as bytes to seal.
     package func encoded() -> Secret {
         let more = self.replacements.dropFirst()
-        let format = self.destination != nil ? Self.formatOfMove : more.isEmpty ? Self.format : Self.formatOfSeveral
+        let format =
+            if self.concernsLock {
+                Self.formatOfLock
+            } else if self.destination != nil {
+                Self.formatOfMove
+            } else {
+                more.isEmpty ? Self.format : Self.formatOfSeveral
+            }
         let writer = FieldWriter(format: format)
         writer.write(self.kind.rawValue)
         self.scope.write(to: writer)
@@ -134,6 +157,7 @@ extension KillEntry {
         writer.write(self.streams.rawValue)
         writer.write(self.at.millisecondsSince1970)
         if let destination { writer.write(destination.rawValue) }
+        if self.concernsLock { writer.write(self.requester) { writer.write($0) } }
         if !more.isEmpty {
             writer.write(Array(more)) { replacement in
                 writer.write(replacement.account.rawValue)
@@ -147,7 +171,7 @@ extension KillEntry {
     ///
     /// - Throws: ``StoreError/Code/unreadable`` for any other bytes.
     package init(decoding bytes: Secret) throws(StoreError) {
-        var reader = try FieldReader(bytes, formats: Self.format...Self.formatOfMove)
+        var reader = try FieldReader(bytes, formats: Self.format...Self.formatOfLock)
         guard let kind = Kind(rawValue: try reader.read()) else { throw FieldReader.malformed("an unknown kind") }
         let scope = try KillScope(from: &reader)
         let grant = try reader.readOptional { reader throws(StoreError) in GrantID(rawValue: try reader.read()) }
@@ -172,6 +196,10 @@ extension KillEntry {
         let destination =
             reader.format == Self.formatOfMove ? PlaceID(rawValue: try reader.read()) : nil
         guard (kind == .moved) == (destination != nil) else { throw FieldReader.malformed("a move to nowhere") }
+        var requester: String?
+        if reader.format == Self.formatOfLock {
+            requester = try reader.readOptional { reader throws(StoreError) in try reader.read() }
+        }
         try reader.finish()
         self.init(
             kind,
@@ -179,10 +207,14 @@ extension KillEntry {
             replacements: replacements,
             destination: destination,
             id: id,
+            requester: requester,
             reason: reason,
             streams: streams,
             at: at
         )
+        guard self.concernsLock == (reader.format == Self.formatOfLock) else {
+            throw FieldReader.malformed("a lock in the format of another entry, or the other way round")
+        }
     }
 }
 

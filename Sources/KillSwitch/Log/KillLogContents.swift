@@ -14,11 +14,11 @@ package struct NumberedKillEntry: Equatable, Sendable {
 
 /// The kill log up to one entry, reduced to what still matters.
 ///
-/// Every entry that kills, removes or revives is kept with its number. Of the entries that report imports, the last
+/// Every entry that kills, removes, revives, moves, locks or unlocks is kept with its number. Of the entries that report imports, the last
 /// import of each account is kept, without its number. So the size grows with the accounts and the kills, not with the
 /// imports.
 package struct KillLogSnapshot: Equatable, Sendable {
-    /// The entries that kill, remove or revive, in order, and the last entry, whatever its kind.
+    /// The entries that are kept, in order, and the last entry, whatever its kind.
     package var entries: [NumberedKillEntry]
     /// For each account, the grant that its last import began.
     package var imports: [AccountID: GrantID]
@@ -51,12 +51,18 @@ package struct KillLogContents: Equatable, Sendable {
     package private(set) var entries: [KillEntry]
     /// The last move to another store.
     package private(set) var lastMove: NumberedKillEntry?
+    /// The last entry that begins or ends a lock.
+    private var lastOfLock: NumberedKillEntry?
 
     package init(snapshot: KillLogSnapshot = .none, entries: [KillEntry] = []) {
         self.snapshot = snapshot
         self.entries = entries
         self.lastMove = self.last { $0.kind == .moved }
+        self.lastOfLock = self.last(where: \.concernsLock)
     }
+
+    /// The lock that no later entry ends.
+    package var standingLock: NumberedKillEntry? { self.lastOfLock.flatMap { $0.entry.kind == .locked ? $0 : nil } }
 
     /// The number of the last entry.
     package var last: Epoch { Epoch(self.snapshot.last.rawValue + UInt64(self.entries.count)) }
@@ -112,13 +118,14 @@ package struct KillLogContents: Equatable, Sendable {
         return imports
     }
 
-    package mutating func append(_ entries: some BidirectionalCollection<KillEntry>) {
-        guard !entries.isEmpty else { return }
-        let end = self.last
+    package mutating func append(_ entries: some Collection<KillEntry>) {
+        var epoch = self.last
         self.entries += entries
-        guard let index = entries.lastIndex(where: { $0.kind == .moved }) else { return }
-        let count = entries.distance(from: entries.startIndex, to: index) + 1
-        self.lastMove = NumberedKillEntry(epoch: Epoch(end.rawValue + UInt64(count)), entry: entries[index])
+        for entry in entries {
+            epoch = epoch.next
+            if entry.kind == .moved { self.lastMove = NumberedKillEntry(epoch: epoch, entry: entry) }
+            if entry.concernsLock { self.lastOfLock = NumberedKillEntry(epoch: epoch, entry: entry) }
+        }
     }
 
     /// The log of one store: without what stands behind a move to another store, which was written too late.

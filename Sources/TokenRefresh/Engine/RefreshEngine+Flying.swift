@@ -88,6 +88,7 @@ extension RefreshEngine {
                 }
                 self.log(result, of: account, complaint: &complaint)
                 if case .success = result {
+                    self.isSafe(account)
                     self.logTakeover(of: account, by: record, after: flight.snapshot?.entry?.record)
                 }
                 action = flight.didWrite(result, sentAt: sentAt, now: self.timepiece.now)
@@ -96,11 +97,13 @@ extension RefreshEngine {
                 let issuer = flight.issuer ?? plan.binding.issuer
                 let endpoint = proofs[flight.proof].sending(onlyTo: issuer)
                 let spent = flight.snapshot?.tokenVersion
+                self.state.withLock { _ = $0.exposed.insert(account) }
                 let result = await self.exchange(by: plan) {
                     await endpoint.redeem(refreshToken, scopes: plan.scopes) {
                         self.mayStillSend(by: sendBy, for: plan, spending: spent)
                     }
                 }
+                self.noteExposure(of: account, by: result)
                 switch result {
                 case .success(let verdict): action = flight.didRedeem(verdict, now: self.timepiece.now)
                 case .failure(let reason): action = flight.didWithdraw(reason)
@@ -116,6 +119,7 @@ extension RefreshEngine {
                 }
             case .journal(let record, let isPrecaution):
                 place = await self.host.keep(record, for: account)
+                if place != nil { self.isSafe(account) }
                 if !isPrecaution || place == nil { self.log(isJournalled: place != nil, account) }
                 action = flight.didJournal(place != nil, now: self.timepiece.now)
             case .pass(let entry, let receivedAt):
@@ -129,6 +133,14 @@ extension RefreshEngine {
                     self.state.withLock { $0.accountStates[account]?.limit.giveBack() }
                 }
                 if let place, !outcome.leavesJournal { await self.host.release(place) }
+                self.state.withLock { state in
+                    // New tokens were dropped although nothing has replaced them.
+                    if state.exposed.remove(account) != nil, case .failed = outcome.result,
+                        outcome.dropped != nil || outcome.droppedRefreshToken != nil
+                    {
+                        state.abandoned.insert(account)
+                    }
+                }
                 self.land(plan, outcome, by: ticket, wasBackground: refresh.ripe != nil)
                 await self.lookForKill(after: outcome, plan)
                 await self.doubtMove(of: outcome.snapshot?.entry?.record, by: plan)
@@ -150,6 +162,22 @@ extension RefreshEngine {
         let now = self.timepiece.now.boot
         self.state.withLock { $0.gates[plan.provider]?.ended(for: account, wasAnswered: verdict.isAnswer, now: now) }
         return .success(verdict)
+    }
+
+    /// The account's present refresh token is in the store or in the journal.
+    private func isSafe(_ account: AccountID) { self.state.withLock { _ = $0.exposed.remove(account) } }
+
+    /// After an exchange, only new tokens leave the account exposed: they are not stored yet.
+    private func noteExposure(of account: AccountID, by result: Result<TokenVerdict, CredentialError>) {
+        self.state.withLock { state in
+            switch result {
+            case .success(.success), .success(.rotated): return
+            // Cut short, so the provider may have spent the token.
+            case .success(.ambiguous) where state.stopping == .now: state.abandoned.insert(account)
+            default: break
+            }
+            state.exposed.remove(account)
+        }
     }
 
     /// - Parameter version: the version to write; if `nil`, the one that follows `expecting`.

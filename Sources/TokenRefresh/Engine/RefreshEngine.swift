@@ -42,6 +42,10 @@ package final class RefreshEngine: Sendable {
         /// Flights that have begun or are about to.
         var flights = 0
         var stopping = Stopping.no
+        /// Accounts whose refresh token was sent, and whose new one is not safe yet.
+        var exposed: Set<AccountID> = []
+        /// Those of ``exposed`` that ``stopNow()`` did not wait for.
+        var abandoned: Set<AccountID> = []
         /// Whether no errand begins any more.
         var endsSoon = false
         /// The earliest moment of the next claim, after the store has fallen back.
@@ -157,6 +161,21 @@ package final class RefreshEngine: Sendable {
     /// Stops after the flights in progress. From now on no flight starts; valid credentials are still handed out.
     package func stop() {
         self.stop(.graceful)
+    }
+
+    /// Stops without waiting for providers. Call it before their connections are closed: from now on an exchange that
+    /// ends without a response counts as abandoned.
+    package func stopNow() {
+        self.stop(.now)
+    }
+
+    /// The accounts whose refresh token was sent to the provider, and whose answer has not come, or is neither in the store
+    /// nor in the journal. A process that ends now may lose their grants.
+    package var exposedAccounts: [AccountID] { self.state.withLock { $0.exposed.sorted { $0.rawValue < $1.rawValue } } }
+
+    /// The accounts whose grants may be lost because of ``stopNow()``. Complete when ``run()`` has returned.
+    package var abandonedAccounts: [AccountID] {
+        self.state.withLock { $0.abandoned.sorted { $0.rawValue < $1.rawValue } }
     }
 
     func stop(_ stopping: Stopping) {

@@ -107,7 +107,7 @@ extension Flight {
                     return self.end(.failed(.storeLost(self.plan.account, error)))
                 }
                 return self.pause(Self.storeRetry, for: .evaluate, now: now)
-            case .unwritable, .unreadable, .outdated, .moved, .invalid:
+            case .unwritable, .unreadable, .outdated, .moved, .locked, .invalid:
                 return self.end(.failed(.storeLost(self.plan.account, error)))
             }
         }

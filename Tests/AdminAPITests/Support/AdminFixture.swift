@@ -190,6 +190,7 @@ final class EngineFence: KillFence {
         return 0
     }
 
+    func locked(_ entry: KillEntry) async {}
     func replaced(_ account: AccountID) async {}
     func setLeaseDeadline(_ instant: BootInstant) {}
 }

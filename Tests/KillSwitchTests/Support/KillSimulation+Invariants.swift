@@ -3,7 +3,7 @@ import TokenModel
 import TokenStorage
 
 extension KillSimulation {
-    /// I3, I4 and I6: each replica that may send tokens now applies every kill that was reported complete.
+    /// I3, I4 and I6: each replica that may send tokens now applies every kill and lock that was reported complete.
     mutating func look() {
         let instant = self.instant
         for (index, replica) in self.replicas.enumerated() where instant < replica.leaseUntil {

@@ -43,6 +43,7 @@ struct KillSimulation {
         case wait(Epoch, KillMachine.WaitAction)
         case kill
         case revive
+        case lock
         case fold
     }
 
@@ -149,6 +150,10 @@ struct KillSimulation {
         case .fold:
             self.schedule(self.upTo(.seconds(10)), index, .fold)
             await self.fold(index)
+        case .lock:
+            // A lock that the store does not take is given up, as the operator is told.
+            let entry = KillEntry(.locked, .all, reason: "", at: self.moment.wall)
+            if self.hasFaults { self.schedule(.zero, index, .raise(entry, at: replica.machine.log.epochs.last.next)) }
         case .revive:
             let entry = KillEntry(.revive, .all, reason: "", at: self.moment.wall)
             self.schedule(.zero, index, .raise(entry, at: replica.machine.log.epochs.last.next))
@@ -341,6 +346,7 @@ struct KillSimulation {
         for _ in 0..<2 { self.schedule(.seconds(3) + self.upTo(.seconds(40)), index, .kill) }
         self.schedule(.seconds(3) + self.upTo(.seconds(40)), index, .revive)
         self.schedule(.seconds(3) + self.upTo(.seconds(10)), index, .fold)
+        self.schedule(.seconds(3) + self.upTo(.seconds(40)), index, .lock)
     }
 
     var instant: BootInstant { self.moment.boot }

@@ -54,13 +54,18 @@ struct ReplicaGroup: Sendable {
 
     /// Runs replicas while `body` runs. Time passes automatically, as fast as the replicas go to sleep.
     ///
-    /// - Parameter acceptsOlderStore: passed to the start of each replica.
+    /// - Parameters:
+    ///   - acceptsOlderStore: passed to the start of each replica.
+    ///   - overridesLock: likewise.
     func run(
         _ replicas: [Replica],
         acceptsOlderStore: Bool = false,
+        overridesLock: Bool = false,
         _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
-        for replica in replicas { try await replica.kills.start(acceptsOlderStore: acceptsOlderStore) }
+        for replica in replicas {
+            try await replica.kills.start(acceptsOlderStore: acceptsOlderStore, overridesLock: overridesLock)
+        }
         let end = End()
         try await withThrowingTaskGroup { tasks in
             for replica in replicas { tasks.addTask { await replica.kills.run() } }
@@ -151,6 +156,7 @@ final class RecordingFence: KillFence {
     private struct State {
         var fenced: [Epoch] = []
         var all: [KillEpochs] = []
+        var locks: [KillID] = []
         var replaced: [AccountID] = []
         var until: [BootInstant] = []
         var isStuck = false
@@ -164,6 +170,8 @@ final class RecordingFence: KillFence {
     var fenced: [Epoch] { self.state.withLock { $0.fenced } }
     /// The epochs that the replica applies now.
     var epochs: KillEpochs { self.state.withLock { $0.all.last ?? KillEpochs() } }
+    /// The locks that the replica has acted on, in order.
+    var locks: [KillID] { self.state.withLock { $0.locks } }
     var replaced: [AccountID] { self.state.withLock { $0.replaced } }
     /// Until when tokens may be put into requests.
     var until: BootInstant { self.untils.last ?? .distantPast }
@@ -185,6 +193,20 @@ final class RecordingFence: KillFence {
     }
 
     func fence(_ epochs: KillEpochs) async -> Int {
+        await self.passIfNotStuck()
+        self.state.withLock { state in
+            state.fenced.append(epochs.last)
+            state.all.append(epochs)
+        }
+        return 0
+    }
+
+    func locked(_ entry: KillEntry) async {
+        await self.passIfNotStuck()
+        self.state.withLock { $0.locks.append(entry.id) }
+    }
+
+    private func passIfNotStuck() async {
         await withCheckedContinuation { continuation in
             let isStuck = self.state.withLock { state in
                 if state.isStuck { state.stuck.append(continuation) }
@@ -192,11 +214,6 @@ final class RecordingFence: KillFence {
             }
             if !isStuck { continuation.resume() }
         }
-        self.state.withLock { state in
-            state.fenced.append(epochs.last)
-            state.all.append(epochs)
-        }
-        return 0
     }
 
     func replaced(_ account: AccountID) async { self.state.withLock { $0.replaced.append(account) } }

@@ -261,6 +261,7 @@ final class EngineFence: KillFence {
         return 0
     }
 
+    func locked(_ entry: KillEntry) async {}
     func replaced(_ account: AccountID) async {}
     func setLeaseDeadline(_ instant: BootInstant) {}
 }

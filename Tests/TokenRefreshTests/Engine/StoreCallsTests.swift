@@ -83,6 +83,7 @@ import TokenStorage
 
 private struct NoFence: KillFence {
     func fence(_ epochs: KillEpochs) async -> Int { 0 }
+    func locked(_ entry: KillEntry) async {}
     func replaced(_ account: AccountID) async {}
     func setLeaseDeadline(_ instant: BootInstant) {}
 }

@@ -1,4 +1,3 @@
-internal import Crypto
 internal import Glibc
 internal import SystemSupport
 package import TokenModel
@@ -55,50 +54,4 @@ extension KillLogFile {
     }
 
     private func path(ofOrder id: String) -> String { "\(self.directory)/\(Self.pendingKillPrefix)\(id)" }
-}
-
-/// A file that shows whether it is complete: a mark, the SHA-256 of the content, and the content.
-///
-/// Nothing in it is secret. The digest detects damage on disk, not tampering: anyone who can write to `state_dir` could
-/// also remove the store.
-enum KeptBytes {
-    private static let mark: [UInt8] = Array("martlet1".utf8)
-
-    static func file(of content: Secret) -> Secret {
-        let bytes = Self.plain(content)
-        return Secret(Self.mark + Array(SHA256.hash(data: bytes)) + bytes)
-    }
-
-    /// The content of the file at `path`; `nil` if there is none.
-    ///
-    /// - Throws: ``StoreError/Code/unreadable`` for a file that is damaged or belongs to another user.
-    static func read(_ path: String, limit: Int) throws(StoreError) -> Secret? {
-        let bytes: [UInt8]
-        do throws(SystemCallError) {
-            let file = try OpenFile(opening: path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-            let ownership = try file.ownership()
-            guard ownership.isRegular, ownership.owner == geteuid() else {
-                throw SystemCallError(EPERM, "\(path) is not a file of this user's")
-            }
-            bytes = try file.read(limit: limit)
-        } catch {
-            guard !error.isMissing else { return nil }
-            throw StoreError(.unreadable, "the kill log's copy in state_dir: \(error.message)")
-        }
-        let head = Self.mark.count + SHA256.byteCount
-        guard bytes.count >= head, bytes.starts(with: Self.mark),
-            Array(SHA256.hash(data: bytes[head...])) == Array(bytes[Self.mark.count..<head])
-        else {
-            throw StoreError(
-                .unreadable,
-                "\(path), of the kill log's copy in state_dir, is damaged: put it back from a backup, or move it away to go "
-                    + "by the store alone"
-            )
-        }
-        return Secret(bytes[head...])
-    }
-
-    private static func plain(_ content: Secret) -> [UInt8] {
-        content.withUnredacted { span in span.indices.map { span[$0] } }
-    }
 }

@@ -1,0 +1,101 @@
+internal import AdminAPI
+internal import Logging
+internal import NIOPosix
+internal import Proxy
+internal import Settings
+internal import Synchronization
+internal import SystemSupport
+internal import Telemetry
+internal import TokenModel
+
+/// The part of a gateway that stays as long as the process runs: what answers callers and operators, whether or not the
+/// store is open.
+struct GatewayFront: Sendable {
+    let acceptsOlderStore: Bool
+    let log: LogWriter
+    let logger: Logger
+    let startedAt = Timepiece.system.now.wall
+    let name: String
+    let metrics: ProgramMetrics
+    let status = ReloadStatus()
+    let room: DescriptorUsage
+    let budget: DescriptorBudget
+    let credentials: EngineCredentials
+    let proxy: ProxyServer
+    let webhook: Webhook
+    /// What operators act on.
+    let gateway: CurrentGateway
+    private let state: FrontState
+
+    init(
+        _ settings: GatewaySettings,
+        acceptsOlderStore: Bool,
+        log: LogWriter,
+        logger: Logger
+    ) async throws(StartError) {
+        self.acceptsOlderStore = acceptsOlderStore
+        self.log = log
+        self.logger = logger
+        let name = settings.replica.name ?? HostName.text
+        self.name = name
+        self.metrics = ProgramMetrics(settings)
+        self.room = DescriptorUsage(
+            limit: DescriptorLimit.current,
+            used: DescriptorLimit.used,
+            eventLoops: EventLoopCount.standard,
+            listeners: settings.listeners.count
+        )
+        self.budget = self.room.budget(wanted: settings.limits.connections)
+        self.credentials = EngineCredentials()
+        self.proxy = await ProxyServer(
+            try ProxyConfiguration(
+                settings,
+                connections: self.budget.connections,
+                eventLoops: EventLoopCount.standard
+            ),
+            credentials: self.credentials,
+            accessLog: settings.log.access ? log : nil,
+            logger: logger
+        )
+        self.webhook = Webhook(
+            settings.webhook.map(WebhookTarget.init),
+            replica: name,
+            on: MultiThreadedEventLoopGroup.singleton,
+            now: { Timepiece.system.now },
+            logger: logger
+        )
+        self.gateway = CurrentGateway(name: name)
+        self.state = FrontState(settings)
+    }
+
+    /// The configuration that the gateway follows.
+    var settings: GatewaySettings { self.state.settings }
+
+    /// Follows other settings from now on.
+    func follow(_ settings: GatewaySettings) { self.state.follow(settings) }
+
+    /// The open part; `nil` while the gateway is locked.
+    var part: OpenPart? { self.state.part }
+
+    /// Lets callers and operators use `part`.
+    func connect(to part: OpenPart) {
+        self.state.part = part
+        self.credentials.connect(to: part.engine, part.kills)
+        self.gateway.replace(with: part.gateway)
+    }
+}
+
+/// What changes in a front while the process runs.
+private final class FrontState: Sendable {
+    private let current: Mutex<(settings: GatewaySettings, part: OpenPart?)>
+
+    init(_ settings: GatewaySettings) { self.current = Mutex((settings, nil)) }
+
+    var settings: GatewaySettings { self.current.withLock { $0.settings } }
+    func follow(_ settings: GatewaySettings) { self.current.withLock { $0.settings = settings } }
+
+    var part: OpenPart? {
+        get { self.current.withLock { $0.part } }
+        set { self.current.withLock { $0.part = newValue } }
+    }
+}
