@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Audit
 internal import NIOHTTP1
 internal import TestKit
 internal import Testing
@@ -25,7 +26,7 @@ internal import TokenModel
     }
 
     @Test func `the accounts that need approvals are listed by name, also in the status`() async throws {
-        try await AdminFixture.run { admin in
+        try await AdminFixture.run { (admin) async throws in
             #expect(try await admin.caller.send(.GET, "/v1/approvals").body == "{\"approvals\":\(Self.listed)}\n")
             #expect(try await admin.caller.send(.GET, "/v1/status").body.contains("\"approvals\":\(Self.listed)"))
         }

@@ -258,7 +258,7 @@ internal import TokenStorage
     }
 
     @Test func `given a lock, nobody without a token learns of it from the API`() async throws {
-        try await AdminFixture.run { admin in
+        try await AdminFixture.run { (admin) async throws in
             admin.close()
             for path in ["/v1/lock", "/v1/status", "/v1/accounts", "/v1/approvals"] {
                 #expect(try await admin.caller.send(.GET, path, authorization: nil).problem == "admin_unauthorized")

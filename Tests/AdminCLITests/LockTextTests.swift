@@ -79,7 +79,7 @@ internal import Testing
         let approvals = try AdminReply(httpStatus: 200, body: Array(reply.utf8)).read([ApprovalReply].self)
         #expect(
             self.text.lines(approvals) == [
-                "", "NEEDS APPROVAL  APPROVED UNTIL                     ",
+                "", "NEEDS APPROVAL  APPROVED UNTIL",
                 "payments-eu     in 15 min (2025-11-21T00:15:00.000Z)",
                 "pay roll        -                                     requests wait: martlet approve 'pay roll'",
                 "ledger          -",

@@ -38,6 +38,9 @@ def before_call(context, case, kwargs):
         name_existing_scope(case.body)
     if path == "/v1/cache/purge":
         name_existing_cache(case.body)
+    if path == "/v1/unlock" and isinstance(case.body, dict) and cases % 2:
+        # A key that was made up opens nothing.
+        case.body.clear()
     if path.startswith("/v1/logins") and case.method.upper() == "POST":
         return complete_sign_in(case)
     if not case.path_parameters or cases % 5 == 0 or is_negative(case, ParameterLocation.PATH):
@@ -100,6 +103,9 @@ def after_call(context, case, response):
         session.update(key=response.json()["key"], cookie=response.headers["set-cookie"][0].split(";")[0])
     if path == "/v1/kill" and response.status_code == 200:
         kills[:] = [*kills[-3:], response.json()["id"]]
+    if path == "/v1/lock" and method == "POST" and response.status_code == 200:
+        # Every later case would meet a locked gateway.
+        operator.ask("POST", "/v1/unlock", {})
     if path == "/v1/logins" and response.status_code == 200:
         sign_ins[response.json()["account"]] = response.json()["id"]
     # A purge leaves nothing behind that a later case would meet.

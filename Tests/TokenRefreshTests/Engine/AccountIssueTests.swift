@@ -170,7 +170,7 @@ import TokenStorage
                 .refreshFailing, "invalid_grant"
             ),
             (
-                .valid().with { $0.refreshedAt = Moment.start.wall.advanced(by: .seconds(-172_800)) },
+                .valid().with { $0.tokens?.receivedAt = Moment.start.wall.advanced(by: .seconds(-172_800)) },
                 .refreshOverdue, "unused_too_long"
             ),
             // The state itself shows these problems.
