@@ -8,7 +8,8 @@ package enum AdminCommands {
     package static let all: [any ParsableCommand.Type] = [
         LoginCommand.self, AccountsCommand.self, KillCommand.self, ReviveCommand.self, KillsCommand.self,
         LockCommand.self, UnlockCommand.self, ApproveCommand.self, ReplicasCommand.self, CacheCommand.self,
-        CallersCommand.self, AdminCommand.self, StatusCommand.self, HealthCommand.self, StoreCommand.self, AuditCommand.self,
+        CallersCommand.self, AdminCommand.self, StatusCommand.self, HealthCommand.self, StoreCommand.self,
+        AuditCommand.self,
     ]
 }
 

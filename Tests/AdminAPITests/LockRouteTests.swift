@@ -47,7 +47,8 @@ internal import TokenStorage
             (LockStatus(.locked, otherReplicas: [KillReport.Replica(name: "b", state: .acknowledged)]), true),
         ] as [(LockStatus, Bool)]
     )
-    func `a lock is complete when no replica that it is for is left`(status: LockStatus, isComplete: Bool) async throws {
+    func `a lock is complete when no replica that it is for is left`(status: LockStatus, isComplete: Bool) async throws
+    {
         try await AdminFixture.run { admin in
             admin.lock.set(status)
             let body = try await admin.caller.send(.GET, "/v1/lock").body
@@ -143,7 +144,8 @@ internal import TokenStorage
             admin.lock.fail(LockError(code, "that failed", retryAfter: .milliseconds(2_100)))
             let expected = Self.answer(to: code)
             let orders = [
-                ("/v1/unlock", #"{"passphrase":"canary"}"#), ("/v1/lock", #"{"reason":"drill"}"#), ("/v1/kill", Self.kill),
+                ("/v1/unlock", #"{"passphrase":"canary"}"#), ("/v1/lock", #"{"reason":"drill"}"#),
+                ("/v1/kill", Self.kill),
             ]
             for (path, body) in orders {
                 let answer = try await admin.caller.send(.POST, path, body)
@@ -188,7 +190,8 @@ internal import TokenStorage
         }
     }
 
-    @Test func `given a lock, the process is alive and not ready, and its status says what it waits for`() async throws {
+    @Test func `given a lock, the process is alive and not ready, and its status says what it waits for`() async throws
+    {
         try await AdminFixture.run { admin in
             admin.close(Self.locked)
             let health = try await admin.caller.send(.GET, "/healthz", authorization: nil)
@@ -222,7 +225,8 @@ internal import TokenStorage
         }
     }
 
-    @Test func `given token requests that are still open, callers are not served and the accounts are shown`() async throws
+    @Test func `given token requests that are still open, callers are not served and the accounts are shown`()
+        async throws
     {
         try await AdminFixture.run { admin in
             admin.lock.set(LockStatus(.locking))
@@ -263,7 +267,9 @@ internal import TokenStorage
             for path in ["/v1/lock", "/v1/status", "/v1/accounts", "/v1/approvals"] {
                 #expect(try await admin.caller.send(.GET, path, authorization: nil).problem == "admin_unauthorized")
             }
-            #expect(try await admin.caller.send(.POST, "/v1/unlock", authorization: nil).problem == "admin_unauthorized")
+            #expect(
+                try await admin.caller.send(.POST, "/v1/unlock", authorization: nil).problem == "admin_unauthorized"
+            )
             #expect(admin.lock.offers.isEmpty)
         }
     }

@@ -35,7 +35,8 @@ internal import Testing
         (#""state":"open""#, "state  open: callers are served"),
         (#""state":"unlocking""#, "state  unlocking: the gateway gets its keys and opens the store"),
         (#""state":"thawing""#, "state  thawing"),
-        (#""needs":"key""#, "opened by  martlet unlock --key-file FILE"), (#""needs":"nothing""#, "opened by  martlet unlock"),
+        (#""needs":"key""#, "opened by  martlet unlock --key-file FILE"),
+        (#""needs":"nothing""#, "opened by  martlet unlock"),
         (
             #""needs":"new_passphrase""#,
             "opened by  martlet unlock, which asks for a new passphrase: the store has none yet"
@@ -65,7 +66,10 @@ internal import Testing
             "the lock is not complete: token requests of alice are still open, and b may still use tokens; martlet status "
                 + "shows how it goes on"
         ),
-        (#""state":"locking""#, "the lock is not complete: the gateway is locking; martlet status shows how it goes on"),
+        (
+            #""state":"locking""#,
+            "the lock is not complete: the gateway is locking; martlet status shows how it goes on"
+        ),
     ])
     func `an incomplete lock names who it waits for`(members: String, obstacle: String) throws {
         #expect(LockText.obstacle(try Self.lock(members)) == obstacle)

@@ -47,7 +47,8 @@ package struct LockText: Sendable {
         switch lock.state {
         case "open": "open: callers are served"
         case "unlocking": "unlocking: the gateway gets its keys and opens the store"
-        case "locking": "locking: no request gets a token any more, and the keys go when the last token request has ended"
+        case "locking":
+            "locking: no request gets a token any more, and the keys go when the last token request has ended"
         case "locked": "locked: this process holds no key and no token"
         default: lock.state
         }

@@ -113,7 +113,8 @@ extension AccountStatus {
             case .reauthorizationRequired where isBoundElsewhere: nil
             case .refreshing, .backingOff, .valid, .expired, .reauthorizationRequired:
                 isConfigured
-                    ? accountState.issue(gate, now: moment) ?? timing.flatMap { accountState.overdueIssue($0, now: moment) }
+                    ? accountState.issue(gate, now: moment)
+                        ?? timing.flatMap { accountState.overdueIssue($0, now: moment) }
                     : nil
             case .killed, .unreadable, .empty: nil
             }
