@@ -7,8 +7,9 @@ package enum AdminCommands {
     /// In the order of `martlet --help`.
     package static let all: [any ParsableCommand.Type] = [
         LoginCommand.self, AccountsCommand.self, KillCommand.self, ReviveCommand.self, KillsCommand.self,
-        ReplicasCommand.self, CacheCommand.self, CallersCommand.self, AdminCommand.self, StatusCommand.self,
-        HealthCommand.self, StoreCommand.self, AuditCommand.self,
+        LockCommand.self, UnlockCommand.self, ApproveCommand.self, ReplicasCommand.self, CacheCommand.self,
+        CallersCommand.self, AdminCommand.self, StatusCommand.self, HealthCommand.self, StoreCommand.self,
+        AuditCommand.self,
     ]
 }
 

@@ -16,7 +16,7 @@ internal import TokenModel
     ])
     private static let reads = [
         "/v1/status", "/v1/accounts", "/v1/accounts/alice", "/v1/accounts/alice?unrevoked=true", "/v1/kills",
-        "/v1/replicas", "/v1/audit", "/v1/history", "/v1/cache", "/metrics",
+        "/v1/replicas", "/v1/audit", "/v1/history", "/v1/cache", "/v1/lock", "/v1/approvals", "/metrics",
     ]
     private static let kill = #"{"scope":{"account":"alice"},"reason":"drill"}"#
     private static let changes: [(HTTPMethod, String, String)] = [
@@ -24,6 +24,8 @@ internal import TokenModel
         (.PUT, "/v1/accounts/bob/tokens", #"{"refresh_token":"refresh-canary"}"#),
         (.POST, "/v1/accounts/bob/refresh", ""), (.POST, "/v1/accounts/bob/adopt", ""),
         (.DELETE, "/v1/accounts/bob/tokens", ""), (.DELETE, "/v1/replicas/b", ""),
+        (.POST, "/v1/lock", #"{"reason":"drill"}"#), (.POST, "/v1/unlock", "{}"),
+        (.POST, "/v1/approvals", #"{"account":"alice"}"#),
     ]
 
     @Test(arguments: ["operator", "killer", "viewer", "unnamed"])

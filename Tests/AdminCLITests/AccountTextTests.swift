@@ -154,6 +154,7 @@ internal import Testing
             "token_refused", "invalid_grant", "reauthorization_required", "reauthorization_required, token refused",
             "import new tokens with martlet accounts import alice"
         ),
+        ("refresh_overdue", "unused_too_long", "valid", "valid, refresh overdue", "martlet accounts refresh alice"),
         ("of_tomorrow", "why", "valid", "valid, of tomorrow", "see the gateway's log"),
     ])
     func `trouble besides the state is shown with a remedy`(

@@ -6,7 +6,7 @@ import urllib.error
 import schemathesis
 from schemathesis.core.parameters import ParameterLocation
 
-from describing.house import ACCOUNTS, IMPORTED, Operator
+from describing.house import ACCOUNTS, APPROVED, IMPORTED, Operator
 
 RIGHTS = {"viewer": {"viewer"}, "killer": {"viewer", "killer"}, "operator": {"viewer", "killer", "operator"}}
 # So many changes are made before everything is put in order again: cases shall also meet what earlier ones left behind.
@@ -38,6 +38,10 @@ def before_call(context, case, kwargs):
         name_existing_scope(case.body)
     if path == "/v1/cache/purge":
         name_existing_cache(case.body)
+    if path == "/v1/unlock":
+        return unlock_locked(case)
+    if path == "/v1/approvals" and isinstance(case.body, dict) and cases % 5 and not is_negative(case, ParameterLocation.BODY):
+        case.body["account"] = APPROVED
     if path.startswith("/v1/logins") and case.method.upper() == "POST":
         return complete_sign_in(case)
     if not case.path_parameters or cases % 5 == 0 or is_negative(case, ParameterLocation.PATH):
@@ -82,6 +86,15 @@ def name_existing_cache(order):
             order[member] = list(ACCOUNTS)[cases % len(ACCOUNTS)]
 
 
+def unlock_locked(case):
+    """A gateway that is open refuses each unlock, and a key that was made up opens nothing."""
+    if is_negative(case, ParameterLocation.BODY):
+        return
+    operator.lock()
+    if isinstance(case.body, dict) and cases % 2:
+        case.body.clear()
+
+
 def sign_in_and_out(case):
     """Random tokens are wrong, and a wrong one costs the time that the gateway lets a guesser wait."""
     if not is_negative(case, ParameterLocation.HEADER) and cases % 5:
@@ -100,6 +113,8 @@ def after_call(context, case, response):
         session.update(key=response.json()["key"], cookie=response.headers["set-cookie"][0].split(";")[0])
     if path == "/v1/kill" and response.status_code == 200:
         kills[:] = [*kills[-3:], response.json()["id"]]
+    if path in ("/v1/lock", "/v1/unlock") and method == "POST":
+        operator.unlock()
     if path == "/v1/logins" and response.status_code == 200:
         sign_ins[response.json()["account"]] = response.json()["id"]
     # A purge leaves nothing behind that a later case would meet.

@@ -4,11 +4,14 @@ import json
 import pathlib
 import re
 import subprocess
+import time
 import urllib.error
 import urllib.request
 
 from harness.processes import Process
 
+# The account that is used only after an approval.
+APPROVED = "alice"
 # The accounts by their grant; the first two get tokens.
 ACCOUNTS = {"alice": "refresh_token", "bob": "refresh_token", "newcomer": "refresh_token", "robot": "client_credentials"}
 IMPORTED = ["alice", "bob"]
@@ -63,6 +66,7 @@ listeners: [{{ address: 127.0.0.1:0 }}]
 admin: {{ address: 127.0.0.1:0 }}
 state_dir: {self.home}/state
 replica: {{ name: {name}, lease: 5s }}
+require_approval: {{ accounts: [{APPROVED}], for: 15m, wait: 0s }}
 providers:
   acme: {{ issuer: {self.provider}, client_id: mock-client, client_secret: {{ file: client-secret }} }}
 accounts:
@@ -96,6 +100,24 @@ class Operator:
             self.ask("PUT", f"/v1/accounts/{account}/tokens", {
                 name: value for name, value in self.send("POST", self.provider + "/_control/grants", {"account": account}).items()
                 if name in ("refresh_token", "access_token", "expires_in", "scope")})
+
+    def lock(self):
+        self.ask("POST", "/v1/lock", {"reason": "the next case needs it"})
+        self.await_lock("locked")
+
+    def unlock(self):
+        """Opens the gateway if it is not open: every later case would meet a locked one."""
+        if self.await_lock("open", "locked") == "locked":
+            self.ask("POST", "/v1/unlock", {})
+            self.await_lock("open")
+
+    def await_lock(self, *states):
+        """Waits until the lock is in one of the states, and returns it."""
+        for _ in range(200):
+            if (state := self.ask("GET", "/v1/lock")["state"]) in states:
+                return state
+            time.sleep(0.1)
+        raise ValueError(f"the lock stays {state}")
 
     def approve(self, url):
         """Opens the address as a browser does. The mock approves at once; returns where it sends the browser."""

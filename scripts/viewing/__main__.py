@@ -1,4 +1,4 @@
-"""Signs in to the dashboard in a real browser, kills and revives an account there, and checks what the page shows."""
+"""Signs in to the dashboard in a real browser, kills and revives an account there, locks and unlocks the gateway, and checks what the page shows."""
 
 import argparse
 import pathlib
@@ -11,8 +11,9 @@ import time
 from harness.checks import report
 from harness.processes import Failed
 from harness.programs import build, leave
+from viewing import locking
 from viewing.chromium import Chromium
-from viewing.house import CACHED, LEASE_SECONDS, House
+from viewing.house import APPROVED, CACHED, LEASE_SECONDS, House
 from viewing.visit import WIDE, Visit
 
 
@@ -106,6 +107,15 @@ def visit(house, browser, pictures):
               ".every(word => document.querySelector('#changes-list').textContent.includes(word))")
     visit.picture("revived")
 
+    locking.approve(visit, APPROVED)
+    locking.lock(visit)
+    locking.kill(visit, "mailer")
+    visit.check("the API says the same", house.get("/v1/lock")["state"], "locked")
+    locking.unlock(visit)
+    visit.has("a kill of the time when it was locked is carried out",
+              "[...document.querySelectorAll('#account-rows tr')].some(row => /mailer.*killed/s.test(row.textContent))")
+    house.command("revive", "--account", "mailer", "--reason", "laptop replaced")
+
     strangers(visit, browser)
     # A hidden page does not poll.
     page.call("Page.bringToFront")
@@ -198,7 +208,7 @@ def main():
     parser = argparse.ArgumentParser(
         prog="scripts/verify-dashboard",
         description="Runs two gateways on one store with martlet-mock, and uses the dashboard in headless Chromium: signs in, compares the "
-        "charts with the requests sent, kills an account while a replica is silent, waits until the kill is complete, revives the account, signs out, and stops the gateway. "
+        "charts with the requests sent, kills an account while a replica is silent, waits until the kill is complete, revives the account, approves an account, locks the gateway, kills while it is locked, unlocks it, signs out, and stops the gateway. "
         "Fails if something is not shown, not readable, not reachable by keyboard, or refused by the page's content security policy.")
     parser.add_argument("--programs", type=pathlib.Path, help="the directory of martlet and martlet-mock (default: builds a release)")
     parser.add_argument("--pictures", type=pathlib.Path, help="save screenshots of each step, at 1280 and 390 px, in this directory")

@@ -15,6 +15,8 @@ LEASE_SECONDS = 5
 ACCOUNTS = {"alice": "acme", "billing-export": "acme", "crm-sync": "globex", "forecast": "globex", "mailer": "acme"}
 # The account whose route has a cache.
 CACHED = "alice"
+# The account that is used only after an approval.
+APPROVED = "forecast"
 # An account that is configured and has no tokens.
 EMPTY = "newcomer"
 # The names of the other administrators, by role.
@@ -66,6 +68,7 @@ listeners: [{{ address: 127.0.0.1:0 }}]
 admin: {{ address: 127.0.0.1:0 }}
 state_dir: {self.home}/state
 replica: {{ name: {name}, lease: {LEASE_SECONDS}s }}
+require_approval: {{ accounts: [{APPROVED}], for: 15m, wait: 0s }}
 providers:
   acme: {provider}
   globex: {provider}

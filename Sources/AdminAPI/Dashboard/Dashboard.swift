@@ -152,6 +152,7 @@ enum DashboardPath: String, Sendable, CaseIterable {
     case common = "/page.js"
     case charts = "/charts.js"
     case login = "/login.js"
+    case lock = "/lock.js"
     case emblem = "/martlet.svg"
     /// Where operators sign in (`POST`) and out (`DELETE`).
     case session = "/session"
@@ -165,7 +166,7 @@ enum DashboardPath: String, Sendable, CaseIterable {
 
     var methods: [HTTPRequest.Method] {
         switch self {
-        case .page, .style, .script, .common, .charts, .login, .emblem: [.get, .head]
+        case .page, .style, .script, .common, .charts, .login, .lock, .emblem: [.get, .head]
         case .session: [.post, .delete]
         }
     }
@@ -180,6 +181,7 @@ enum DashboardPath: String, Sendable, CaseIterable {
         case .common: ("text/javascript; charset=utf-8", PackageResources.page_js)
         case .charts: ("text/javascript; charset=utf-8", PackageResources.charts_js)
         case .login: ("text/javascript; charset=utf-8", PackageResources.login_js)
+        case .lock: ("text/javascript; charset=utf-8", PackageResources.lock_js)
         case .emblem: ("image/svg+xml", PackageResources.martlet_svg)
         case .session: nil
         }

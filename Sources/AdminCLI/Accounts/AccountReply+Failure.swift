@@ -128,6 +128,8 @@ extension AccountReply {
         case "store_lost": "the token store is out of reach: martlet status and the gateway's log tell more"
         case "no_refresh_token":
             self.configuring + self.renewal
+        case "unused_too_long":
+            "the gateway tries it within ten minutes, and at once with martlet accounts refresh \(self.name)"
         default: "see the gateway's log, and try again later"
         }
     }

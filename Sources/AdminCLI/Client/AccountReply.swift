@@ -28,7 +28,7 @@ package struct AccountReply: Decodable, Equatable, Sendable {
 
     /// Why the access token is refused, or why there will be no next one for now.
     package struct Issue: Decodable, Equatable, Sendable {
-        /// `token_refused`, `client_refused` or `refresh_failing`.
+        /// `token_refused`, `client_refused`, `refresh_failing` or `refresh_overdue`.
         package let kind: String
         /// One word.
         package let reason: String

@@ -42,7 +42,6 @@ package struct AdminReply: Equatable, Sendable {
     ///     token may belong to another gateway.
     package func failure(of attempt: String, tokenFrom origin: String? = nil) -> CommandFailure? {
         guard !(200..<300).contains(self.httpStatus) else { return nil }
-        let status = ProgramExit(httpStatus: self.httpStatus)
         guard let problem = self.problem else {
             return CommandFailure(
                 .unavailable,
@@ -56,8 +55,11 @@ package struct AdminReply: Equatable, Sendable {
                 "can't \(attempt): that is not an admin address, but one for callers; see admin.address of the configuration"
             )
         }
-        let isRefused = self.httpStatus == 401 || self.httpStatus == 429
+        // Not a token, but a passphrase was tried too often.
+        let isLimited = problem.code == "unlock_limited"
+        let isRefused = self.httpStatus == 401 || self.httpStatus == 429 && !isLimited
         let help = isRefused ? origin.map { "; \(Self.help(withTokenOf: $0))" } ?? "" : ""
+        let status = isLimited ? .no : ProgramExit(httpStatus: self.httpStatus)
         return CommandFailure(status, "can't \(attempt): \(problem.detail)\(help)")
     }
 

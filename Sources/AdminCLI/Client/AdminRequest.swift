@@ -49,6 +49,14 @@ package struct AdminRequest: Sendable {
         patience: .seconds(5),
         needsToken: false
     )
+    /// Whether the process is alive, also when it is locked.
+    package static let liveness = AdminRequest(
+        .get,
+        "/healthz",
+        "ask whether the gateway is alive",
+        patience: .seconds(5),
+        needsToken: false
+    )
     /// The process, its providers and its accounts.
     package static let status = AdminRequest(.get, "/v1/status", "show the status")
     /// All accounts.
@@ -96,6 +104,9 @@ package struct AdminRequest: Sendable {
     /// that changes nothing.
     package var doubt: String? {
         guard self.method != .get else { return nil }
+        if self.path == Self.lockPath || self.path == Self.unlockPath {
+            return "it may have been done all the same: martlet status shows whether it was"
+        }
         return self.path == Self.killPath
             ? "it may have been done all the same: martlet kills shows whether it was, and martlet status what is killed, also "
                 + "through another gateway on that store (--admin)"
@@ -112,6 +123,8 @@ package struct AdminRequest: Sendable {
     package static let isItRunning = "is it running? martlet serve starts it, --admin names another address"
 
     private static let killPath = "/v1/kill"
+    private static let lockPath = "/v1/lock"
+    private static let unlockPath = "/v1/unlock"
 
     /// All kills.
     package static let kills = AdminRequest(.get, "/v1/kills", "list the kills")
@@ -119,6 +132,25 @@ package struct AdminRequest: Sendable {
     /// One kill.
     package static func killReport(_ id: String) -> AdminRequest {
         AdminRequest(.get, "/v1/kills/\(Self.encoded(id))", "show the kill")
+    }
+
+    /// Whether the gateway holds keys and tokens.
+    package static let lockStatus = AdminRequest(.get, Self.lockPath, "ask for the lock")
+
+    /// Locks the gateway; `order` is a ``LockOrderBody`` as JSON. A slow store may delay the response.
+    package static func lock(_ order: [UInt8]) -> AdminRequest {
+        AdminRequest(.post, Self.lockPath, "lock the gateway", body: order, patience: .seconds(60))
+    }
+
+    /// Unlocks the gateway; `body` is an ``UnlockBody`` as JSON. Keys may come from a command, and then the store is
+    /// opened.
+    package static func unlock(_ body: [UInt8]) -> AdminRequest {
+        AdminRequest(.post, Self.unlockPath, "unlock the gateway", body: body, patience: .seconds(120))
+    }
+
+    /// Lets an account be used for a while.
+    package static func approve(_ order: [UInt8], for name: String) -> AdminRequest {
+        AdminRequest(.post, "/v1/approvals", "approve \(name)", body: order)
     }
 
     /// The replicas that share the store.

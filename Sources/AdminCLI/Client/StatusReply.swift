@@ -4,6 +4,10 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     package let ready: Bool
     /// `true` while the gateway waits for its last requests; `nil` otherwise, or if an older gateway doesn't report it.
     package let stopping: Bool?
+    /// `nil` while the gateway is open, or if an older gateway doesn't report it.
+    package let lock: LockReply?
+    /// The accounts that are used only after an approval; `nil` if there are none.
+    package let approvals: [ApprovalReply]?
     package let replica: Replica
     /// `nil` if the gateway follows its configuration file, or if an older gateway doesn't report it.
     package let configuration: Configuration?
@@ -17,7 +21,8 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     package let accounts: [AccountReply]
 
     private enum CodingKeys: String, CodingKey {
-        case version, ready, stopping, replica, configuration, store, listeners, killed, providers, accounts
+        case version, ready, stopping, lock, approvals, replica, configuration, store, listeners, killed, providers
+        case accounts
         case waitingKills = "waiting_kills"
     }
 
@@ -117,11 +122,18 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     }
 }
 
+/// Whether a gateway's process is alive.
+package struct LivenessReply: Decodable, Equatable, Sendable {
+    package let alive: Bool
+}
+
 /// Whether a gateway is ready for callers.
 package struct ReadinessReply: Decodable, Equatable, Sendable {
     package let ready: Bool
     /// `true` while the gateway waits for its last requests; `nil` otherwise, or if an older gateway doesn't report it.
     package let stopping: Bool?
+    /// `true` while the gateway is locked; `nil` otherwise, or if an older gateway doesn't report it.
+    package let locked: Bool?
     /// The conditions for readiness.
     package let checks: [String: Bool]
 
@@ -130,6 +142,7 @@ package struct ReadinessReply: Decodable, Equatable, Sendable {
         guard !self.ready else { return nil }
         // While the gateway stops, its listeners are closed on purpose.
         if self.stopping == true { return "it is stopping, and ends when its last requests have" }
+        if self.locked == true { return "it is locked: martlet status shows more, martlet unlock opens it" }
         let failed = self.checks.filter { !$0.value }.keys.sorted().joined(separator: ", ")
         return failed.isEmpty ? "it does not say why" : failed
     }

@@ -61,7 +61,8 @@ struct KillCommand: AsyncParsableCommand {
             kill = await Self.counted(kill, by: client)
             for line in KillText(times: RelativeTime(now: .now)).lines(kill) { Console.say(line) }
         }
-        if !isAudited {
+        // A locked gateway keeps the order for the audit log.
+        if !isAudited, !kill.isOfLockedGateway {
             let later = kill.isComplete ? "" : "; where the gateway has to keep it, it gets there with the kill"
             Console.complain("warning: the audit log could not be written; this kill is not in it\(later)")
         }

@@ -38,6 +38,8 @@ package struct KillReply: Decodable, Equatable, Sendable {
     package let completedAt: String?
     /// When its scope was revived; `nil` while the kill is active, or if an older gateway doesn't report it.
     package let revivedAt: String?
+    /// The replicas that can do it in place of a locked gateway; `nil` from a gateway that is not locked.
+    package let canDoItNow: [String]?
     /// Whether the audit log holds the order; present only in the response to the order.
     package let audited: Bool?
 
@@ -81,8 +83,11 @@ package struct KillReply: Decodable, Equatable, Sendable {
         case startedAt = "started_at"
         case completedAt = "completed_at"
         case revivedAt = "revived_at"
+        case canDoItNow = "can_do_it_now"
     }
 
+    /// Whether a locked gateway keeps the kill until it is unlocked.
+    package var isOfLockedGateway: Bool { self.store == "locked" }
     package var isComplete: Bool { self.state == "complete" }
 }
 

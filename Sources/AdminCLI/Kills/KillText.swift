@@ -32,6 +32,7 @@ package struct KillText: Sendable {
         }
         if kill.wasKilled == true { facts.add("before", "it was killed already; this kill stands beside that one") }
         if let store = Self.store(kill) { facts.add("store", store) }
+        if kill.isOfLockedGateway { facts.add("now", Self.substitutes(kill)) }
         for replica in kill.replicas where replica.state != "acknowledged" {
             let until = replica.until.map { ", at the latest \(self.times.text($0))" } ?? ""
             facts.add("replica", "\(replica.name): \(replica.state)\(until)")
@@ -51,6 +52,9 @@ package struct KillText: Sendable {
 
     private func state(_ kill: KillReply) -> String {
         guard kill.isComplete else {
+            if kill.isOfLockedGateway {
+                return "pending: this gateway is locked; it keeps the kill and carries it out when it is unlocked"
+            }
             if Self.isNotStored(kill) {
                 return "pending: the store has not taken it; the replica that was asked has stopped"
             }
@@ -69,7 +73,7 @@ package struct KillText: Sendable {
 
     /// When other replicas stop, if the store has not accepted the kill.
     private static func store(_ kill: KillReply) -> String? {
-        guard self.isAway(kill) else { return nil }
+        guard self.isAway(kill), !kill.isOfLockedGateway else { return nil }
         guard self.isNotStored(kill) else {
             return "unreachable: what became of the tokens is told when it can be read"
         }
@@ -78,9 +82,22 @@ package struct KillText: Sendable {
             : "unreachable: another replica stops when its lease ends, if it can't reach the store either"
     }
 
+    /// What carries out the kill before a locked gateway is unlocked.
+    private static func substitutes(_ kill: KillReply) -> String {
+        let names = kill.canDoItNow ?? []
+        return names.isEmpty
+            ? "no other replica was listed when it was locked: martlet unlock"
+            : "\(names.joined(separator: ", ")) may use these tokens: give the kill to one of them, with --admin"
+    }
+
     /// Why the command that ordered the kill fails.
     package static func obstacle(_ kill: KillReply) -> String {
-        self.isNotStored(kill)
+        if kill.isOfLockedGateway {
+            let names = kill.canDoItNow ?? []
+            let others = names.isEmpty ? "" : ", and \(names.joined(separator: ", ")) may still send these tokens"
+            return "the kill is not complete: this gateway is locked and keeps it until martlet unlock\(others)"
+        }
+        return self.isNotStored(kill)
             ? "the kill is not complete: the store has not taken it yet (\(kill.store ?? "")); the gateway keeps it and tries until "
                 + "it stands; martlet kills shows how it goes on"
             : "the kill is not complete: a replica named above may still send these tokens; martlet kills shows how it goes on"

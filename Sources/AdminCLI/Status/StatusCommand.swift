@@ -103,19 +103,29 @@ struct StatusWatch: Sendable {
 struct HealthCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
-        abstract: "Exit with 0 when a running gateway is ready for callers.",
+        abstract: "Exit with 0 when a running gateway is ready for callers, or with --live when it is alive.",
         discussion: """
-            Needs no admin token. Made for health checks of containers.
+            Needs no admin token. Made for health checks of containers. A gateway that is locked, or whose store is out of \
+            reach, is alive and not ready: a restart would not help it.
 
             Example:
-              HEALTHCHECK CMD ["martlet", "health"]
+              martlet health
+              HEALTHCHECK CMD ["martlet", "health", "--live"]
             """
     )
 
+    @Flag(help: "Ask only whether the process answers, as a locked one does.") var live = false
     @OptionGroup var admin: AdminOptions
 
     func run() async throws {
         let client = try await self.admin.client(needsToken: false)
+        guard !self.live else {
+            let reply = try await client.send(.liveness)
+            guard try reply.read(LivenessReply.self).alive else {
+                throw CommandFailure(.no, "the gateway says that it is not alive")
+            }
+            return Console.say(self.admin.isJSON ? reply.text : "alive")
+        }
         let (reply, readiness) = try await client.readiness()
         if self.admin.isJSON { Console.say(reply.text) }
         if let obstacle = readiness.obstacle { throw CommandFailure(.no, "the gateway is not ready: \(obstacle)") }

@@ -12,10 +12,12 @@ package struct StatusText: Sendable {
     /// The process, then its providers, then its accounts.
     package func lines(_ status: StatusReply) -> [String] {
         var facts = FactList()
-        let state = status.stopping == true ? "not ready, stopping" : status.ready ? "ready" : "not ready"
+        let word = status.stopping == true ? "stopping" : status.lock?.state
+        let state = status.ready ? "ready" : (["not ready"] + [word].compactMap { $0 }).joined(separator: ", ")
         facts.add("martlet", "\(status.version), \(state)")
         facts.add("replica", "\(status.replica.name), started \(self.times.text(status.replica.startedAt))")
-        for text in Self.store(status.store) { facts.add("store", text) }
+        if let lock = status.lock { LockText(times: self.times).add(lock, to: &facts, as: "lock") }
+        for text in Self.store(status.store, isLocked: status.lock != nil) { facts.add("store", text) }
         let listeners = status.listeners.map { $0.bound ? $0.address : "\($0.address) (not bound)" }
         facts.add("listeners", listeners.isEmpty ? "-" : listeners.joined(separator: ", "))
         for text in self.configuration(status.configuration) { facts.add("configuration", text) }
@@ -26,12 +28,15 @@ package struct StatusText: Sendable {
             let scopes = waiting.map(\.text).joined(separator: ", ")
             facts.add("waiting", "the store has not taken the kill of \(scopes): it holds in this replica alone")
         }
+        // A locked gateway knows of no account.
+        guard status.lock == nil || !status.accounts.isEmpty else { return facts.lines }
         return facts.lines + self.providers(status) + self.accounts(status.accounts)
+            + LockText(times: self.times).lines(status.approvals ?? [])
     }
 
     /// Whether it is open, what its server would lose at a failover, and how far the clocks differ.
-    private static func store(_ store: StatusReply.Store) -> [String] {
-        var texts = ["\(store.driver), \(store.open ? "open" : "out of reach")"]
+    private static func store(_ store: StatusReply.Store, isLocked: Bool) -> [String] {
+        var texts = ["\(store.driver), \(store.open ? "open" : isLocked ? "closed" : "out of reach")"]
         if let isReplicated = store.replicated {
             texts.append(Self.failover(store, isReplicated))
         }
@@ -205,6 +210,9 @@ extension AccountReply.Issue {
                 + "there is no next access token until it does not"
         case "refresh_failing":
             "refreshes bring no tokens (\(self.reason)), so there is no next access token"
+        case "refresh_overdue":
+            "its refresh token was not used for longer than the provider keeps it, as while the gateway was locked or stopped "
+                + "(\(self.reason)): the gateway tries it within ten minutes"
         default: "\(self.words) (\(self.reason))"
         }
     }

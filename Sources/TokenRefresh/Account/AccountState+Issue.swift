@@ -52,6 +52,19 @@ extension AccountState {
         return AccountIssue(kind: cause.kind, reason: cause.reason, knownSince: now.wallTime(at: cause.since))
     }
 
+    /// The issue of an account whose refresh token was not used in time, if no flight is about to use it.
+    func overdueIssue(_ timing: RefreshTiming, now: Moment) -> AccountIssue? {
+        guard !self.mints, !self.isFlying, let snapshot = self.snapshot,
+            snapshot.entry?.record.binding.match(self.binding) == .same,
+            let since = timing.overdueSince(snapshot, now: now.boot)
+        else { return nil }
+        return AccountIssue(
+            kind: .refreshOverdue,
+            reason: AccountIssue.unusedTooLong,
+            knownSince: now.wallTime(at: since)
+        )
+    }
+
     /// Why this account can't get another token set than the current one.
     private func ownCause(at now: BootInstant) -> IssueCause? {
         let since = self.issueSince ?? now

@@ -52,11 +52,13 @@ extension AccountStatus {
     /// - Parameters:
     ///   - incarnation: this process's incarnation. A claim of its own without a flight was left behind.
     ///   - gate: the provider's gate.
+    ///   - timing: when the provider's accounts are refreshed; `nil` if nothing refreshes the account.
     init<Waiter>(
         _ accountState: AccountState<Waiter>,
         incarnation: IncarnationID,
         isConfigured: Bool,
         gate: ProviderGate?,
+        timing: RefreshTiming? = nil,
         now moment: Moment
     ) {
         let now = moment.boot
@@ -110,7 +112,10 @@ extension AccountStatus {
             // Such tokens belong to another client and are neither used nor refreshed.
             case .reauthorizationRequired where isBoundElsewhere: nil
             case .refreshing, .backingOff, .valid, .expired, .reauthorizationRequired:
-                isConfigured ? accountState.issue(gate, now: moment) : nil
+                isConfigured
+                    ? accountState.issue(gate, now: moment)
+                        ?? timing.flatMap { accountState.overdueIssue($0, now: moment) }
+                    : nil
             case .killed, .unreadable, .empty: nil
             }
         self.scopes = record?.tokens?.scopes ?? []

@@ -178,7 +178,7 @@ extension RefreshEngine {
     func knownStatus(of account: AccountID) -> AccountStatus? {
         let now = self.timepiece.now
         return self.state.withLock { state in
-            guard state.plans[account] != nil else { return nil }
+            guard let plan = state.plans[account] else { return nil }
             return state.accountStates[account].map { accountState in
                 let gate = state.gates[accountState.binding.provider]
                 return AccountStatus(
@@ -186,6 +186,7 @@ extension RefreshEngine {
                     incarnation: self.incarnation,
                     isConfigured: true,
                     gate: gate,
+                    timing: plan.timing,
                     now: now
                 )
             }

@@ -159,6 +159,8 @@ package struct AccountIssue: Equatable, Sendable {
         case clientRefused = "client_refused"
         /// The last refresh brought no tokens, or the next refresh can't bring any.
         case refreshFailing = "refresh_failing"
+        /// The refresh token was not used when it should have been, and no refresh was tried since.
+        case refreshOverdue = "refresh_overdue"
     }
 
     package let kind: Kind
@@ -175,4 +177,7 @@ extension AccountIssue {
     package static let notProvider = "not_provider"
     /// The ``reason`` for an account that has only an access token.
     package static let noRefreshToken = "no_refresh_token"
+    /// The ``reason`` for an account whose refresh token was not used for longer than the provider's `keep_alive`, or
+    /// than it lives.
+    package static let unusedTooLong = "unused_too_long"
 }

@@ -52,6 +52,16 @@ package struct RefreshTiming: Equatable, Sendable {
         return snapshot.retryAt.map { max($0, due) } ?? due
     }
 
+    /// By when the refresh token of `snapshot` should have been used; `nil` if that is still to come, or if there is no
+    /// refresh token. A gateway that was locked or stopped for long has such tokens, until they are refreshed.
+    package func overdueSince(_ snapshot: RecordSnapshot, now: BootInstant) -> BootInstant? {
+        guard let tokens = snapshot.entry?.record.tokens, tokens.refreshToken != nil else { return nil }
+        var last = snapshot.receivedAt.advanced(by: self.keepAlive)
+        if self.mode == .onExpiry, let end = snapshot.freshness.usableUntil { last = max(last, end) }
+        if let lifetime = tokens.refreshLifetime { last = min(last, snapshot.receivedAt.advanced(by: lifetime)) }
+        return last < now ? last : nil
+    }
+
     /// Whether an early refresh invalidates no access token that is still valid.
     package func mayReplace(_ snapshot: RecordSnapshot, now: BootInstant) -> Bool {
         switch self.mode {

@@ -29,6 +29,8 @@ struct AdminFixture: Sendable {
     let vault: AccountVault
     let monitor: ScriptedMonitor
     let caches: ScriptedCaches
+    let lock: ScriptedLock
+    let approvals: ScriptedApprovals
     let caller: AdminCaller
     let logs: RecordingLog
 
@@ -76,6 +78,12 @@ struct AdminFixture: Sendable {
         }
         #expect(!fixture.caller.received.contains(Self.canary))
         #expect(!fixture.logs.text.contains(Self.canary))
+    }
+
+    /// Takes away what operators act on, as a lock does.
+    func close(_ status: LockStatus = LockStatus(.locked)) {
+        self.lock.set(status)
+        self.gateway.replace(with: nil)
     }
 
     /// Runs `body` with the URL of an admin API, and returns that URL after the server has stopped.
@@ -135,13 +143,15 @@ struct AdminFixture: Sendable {
         let audit = AuditTrail(records, incarnation: .random(), replica: "a", logger: logs.logger)
         let monitor = ScriptedMonitor()
         let caches = ScriptedCaches()
+        let (lock, approvals) = (ScriptedLock(), ScriptedApprovals())
         let gateway = CurrentGateway(
             name: kills.name,
-            OpenGateway(engine: engine, kills: kills, audit: audit, caches: caches)
+            OpenGateway(engine: engine, kills: kills, audit: audit, caches: caches, approvals: approvals)
         )
         let server = try await AdminServer.listen(
             on: AdminAddress(host: "127.0.0.1", port: 0),
             gateway: gateway,
+            lock: lock,
             monitor: monitor,
             tokens: tokens,
             limits: limits,
@@ -161,6 +171,8 @@ struct AdminFixture: Sendable {
             vault: vault,
             monitor: monitor,
             caches: caches,
+            lock: lock,
+            approvals: approvals,
             caller: AdminCaller(base: "http://\(server.address)", token: Self.adminToken),
             logs: logs
         )

@@ -51,7 +51,7 @@ import TokenStorage
             _ = await replica.engine.refreshNow(alice)
             #expect(await self.counts(replica) == [.valid: 2])
             let counts = try #require(await replica.engine.accountCounts()[acme])
-            #expect(counts.issues == [.tokenRefused: 0, .clientRefused: 2, .refreshFailing: 0])
+            #expect(counts.issues == [.tokenRefused: 0, .clientRefused: 2, .refreshFailing: 0, .refreshOverdue: 0])
         }
     }
 

@@ -169,6 +169,10 @@ import TokenStorage
                 .valid().with { $0.failureRecord = .sample(dead: true, reason: "invalid_grant") },
                 .refreshFailing, "invalid_grant"
             ),
+            (
+                .valid().with { $0.tokens?.receivedAt = Moment.start.wall.advanced(by: .seconds(-172_800)) },
+                .refreshOverdue, "unused_too_long"
+            ),
             // The state itself shows these problems.
             (.valid().with { $0.binding.clientID = "other" }, nil, nil),
             (.valid().with { $0.tokens = nil }, nil, nil),

@@ -45,6 +45,41 @@ import TokenStorage
         #expect(self.due(self.record(lifetime: .seconds(lifetime))) == .seconds(due))
     }
 
+    @Test(
+        arguments: [
+            // The refresh token's lifetime, how long after the tokens came it is now, and since when it is overdue.
+            (nil, 86_400, nil), (nil, 86_401, 86_400), (100_000, 90_000, 86_400), (3_600, 3_600, nil),
+            (3_600, 3_601, 3_600),
+        ] as [(Int?, Int, Int?)]
+    )
+    func `a refresh token is overdue when it was unused for longer than it may be, or than it lives`(
+        lifetime: Int?,
+        age: Int,
+        since: Int?
+    ) {
+        let record = self.record(refreshLifetime: lifetime.map { .seconds($0) })
+        let snapshot = RecordSnapshot(
+            AccountVault.Entry(record: record, version: Version(1)),
+            after: nil,
+            now: self.now
+        )
+        let overdue = RefreshTiming().overdueSince(snapshot, now: self.now.boot.advanced(by: .seconds(age)))
+        #expect(overdue == since.map { self.now.boot.advanced(by: .seconds($0)) })
+        // A refresh on expiry is not overdue while the access token is valid.
+        let late = RefreshTiming(mode: .onExpiry, keepAlive: .seconds(60))
+        #expect(late.overdueSince(snapshot, now: self.now.boot.advanced(by: .seconds(3_599))) == nil)
+    }
+
+    @Test func `a token that is minted, or has no refresh token, is never overdue`() {
+        let record = self.record { $0.tokens?.refreshToken = nil }
+        let snapshot = RecordSnapshot(
+            AccountVault.Entry(record: record, version: Version(1)),
+            after: nil,
+            now: self.now
+        )
+        #expect(RefreshTiming().overdueSince(snapshot, now: .distantFuture) == nil)
+    }
+
     @Test func `jitter takes up to a quarter off the margin`() {
         #expect(self.due(self.record(), jitter: 1) == .seconds(3_060))
         #expect(self.due(self.record(lifetime: .seconds(10)), jitter: 1) == .milliseconds(6_250))

@@ -1,6 +1,7 @@
 // The dashboard: polls the admin API every two seconds and shows the results. All text is inserted as text, never as markup.
 
 import { drawHistory } from "/charts.js";
+import { closeLock, isSettling, lockVerdict, showApprovals, showLock } from "/lock.js";
 import { closeLogin, openLogin } from "/login.js";
 import {
   $, KEY, Refusal, agoText, ask, clockText, countDown, countTo, dateText, lengthText, list, lostAnswer, now, plural, put, sentence,
@@ -39,6 +40,7 @@ function showSignIn(why = "") {
   for (const name in known) known[name] = {};
   if ($("revival").open) $("revival").close();
   closeLogin();
+  closeLock();
   document.title = "Martlet: sign in";
   board.hidden = true;
   $("sign-in").hidden = false;
@@ -98,17 +100,18 @@ async function look() {
   polling = -1;
   const begun = Date.now();
   try {
-    await Promise.all([
-      learn("status", async () => {
-        const status = await ask("GET", "/v1/status");
-        setClock(status.time);
-        return status;
-      }),
-      learn("replicas", async () => (await ask("GET", "/v1/replicas")).replicas),
-    ]);
+    await learn("status", async () => {
+      const status = await ask("GET", "/v1/status");
+      setClock(status.time);
+      return status;
+    });
     // Read after the status, so that no kill report is older than the status. Skipped in an outage, which would show late otherwise.
-    if (!known.status.fault) {
+    if (isClosed()) {
+      forget();
+      await learn("history", readHistory);
+    } else if (!known.status.fault) {
       await Promise.all([
+        learn("replicas", async () => (await ask("GET", "/v1/replicas")).replicas),
         learn("kills", async () => {
           const { kills, store } = await ask("GET", "/v1/kills");
           lacksKills = store !== "reachable";
@@ -136,6 +139,17 @@ async function look() {
     vouch();
   }
   polling = document.hidden ? 0 : setTimeout(look, outages ? Math.min(outages * 1000, 5000) : Math.max(pause, 2 * (Date.now() - begun)));
+}
+
+/// Whether the gateway has no store open, so that it knows nothing of what is in there.
+const isClosed = () => !known.status.fault && ["locked", "unlocking"].includes(known.status.data?.lock?.state);
+
+/// Forgets what was read while the gateway was open, except the kills that were given to it since.
+function forget() {
+  const kept = (known.kills.data ?? []).filter(kill => kill.store === "locked");
+  const data = { replicas: [], kills: kept, audit: { last: 0, records: [] }, caches: [] };
+  for (const name in data) known[name] = { data: data[name], at: Date.now(), fault: null };
+  lacksKills = false;
 }
 
 /// Reads one part of the known data. Keeps the old data if the read fails; throws if the session has ended.
@@ -166,7 +180,7 @@ async function readHistory() {
 }
 
 const isOpen = kill => kill.state === "pending" || kill.tokens.waiting + kill.tokens.in_flight > 0;
-const isHot = () => !known.status.fault && !known.kills.fault && (known.kills.data ?? []).some(isOpen);
+const isHot = () => !known.status.fault && (isSettling(known.status.data.lock) || !isClosed() && !known.kills.fault && (known.kills.data ?? []).some(isOpen));
 
 /// Polls at once, or as soon as the poll in progress ends.
 function lookSoon() {
@@ -203,11 +217,12 @@ const DEEDS = {
   import: "imported tokens", adopt: "adopted tokens", refresh: "refreshed", remove: "removed tokens", kill: "killed", revive: "revived",
   reload: "read the configuration again", takeover: "took over the addresses", rekey: "sealed the store anew",
   login_begin: "began a sign-in", login: "signed in", login_cancel: "cancelled a sign-in",
-  forget_replica: "forgot a replica", cache_purge: "purged caches", refused_tokens: "wrong admin tokens", accept_older_store: "went by an older store",
+  forget_replica: "forgot a replica", cache_purge: "purged caches", lock: "locked the gateway", unlock: "unlocked the gateway", approve: "approved", refused_tokens: "wrong admin tokens", accept_older_store: "went by an older store",
 };
 
 /// Why a kill is not complete, by the state of the store.
 const UNKEPT = {
+  locked: "Not complete: this gateway is locked, and carries the kill out when it is unlocked. Another replica may use these tokens until then: give the kill to it as well.",
   reachable: "Not complete: a replica that has not stopped may still send one of these tokens.",
   unreachable: "Not complete, and not known to stand in the store, which can’t be reached. This replica has stopped; another stops when it could not read the store for its lease.",
   unwritable: "Not complete, and not in the store, which takes nothing just now. This replica has stopped; others go on until the store has taken it, or, where hosts share the store, until their lease ends.",
@@ -263,6 +278,8 @@ function show() {
   if (!known.status.fault) {
     showVerdict();
     showKills();
+    showLock(known.status.data.lock, isOperator(), lookSoon);
+    showApprovals(known.status.data.approvals ?? [], isOperator());
     showHistory();
     showCaches();
     showAccounts();
@@ -271,6 +288,7 @@ function show() {
     showGateway();
     showChanges();
     showSwitch();
+    for (const name of ["accounts", "providers", "replicas"]) $(name).hidden = isClosed();
     told = known.status;
   }
   tick();
@@ -311,7 +329,10 @@ function showVerdict() {
   const going = new Set([...pending.map(kill => kill.scope), ...status.waiting_kills ?? []].map(scopeText));
   const troubled = status.accounts.filter(account => account.trouble || ["warn", "bad"].includes(STATES[account.state])).length;
   let [kind, text, note] = ["good", "Tokens are in use", `${plural(status.accounts.length, "account")}, nothing is killed` + (troubled ? `; ${troubled} in trouble` : "")];
-  if (going.size) {
+  if (status.lock) {
+    kind = "bad";
+    ({ text, note } = lockVerdict(status.lock));
+  } else if (going.size) {
     const missing = pending.flatMap(kill => kill.replicas.filter(one => one.state === "pending").map(one => one.name));
     kind = "pending";
     text = `The kill of ${[...going].join(", ")} is pending`;
@@ -540,7 +561,7 @@ function showGateway() {
   put($("replica-name"), replica.name);
   put($("version"), version);
   const rows = [
-    { name: store.driver, tag: "store", isGood: store.open, word: store.open ? "open" : "out of reach", detail: storeText(store) },
+    { name: store.driver, tag: "store", isGood: store.open, word: store.open ? "open" : isClosed() ? "closed" : "out of reach", detail: storeText(store) },
     ...listeners.map(one => ({ name: one.address, tag: "", isGood: one.bound, word: one.bound ? "bound" : "not bound", detail: "" })),
     { name: replica.name, tag: "this process", detail: `started ${agoText(replica.started_at)}, boot ${replica.boot.slice(0, 8)}` },
   ];
@@ -613,6 +634,8 @@ function aim() {
     return name === "all" ? { scope: { all: true }, hint: `This stops ${plural(status?.accounts.length ?? 0, "account")}: all there are.` } : { hint: "The word all, and nothing else." };
   }
   if (!name || !status) return { hint: "" };
+  // A locked gateway knows no names, and refuses those that the configuration does not have.
+  if (isClosed()) return { scope: { [kind]: name }, hint: "This gateway is locked: it carries the kill out when it is unlocked." };
   if (kind === "provider") {
     const accounts = status.accounts.filter(account => account.provider === name);
     const isKnown = accounts.length || status.providers.some(provider => provider.name === name);
@@ -657,7 +680,8 @@ killForm.addEventListener("submit", async event => {
     killForm.reset();
     $("scope-name").placeholder = "";
     known.kills.data = [kill, ...(known.kills.data ?? []).filter(one => one.id !== kill.id)];
-    if (kill.audited === false) tellUnrecorded(kill);
+    // A locked gateway keeps the order for the audit log.
+    if (kill.audited === false && kill.store !== "locked") tellUnrecorded(kill);
     goToVerdict();
   } catch (error) {
     put($("kill-fault"), error instanceof Refusal
