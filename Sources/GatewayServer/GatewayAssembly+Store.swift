@@ -13,7 +13,13 @@ extension GatewayAssembly {
             self.logger.warning("the memory store loses all tokens when this process ends")
         }
         let logger = self.logger
-        let driver = try await DriverStore.open(self.settings, createsMissing: true) { $0.tell(logger) }
+        let keys: any KeyRingSource
+        do throws(KeyRingError) {
+            keys = try await DriverStore.keyOrigin(self.settings, createsMissing: true).keys(offered: nil)
+        } catch {
+            throw StartError(error)
+        }
+        let driver = try await DriverStore.open(self.settings, keys: keys, createsMissing: true) { $0.tell(logger) }
         self.cleanup.push(driver.close)
         for warning in driver.warnings {
             logger.warning("the store needs attention", metadata: ["store.warning": "\(warning)"])
