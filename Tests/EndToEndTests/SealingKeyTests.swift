@@ -27,7 +27,14 @@ import Testing
     private func configure(_ form: String) throws {
         let text = String(decoding: try #require(self.directory.bytes(of: "martlet.yaml")), as: UTF8.self)
         let lines = text.split(separator: "\n").filter { !$0.hasPrefix("store:") }
-        try self.directory.write(Array((lines + ["store: { sealing_key: \(form) }"]).joined(separator: "\n").utf8), to: "martlet.yaml")
+        let changed = (lines + ["store: { sealing_key: \(form) }"]).joined(separator: "\n")
+        try self.directory.write(Array(changed.utf8), to: "martlet.yaml")
+    }
+
+    /// A form of the key that runs a shell script.
+    private func command(_ script: String) throws -> String {
+        let path = try TestKit.write("\(script)\n", to: self.directory.path(of: "pass.sh"))
+        return "{ command: [sh, \"\(path)\"] }"
     }
 
     private func passphrase(_ text: String, in name: String) throws -> String {
@@ -37,12 +44,8 @@ import Testing
     @Test func `a gateway and commands have the key from a password manager`() async throws {
         let mock = try await Mock(in: self.directory)
         let key = try Program.key()
-        try TestKit.write(
-            "#!/bin/sh\necho run >> \"\(self.directory.path(of: "runs"))\"\necho \(key)\n",
-            to: self.directory.path(of: "pass.sh"),
-            mode: 0o700
-        )
-        let gateway = try await Gateway(mock, in: self.directory, more: "store: { sealing_key: { command: [./pass.sh, show] } }")
+        let command = try self.command("echo run >> \"\(self.directory.path(of: "runs"))\"\necho \(key)")
+        let gateway = try await Gateway(mock, in: self.directory, more: "store: { sealing_key: \(command) }")
         try await gateway.importGrant(from: mock)
         #expect(try await gateway.statuses(1, "echo") == ["200": 1])
         #expect(self.directory.bytes(of: "runs") == Array("run\n".utf8))
@@ -62,17 +65,12 @@ import Testing
 
     @Test func `a password manager that says no is quoted`() async throws {
         try await self.makeStore()
-        try TestKit.write(
-            "#!/bin/sh\necho 'gpg: decryption failed' >&2\nexit 2\n",
-            to: self.directory.path(of: "pass.sh"),
-            mode: 0o700
-        )
-        try self.configure("{ command: [./pass.sh] }")
+        try self.configure(try self.command("echo 'gpg: decryption failed' >&2\nexit 2"))
 
         let outcome = try await self.martlet("store", "verify")
 
         #expect(outcome.exitCode == 69)
-        #expect(outcome.errors.contains("pass.sh: exit code 2: gpg: decryption failed"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("the command sh: exit code 2: gpg: decryption failed"), "\(outcome.errors)")
     }
 
     @Test func `a credential needs a service`() async throws {
@@ -92,10 +90,16 @@ import Testing
 
     @Test func `a store goes over from a key file to a passphrase, and back`() async throws {
         try await self.makeStore()
-        let (first, second) = (try self.passphrase("correct horse battery", in: "first"), try self.passphrase("another one, longer", in: "second"))
+        let first = try self.passphrase("correct horse battery", in: "first")
+        let second = try self.passphrase("another one, longer", in: "second")
         try self.configure("{ passphrase: true }")
         let made = try await self.martlet(
-            "store", "passphrase", "--from-key-file", "kept.key", "--new-passphrase-file", first
+            "store",
+            "passphrase",
+            "--from-key-file",
+            "kept.key",
+            "--new-passphrase-file",
+            first
         )
         #expect(made.exitCode == 0, "\(made.errors)")
 
@@ -112,13 +116,23 @@ import Testing
         #expect(rekeyed.errors.contains("martlet store passphrase --to-key-file PATH"), "\(rekeyed.errors)")
 
         let changed = try await self.martlet(
-            "store", "passphrase", "--passphrase-file", first, "--new-passphrase-file", second
+            "store",
+            "passphrase",
+            "--passphrase-file",
+            first,
+            "--new-passphrase-file",
+            second
         )
         #expect(changed.exitCode == 0, "\(changed.errors)")
         let audited = try await self.martlet("audit", "--store", "--passphrase-file", second)
         #expect(audited.exitCode == 0, "\(audited.errors)")
         let written = try await self.martlet(
-            "store", "passphrase", "--passphrase-file", second, "--to-key-file", "back.key"
+            "store",
+            "passphrase",
+            "--passphrase-file",
+            second,
+            "--to-key-file",
+            "back.key"
         )
         #expect(written.exitCode == 0, "\(written.errors)")
         #expect(self.directory.bytes(of: "back.key") == self.directory.bytes(of: "kept.key"))
@@ -131,9 +145,8 @@ import Testing
         try await self.makeStore()
         try self.configure("{ file: \(self.directory.path(of: "kept.key")) }")
 
-        let outcome = try await self.martlet(
-            "store", "passphrase", "--new-passphrase-file", try self.passphrase("correct horse battery", in: "first")
-        )
+        let passphrase = try self.passphrase("correct horse battery", in: "first")
+        let outcome = try await self.martlet("store", "passphrase", "--new-passphrase-file", passphrase)
 
         #expect(outcome.exitCode == 64)
         #expect(outcome.errors.contains("--from-key-file"), "\(outcome.errors)")

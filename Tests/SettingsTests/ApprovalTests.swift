@@ -12,7 +12,8 @@ import TokenModel
         #expect(try settings(of: SampleFile().text).requireApproval == nil)
     }
 
-    @Test func `an approval lasts 15 minutes, and a request waits 30 s for it, unless the file says otherwise`() throws {
+    @Test func `an approval lasts 15 minutes, and a request waits 30 s for it, unless the file says otherwise`() throws
+    {
         let standard = try #require(try self.approval("{ accounts: [alice] }"))
         #expect(standard.duration == .seconds(900))
         #expect(standard.wait == .seconds(30))

@@ -66,7 +66,7 @@ import Testing
 
     @Test func `an unknown form is not repeated, since it may be the key`() {
         let found = faults(of: SampleFile().adding("store: { sealing_key: { canary } }").text)
-        #expect(found.first?.contains("unknown key, there are file, env, command, credential, passphrase") == true)
+        #expect(found.last?.contains("unknown key, there are file, env, command, credential, passphrase") == true)
         #expect(!found.description.contains("canary"))
     }
 

@@ -40,7 +40,7 @@ struct CopyStoreCommand: AsyncParsableCommand {
     @OptionGroup var source: StoreOptions
     @Option(help: ArgumentHelp("The configuration that names the new store.", valueName: "file")) var to: String
     @Option(
-        help: ArgumentHelp("The passphrase of the new store's keys, if they need one (default: ask).", valueName: "file")
+        help: ArgumentHelp("The passphrase of the new store's keys, if they need one.", valueName: "file")
     )
     var toPassphraseFile: String?
     @Flag(help: "Take silent replicas out of the old store's list, after their lease has run out.")

@@ -30,14 +30,16 @@ struct PassphraseCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var source: StoreOptions
-    @Option(help: ArgumentHelp("The new passphrase (default: ask).", valueName: "file")) var newPassphraseFile: String?
-    @Option(help: ArgumentHelp("Put the keys of this file in the envelope.", valueName: "file")) var fromKeyFile: String?
+    @Option(help: ArgumentHelp("The new passphrase (default: ask).", valueName: "file"))
+    var newPassphraseFile: String?
+    @Option(help: ArgumentHelp("Put the keys of this file in the envelope.", valueName: "file"))
+    var fromKeyFile: String?
     @Option(help: ArgumentHelp("Write the keys to this new file, and change nothing.", valueName: "file"))
     var toKeyFile: String?
 
     func validate() throws {
         guard self.toKeyFile == nil || (self.fromKeyFile == nil && self.newPassphraseFile == nil) else {
-            throw ValidationError("--to-key-file changes nothing; it takes neither --from-key-file nor --new-passphrase-file")
+            throw ValidationError("--to-key-file changes nothing; it goes with neither of the other two")
         }
     }
 
@@ -51,7 +53,9 @@ struct PassphraseCommand: AsyncParsableCommand {
             } else if try await envelope.exists {
                 let (present, new) = (try self.present(envelope), try self.new(envelope))
                 try await envelope.change(present, to: new, keys: try self.keys())
-                Console.say("\(envelope.name) opens with the new passphrase: keep a copy, and copy it to the other replicas")
+                Console.say(
+                    "\(envelope.name) opens with the new passphrase: keep a copy, and copy it to the other replicas"
+                )
             } else {
                 try self.expectNew(settings.store.sealingKey)
                 try await envelope.change(nil, to: try self.new(envelope), keys: try self.keys())
@@ -72,7 +76,8 @@ struct PassphraseCommand: AsyncParsableCommand {
 
     private func keys() throws(CommandFailure) -> Secret? {
         guard let path = self.fromKeyFile else { return nil }
-        do throws(FileError) { return try SecretFile.read(path) } catch {
+        // As it is: a comment or an empty line in it stays.
+        do throws(FileError) { return Secret(try SecretFile.contents(of: path)) } catch {
             throw CommandFailure(.usage, "\(path) \(error.message)")
         }
     }

@@ -33,7 +33,10 @@ enum PassphraseQuestion {
 
     private static func ask(_ question: String, _ option: String) throws(CommandFailure) -> Secret {
         guard Terminal.isStandardInput else {
-            throw CommandFailure(.usage, "there is no terminal at which to ask for the passphrase; \(option) names a file")
+            throw CommandFailure(
+                .usage,
+                "there is no terminal at which to ask for the passphrase; \(option) names a file"
+            )
         }
         return Secret(
             try Terminal.readHidden(

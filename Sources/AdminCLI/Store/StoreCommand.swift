@@ -56,7 +56,8 @@ struct VerifyStoreCommand: AsyncParsableCommand {
     func run() async throws {
         let path = self.source.path
         // A mirror is read too, to prove that it could be started from.
-        try await withOfflineStore(configuration: path, passphraseFile: self.source.passphraseFile, mirror: .readOnly) { store in
+        try await withOfflineStore(configuration: path, passphraseFile: self.source.passphraseFile, mirror: .readOnly) {
+            store in
             var progress = ProgressLines("checked")
             let survey = try await store.opened.survey { progress.reached($0.records) }
             let journals = store.opened.surveyJournals(in: store.stateDirectory)

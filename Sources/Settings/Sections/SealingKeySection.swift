@@ -93,7 +93,9 @@ extension Place {
     /// A program and its arguments.
     fileprivate func command() -> [String]? {
         guard case .list = self.content else {
-            self.expected("a list of a program and its arguments, such as [pass, show, martlet], since no shell reads it")
+            self.expected(
+                "a list of a program and its arguments, such as [pass, show, martlet], since no shell reads it"
+            )
             return nil
         }
         guard let items = self.items(), let program = items.first else {

@@ -113,7 +113,9 @@ private actor KeyCommand {
     private func key(in output: BoundedPipe) throws(KeyRingError) -> KeyRing {
         guard !output.isOverfull else { throw self.tooMuch }
         let line = output.withoutNewline
-        guard !line.isEmpty else { throw KeyRingError(.malformed, "\(self.name) has printed nothing; \(Self.expected)") }
+        guard !line.isEmpty else {
+            throw KeyRingError(.malformed, "\(self.name) has printed nothing; \(Self.expected)")
+        }
         guard !line.contains(UInt8(ascii: "\n")) else {
             throw KeyRingError(.malformed, "\(self.name) has printed more than one line; \(Self.expected)")
         }

@@ -52,7 +52,9 @@ struct PassphraseKeyOriginTests {
         _ = try await OpenedStore.open(store, keys: GivenKeyRing(KeyRing(current: .random()), name: "KEY"))
         let keys = try await self.keys(self.passphrase)
 
-        let error = await #expect(throws: StoreError(.unreadable, "")) { _ = try await OpenedStore.open(store, keys: keys) }
+        let error = await #expect(throws: StoreError(.unreadable, "")) {
+            _ = try await OpenedStore.open(store, keys: keys)
+        }
 
         #expect(error?.message.contains("its key is missing at \(self.origin.name)") == true)
         #expect(try self.directory.contents() == [])
@@ -191,13 +193,16 @@ struct PassphraseKeyOriginTests {
         _ = try file.make()
         let ring = try file.add(.random())
 
-        try await self.origin.change(nil, to: self.passphrase, keys: Secret(try #require(self.directory.bytes(of: "a.key"))))
+        let text = Secret(try #require(self.directory.bytes(of: "a.key")))
+        try await self.origin.change(nil, to: self.passphrase, keys: text)
         #expect(try await self.keys(self.passphrase).existing() == ring)
 
         let path = self.directory.path(of: "b.key")
         try await self.origin.export(self.passphrase, to: path)
         #expect(self.directory.bytes(of: "b.key") == self.directory.bytes(of: "a.key"))
         #expect(try self.directory.mode(of: "b.key") == 0o600)
-        await #expect(throws: KeyRingError(.inaccessible, "")) { try await self.origin.export(self.passphrase, to: path) }
+        await #expect(throws: KeyRingError(.inaccessible, "")) {
+            try await self.origin.export(self.passphrase, to: path)
+        }
     }
 }
