@@ -166,24 +166,31 @@ private final class BoundedPipe {
 
     var isOverfull: Bool { self.count > Self.limit }
 
-    /// Reads what is there. What exceeds the limit is dropped.
+    /// Reads what is there, up to what a pipe holds: a program may write faster than this reads. What exceeds the limit
+    /// is dropped.
     func drain() {
-        while !self.hasEnded {
-            // A full buffer's last byte is overwritten.
-            let start = min(self.count, Self.limit)
-            let read = unsafe self.buffer.withUnsafeMutableBytes { buffer in
-                let free = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
-                return unsafe Glibc.read(self.readingEnd, free.baseAddress, free.count)
-            }
-            if read > 0 {
-                self.count = start + read
-            } else if read < 0, errno == EINTR {
-                continue
-            } else {
-                self.hasEnded = read == 0 || errno != EAGAIN
-                return
-            }
+        for _ in 0..<(64 << 10) / Self.limit where !self.hasEnded {
+            let read = self.isOverfull ? self.drop() : self.keep()
+            guard read <= 0 else { continue }
+            self.hasEnded = read == 0 || errno != EAGAIN && errno != EINTR
+            return
         }
+    }
+
+    private func keep() -> Int {
+        let start = self.count
+        let read = unsafe self.buffer.withUnsafeMutableBytes { buffer in
+            let free = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[start...])
+            return unsafe Glibc.read(self.readingEnd, free.baseAddress, free.count)
+        }
+        self.count += max(read, 0)
+        return read
+    }
+
+    private func drop() -> Int {
+        var dropped = [UInt8](repeating: 0, count: Self.limit)
+        defer { dropped.wipe() }
+        return unsafe dropped.withUnsafeMutableBytes { unsafe Glibc.read(self.readingEnd, $0.baseAddress, $0.count) }
     }
 
     /// What was read, without a newline at its end.

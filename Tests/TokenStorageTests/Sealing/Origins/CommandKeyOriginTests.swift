@@ -143,6 +143,14 @@ struct CommandKeyOriginTests {
         try await eventually("the end of what it has started") { [nil, "Z"].contains(Self.state(ofProcess: child)) }
     }
 
+    @Test func `a program that complains without end is killed in time`() async throws {
+        let origin = try self.origin("while :; do echo no; done >&2", patience: .seconds(1))
+
+        let error = await #expect(throws: KeyRingError(.refused, "")) { _ = try await self.ring(origin) }
+
+        #expect(error?.message.hasSuffix("did not answer within 1 s") == true)
+    }
+
     @Test func `a program that leaves something running in the background has answered when it ends`() async throws {
         let origin = try self.origin("sleep 1000 & echo $! > $HERE/one; echo \(Self.key)")
         defer { _ = Int32(self.text("one").trimmed).map { kill($0, SIGKILL) } }
