@@ -95,7 +95,7 @@ let package = Package(
         .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .target(name: "CSQLiteShims", linkerSettings: [.linkedLibrary("sqlite3")]),
         module("TokenModel", uses: ["CShims"]),
-        module("SystemSupport", uses: ["TokenModel", nioCore, nioPosix]),
+        module("SystemSupport", uses: ["CShims", "TokenModel", nioCore, nioPosix]),
         module("TextCoding", uses: ["TokenModel"]),
         module("Telemetry", uses: ["TokenModel", logging]),
         module("HTTPWire", uses: [nioCore]),
@@ -110,7 +110,7 @@ let package = Package(
                 nioPosix, nioSSL,
             ]
         ),
-        module("TokenStorage", uses: ["CShims", "SystemSupport", "TokenModel", crypto]),
+        module("TokenStorage", uses: ["CShims", "SystemSupport", "TokenModel", crypto, cryptoExtras]),
         module("Audit", uses: ["TokenModel", "TokenStorage", crypto, logging]),
         module("TokenStorageSQLite", uses: ["CSQLiteShims", "SystemSupport", "TokenModel", "TokenStorage", database]),
         module(

@@ -1,10 +1,12 @@
 #define _GNU_SOURCE
 #include "CShims.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 void martlet_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 
@@ -19,6 +21,8 @@ int martlet_spawn_in(posix_spawn_file_actions_t *actions, const char *directory)
     int error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
     return error != 0 ? error : posix_spawn_file_actions_addchdir_np(actions, directory);
 }
+
+int martlet_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
 int martlet_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 

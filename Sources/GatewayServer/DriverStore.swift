@@ -58,11 +58,13 @@ package struct DriverStore: Sendable {
     /// Opens the store that the settings name.
     ///
     /// - Parameters:
+    ///   - keys: those of the store (``keyOrigin(_:createsMissing:)``).
     ///   - createsMissing: whether a missing store and its key are created, as by a gateway that starts. Commands work on
     ///     existing stores only.
     ///   - mirrorChanged: called when a mirror falls behind or has caught up.
     package static func open(
         _ settings: GatewaySettings,
+        keys: any KeyRingSource,
         createsMissing: Bool,
         mirrorChanged: @escaping @Sendable (MirrorState) -> Void = { _ in }
     ) async throws(StartError) -> DriverStore {
@@ -71,21 +73,12 @@ package struct DriverStore: Sendable {
             guard createsMissing else {
                 throw StartError(.badConfiguration, "store in memory: a store of that kind ends with its gateway")
             }
-            return DriverStore(
-                MemoryTokenStore(),
-                keys: GivenKeyRing(KeyRing(current: .random()), name: "this process"),
-                name: "in memory",
-                closing: []
-            )
-        case .single(let database, let sealingKey):
-            let keys = try sealingKey.source(of: database, createsMissing: createsMissing, settings)
+            return DriverStore(MemoryTokenStore(), keys: keys, name: "in memory", closing: [])
+        case .single(let database, _):
             return DriverStore(try await OpenDatabase.open(database, createsMissing: createsMissing), keys: keys)
-        case .migrating(let current, let previous, let sealingKey):
-            // The key is that of the existing store.
-            let keys = try sealingKey.source(of: current, createsMissing: false, settings)
+        case .migrating(let current, let previous, _):
             return try await Self.migrating(to: current, from: previous, keys: keys, createsMissing: createsMissing)
-        case .mirroring(let primary, let mirrors, let sealingKey):
-            let keys = try sealingKey.source(of: primary, createsMissing: createsMissing, settings)
+        case .mirroring(let primary, let mirrors, _):
             let opened = try await OpenDatabase.open(primary, createsMissing: createsMissing)
             guard createsMissing else {
                 // A command changes the primary only; the gateways bring it to the mirrors.
@@ -199,31 +192,5 @@ extension DriverStore {
         _ = await self.mirroring?.flush(within: .seconds(3))
         // From now on the mirrors are behind, which is no news.
         self.ending.begin()
-    }
-}
-
-extension SealingKeySettings {
-    /// Each host would make a key of its own for a store that several hosts share.
-    fileprivate func source(
-        of database: DatabaseSettings,
-        createsMissing: Bool,
-        _ settings: GatewaySettings
-    ) throws(StartError) -> any KeyRingSource {
-        switch self {
-        case .file(let path):
-            var isMadeWhenMissing = false
-            if case .sqlite = database { isMadeWhenMissing = createsMissing }
-            return KeyRingFile(
-                path: path,
-                isMadeWhenMissing: isMadeWhenMissing,
-                stateDirectory: settings.stateDirectory
-            )
-        case .given(let secret):
-            do throws(KeyRingError) {
-                return try GivenKeyRing(KeyRingText(secret.value, name: "\(self)"))
-            } catch {
-                throw StartError(.badConfiguration, "no sealing key: \(error.message)")
-            }
-        }
     }
 }

@@ -10,7 +10,7 @@ package struct StartError: Error, Equatable, Sendable {
     package enum Code: Sendable {
         /// A port is busy or the store can't be reached: another attempt may succeed.
         case unavailable
-        /// This user may not open a port.
+        /// This user may not open a port, or gave a wrong passphrase.
         case notAllowed
         /// The configuration, or a file that it names, can't be used.
         case badConfiguration
@@ -29,6 +29,16 @@ package struct StartError: Error, Equatable, Sendable {
 extension StartError {
     package init(_ error: StoreError, store: String) {
         self.init(error.code == .unreachable ? .unavailable : .badConfiguration, "store \(store): \(error.message)")
+    }
+
+    package init(_ error: KeyRingError) {
+        let code: Code =
+            switch error.code {
+            case .refused: .unavailable
+            case .passphraseNeeded, .passphraseWrong: .notAllowed
+            case .exposed, .malformed, .missing, .inaccessible, .passphraseShort: .badConfiguration
+            }
+        self.init(code, "no sealing key: \(error.message)")
     }
 
     init(_ error: ProxyError) {

@@ -13,6 +13,7 @@ package struct SettingsSummary: Sendable {
         self.process
             + Self.part("providers", self.settings.providers.flatMap(Self.lines))
             + Self.part("accounts", self.settings.accounts.map(Self.line))
+            + (self.settings.requireApproval.map { [Self.line($0)] } ?? [])
             + Self.part("routes", self.settings.routes.flatMap(Self.lines))
             + (self.settings.callers.map { Self.part("callers", $0.map(Self.line)) }
                 ?? ["no callers: whoever can connect may use every account, but for web pages"])
@@ -216,6 +217,8 @@ package struct GatewaySettings: Equatable, Sendable {
     /// In the order of the file, like accounts and routes.
     package let providers: [ProviderSettings]
     package let accounts: [AccountSettings]
+    /// `nil`: all accounts are used at any time.
+    package let requireApproval: ApprovalSettings?
     package let routes: [RouteSettings]
     /// The callers that may use the routes; `nil`: anyone who can connect, except web pages.
     package let callers: [CallerSettings]?
@@ -256,6 +259,11 @@ extension SettingsSummary {
         }
         return
             "\(account.id): \(account.grant.rawValue) at \(account.provider)\(scopes)\(owner ?? "")\(assertion ?? "")"
+    }
+
+    static func line(_ approval: ApprovalSettings) -> String {
+        "approvals for \(approval.accounts.joined(separator: " ")), each for \(Quantity.text(approval.duration)), and a request waits "
+            + "\(Quantity.text(approval.wait)) for one"
     }
 
     private static func text(_ key: SigningKeySettings) -> String {

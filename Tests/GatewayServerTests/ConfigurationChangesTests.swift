@@ -39,11 +39,12 @@ import TokenModel
             .replacing("client_id: app }", with: "client_id: other }")
             .replacing("name: acme,", with: "name: renamed,")
             .replacing("0a0a", with: "0b0b") + "\nlimits: { waiters: 7 }\nlog: { access: false }"
+                + "\nrequire_approval: { accounts: [alice] }"
         }
         #expect(
             parts == [
                 "provider acme changed", "account bob added", "route renamed added", "route acme removed",
-                "caller reports changed", "limits", "log",
+                "caller reports changed", "require_approval", "limits", "log",
             ]
         )
     }

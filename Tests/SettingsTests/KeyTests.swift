@@ -19,7 +19,7 @@ import Testing
         ("store: { driver: sqlit }", #"12:18: store.driver: unknown value, did you mean "sqlite"?"#),
         (
             "<<: {}",
-            "12:1: <<: unknown key, there are listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log, login, webhook, state_dir, shutdown_grace"
+            "12:1: <<: unknown key, there are listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log, login, webhook, state_dir, shutdown_grace, require_approval"
         ),
     ])
     func `an unknown word is reported with the known ones`(line: String, fault: String) {

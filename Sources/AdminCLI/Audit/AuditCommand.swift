@@ -33,6 +33,8 @@ struct AuditCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Show no more than this many.", valueName: "count")) var limit: Int?
     @Option(help: ArgumentHelp("Show only the last so many.", valueName: "count")) var last: Int?
     @Flag(help: "Read the store that the configuration names, instead of asking a gateway.") var store = false
+    @Option(help: ArgumentHelp("With --store: the passphrase of its keys (default: ask).", valueName: "file"))
+    var passphraseFile: String?
     @OptionGroup var admin: AdminOptions
 
     func validate() throws {
@@ -46,13 +48,16 @@ struct AuditCommand: AsyncParsableCommand {
         guard self.last == nil || (self.after == nil && self.limit == nil) else {
             throw ValidationError("--last goes with neither --after nor --limit")
         }
+        guard self.passphraseFile == nil || self.store else {
+            throw ValidationError("--passphrase-file goes with --store")
+        }
         guard (self.limit ?? 1) > 0, (self.last ?? 1) > 0 else { throw ValidationError("the count is 1 or more") }
     }
 
     func run() async throws {
         guard self.store else { return try await self.run(on: .gateway(self.admin.client())) }
         let path = self.admin.configuration.path(in: ProcessInfo.processInfo.environment)
-        try await withOfflineStore(configuration: path) { store in
+        try await withOfflineStore(configuration: path, passphraseFile: self.passphraseFile) { store in
             try await self.run(on: .store(AuditLog(store.opened.records)))
         }
     }

@@ -37,17 +37,21 @@ struct CopyStoreCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var configuration: ConfigurationOptions
+    @OptionGroup var source: StoreOptions
     @Option(help: ArgumentHelp("The configuration that names the new store.", valueName: "file")) var to: String
+    @Option(
+        help: ArgumentHelp("The passphrase of the new store's keys, if they need one.", valueName: "file")
+    )
+    var toPassphraseFile: String?
     @Flag(help: "Take silent replicas out of the old store's list, after their lease has run out.")
     var forgetSilent = false
     @Flag(name: .customLong("json"), help: "Print JSON.") var isJSON = false
 
     func run() async throws {
-        let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
-        try await withOfflineStore(configuration: path) { source in
+        let path = self.source.path
+        try await withOfflineStore(configuration: path, passphraseFile: self.source.passphraseFile) { source in
             try await self.expectStopped(source)
-            let target = try await CopyTarget(configuration: self.to)
+            let target = try await CopyTarget(configuration: self.to, passphraseFile: self.toPassphraseFile)
             do {
                 try await self.copy(source, to: target)
             } catch let error as StoreError {
@@ -177,13 +181,15 @@ private struct CopyTarget {
     var name: String { self.driver.name }
 
     /// Opens the store, or makes an empty one. Makes no key.
-    init(configuration path: String) async throws {
+    init(configuration path: String, passphraseFile: String?) async throws {
         let settings = try OfflineStore.settings(path)
         guard settings.store.isDurable else {
             throw CommandFailure(.badConfiguration, "store in memory: a copy there would end with this command")
         }
+        let keys = try await DriverStore.keyOrigin(settings, createsMissing: false)
+            .keys(passphraseFile: passphraseFile, option: "--to-passphrase-file")
         do throws(StartError) {
-            self.driver = try await DriverStore.open(settings, createsMissing: true)
+            self.driver = try await DriverStore.open(settings, keys: keys, createsMissing: true)
         } catch {
             throw CommandFailure(error)
         }

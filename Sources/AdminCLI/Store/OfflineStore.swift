@@ -18,15 +18,20 @@ struct OfflineStore {
     /// another key.
     let lease: Duration
     private let driver: DriverStore
+    private let sealingKey: SealingKeySettings?
 
     /// Opens an existing store. Creates neither a store nor a key.
     ///
-    /// - Parameter mirror: what to do with a store that is a mirror of another one.
-    init(configuration path: String, mirror: MirrorTreatment = .refuse) async throws {
+    /// - Parameters:
+    ///   - passphraseFile: the file that has the passphrase of its keys; `nil` asks for it, if one is needed.
+    ///   - mirror: what to do with a store that is a mirror of another one.
+    init(configuration path: String, passphraseFile: String?, mirror: MirrorTreatment = .refuse) async throws {
         let settings = try Self.settings(path)
+        let keys = try await DriverStore.keyOrigin(settings, createsMissing: false)
+            .keys(passphraseFile: passphraseFile)
         let driver: DriverStore
         do throws(StartError) {
-            driver = try await DriverStore.open(settings, createsMissing: false)
+            driver = try await DriverStore.open(settings, keys: keys, createsMissing: false)
         } catch {
             throw CommandFailure(error)
         }
@@ -38,6 +43,7 @@ struct OfflineStore {
         }
         self.driver = driver
         self.keys = driver.keys
+        self.sealingKey = settings.store.sealingKey
         self.stateDirectory = settings.stateDirectory
         self.lease = settings.replica.lease
     }
@@ -72,12 +78,26 @@ struct OfflineStore {
     /// The file of the sealing keys, for a command that changes it.
     func keyFile() throws(CommandFailure) -> KeyRingFile {
         guard let file = self.driver.keyFile else {
-            throw CommandFailure(
-                .badConfiguration,
-                "store \(self.path): its keys come from \(self.keys.name), which no command can change; put them in a file"
-            )
+            throw CommandFailure(.badConfiguration, "store \(self.path): \(self.unchangeable)")
         }
         return file
+    }
+
+    /// Why no command changes the keys, and what to do instead.
+    private var unchangeable: String {
+        let change =
+            "stop the gateways, run this with a configuration that names the file (sealing_key: { file: PATH }), first as it is "
+            + "and then with --retire"
+        return switch self.sealingKey {
+        case .command(let words):
+            "its key is what the command \(words.first ?? "") prints; to change it, put the key in a file, \(change), and have "
+                + "the command print the key that is left in the file"
+        case .passphrase:
+            "its key is in an envelope; to change it, get it with martlet store passphrase --to-key-file PATH, \(change), "
+                + "and put the file back with martlet store passphrase --from-key-file PATH"
+        case .file, .given, .credential, nil:
+            "its keys come from \(self.keys.name), which no command can change; put them in a file"
+        }
     }
 
     /// Runs `body` with an audit record before it and another after it.
@@ -128,10 +148,11 @@ struct OfflineStore {
 /// Runs `body` with the store that a configuration names, and closes the store afterwards in every case.
 func withOfflineStore(
     configuration path: String,
+    passphraseFile: String?,
     mirror: MirrorTreatment = .refuse,
     _ body: (OfflineStore) async throws -> Void
 ) async throws {
-    let store = try await OfflineStore(configuration: path, mirror: mirror)
+    let store = try await OfflineStore(configuration: path, passphraseFile: passphraseFile, mirror: mirror)
     do {
         try await body(store)
     } catch let error as StoreError {

@@ -33,14 +33,14 @@ struct RekeyStoreCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var configuration: ConfigurationOptions
+    @OptionGroup var source: StoreOptions
     @Flag(help: "Add no key; seal what is left under old keys anew, and take those out that no record needs.")
     var retire = false
     @Flag(name: .customLong("json"), help: "Print JSON.") var isJSON = false
 
     func run() async throws {
-        let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
-        try await withOfflineStore(configuration: path) { store in
+        let path = self.source.path
+        try await withOfflineStore(configuration: path, passphraseFile: self.source.passphraseFile) { store in
             let rekeying = try Rekeying(
                 store.opened,
                 keys: try store.keyFile(),

@@ -7,7 +7,7 @@ internal import TokenStorage
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Look after the store of tokens: prove that it opens, change its sealing key, copy it.",
+        abstract: "Look after the store of tokens: prove that it opens, change its sealing key or passphrase, copy it.",
         discussion: """
             Works on the store that the configuration names, whether gateways run on it or not. Only copy needs them stopped.
 
@@ -16,8 +16,22 @@ struct StoreCommand: AsyncParsableCommand {
               martlet store rekey
               martlet store copy --to new.yaml
             """,
-        subcommands: [VerifyStoreCommand.self, RekeyStoreCommand.self, CopyStoreCommand.self]
+        subcommands: [
+            VerifyStoreCommand.self, RekeyStoreCommand.self, PassphraseCommand.self, CopyStoreCommand.self,
+        ]
     )
+}
+
+/// The options that name a store and how to open it.
+struct StoreOptions: ParsableArguments {
+    @OptionGroup var configuration: ConfigurationOptions
+    @Option(
+        help: ArgumentHelp("The passphrase of the store's keys, if they need one (default: ask).", valueName: "file")
+    )
+    var passphraseFile: String?
+
+    /// The path of the configuration.
+    var path: String { self.configuration.path(in: ProcessInfo.processInfo.environment) }
 }
 
 /// `martlet store verify`.
@@ -36,13 +50,14 @@ struct VerifyStoreCommand: AsyncParsableCommand {
             """
     )
 
-    @OptionGroup var configuration: ConfigurationOptions
+    @OptionGroup var source: StoreOptions
     @Flag(name: .customLong("json"), help: "Print JSON.") var isJSON = false
 
     func run() async throws {
-        let path = self.configuration.path(in: ProcessInfo.processInfo.environment)
+        let path = self.source.path
         // A mirror is read too, to prove that it could be started from.
-        try await withOfflineStore(configuration: path, mirror: .readOnly) { store in
+        try await withOfflineStore(configuration: path, passphraseFile: self.source.passphraseFile, mirror: .readOnly) {
+            store in
             var progress = ProgressLines("checked")
             let survey = try await store.opened.survey { progress.reached($0.records) }
             let journals = store.opened.surveyJournals(in: store.stateDirectory)

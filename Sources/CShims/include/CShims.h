@@ -15,6 +15,9 @@ int64_t martlet_boottime_nanoseconds(void);
 /// Has a program that is to be spawned start in `directory`. Returns an error number.
 int martlet_spawn_in(posix_spawn_file_actions_t *actions, const char *directory);
 
+/// Makes a pipe, whose ends no program inherits (pipe2(2), O_CLOEXEC). Returns 0, or -1 with errno.
+int martlet_pipe(int ends[2]);
+
 /// Has the kernel write no core of this process and let no other process of the same user read its memory (prctl(2),
 /// PR_SET_DUMPABLE). Returns 0, or -1 with errno.
 int martlet_forbid_dumps(void);

@@ -8,7 +8,7 @@ internal import TokenStorage
 
 /// The store that a gateway starts on: whether it is the right one, whole, and not behind what this host knows.
 extension GatewayOpening {
-    /// A store that may be used, as ``begin(_:)`` needs it.
+    /// A store that may be used, as ``begin(_:keys:)`` needs it.
     typealias Usable = (
         driver: DriverStore, store: OpenedStore, watch: StoreWatch, timepiece: Timepiece, place: StorePlace?,
         arrival: ReplicaID?
@@ -16,10 +16,11 @@ extension GatewayOpening {
 
     static func openStore(
         _ front: GatewayFront,
+        _ keys: any KeyRingSource,
         _ incarnation: IncarnationID,
         _ cleanup: inout CleanupStack
     ) async throws(StartError) -> Usable {
-        let (driver, opened, watch) = try await Self.openDriver(front, &cleanup)
+        let (driver, opened, watch) = try await Self.openDriver(front, keys, &cleanup)
         let timepiece = Timepiece.corrected(by: watch.correction)
         let (place, arrival) = try await Self.arrive(at: opened, driver, timepiece, front, incarnation, &cleanup)
         var store = opened
@@ -29,13 +30,14 @@ extension GatewayOpening {
 
     private static func openDriver(
         _ front: GatewayFront,
+        _ keys: any KeyRingSource,
         _ cleanup: inout CleanupStack
     ) async throws(StartError) -> (DriverStore, OpenedStore, StoreWatch) {
         let (settings, logger) = (front.settings, front.logger)
         if !settings.store.isDurable {
             logger.warning("the memory store loses all tokens when this process ends")
         }
-        let driver = try await DriverStore.open(settings, createsMissing: true) { $0.tell(logger) }
+        let driver = try await DriverStore.open(settings, keys: keys, createsMissing: true) { $0.tell(logger) }
         cleanup.push(driver.close)
         for warning in driver.warnings {
             logger.warning("the store needs attention", metadata: ["store.warning": "\(warning)"])
@@ -111,13 +113,17 @@ extension GatewayOpening {
     /// Starts the kill switch. If an operator accepts an older store, that is recorded first.
     ///
     /// The record is appended to the end that the restored log has now: later numbers were given out before.
-    func startKillSwitch(_ kills: KillSwitch) async throws(StartError) {
+    func startKillSwitch(_ kills: KillSwitch, overridesLock: Bool) async throws(StartError) {
         let isDurable = self.front.settings.store.isDurable
         let acceptsOlderStore = self.front.acceptsOlderStore
         let acceptance = acceptsOlderStore && isDurable ? try await self.announceOlderStore(to: kills) : nil
         do throws(StoreError) {
             // The memory store is older at each start; no operator has to accept that.
-            try await kills.start(acceptsOlderStore: acceptsOlderStore || !isDurable, arrival: self.arrival)
+            try await kills.start(
+                acceptsOlderStore: acceptsOlderStore || !isDurable,
+                overridesLock: overridesLock,
+                arrival: self.arrival
+            )
         } catch {
             if let acceptance { await self.audit.end(acceptance, error.code.rawValue) }
             throw StartError(error, store: "of this gateway")

@@ -15,6 +15,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         parts += Self.names("account", old.accounts, new.accounts, { $0.id.rawValue }, areDifferent: !=)
         parts += Self.names("route", old.routes, new.routes, { $0.name }, areDifferent: !=)
         parts += Self.names("caller", old.callers ?? [], new.callers ?? [], { $0.name }, areDifferent: !=)
+        if old.requireApproval != new.requireApproval { parts.append("require_approval") }
         if old.limits != new.limits { parts.append("limits") }
         if old.webhook != new.webhook { parts.append("webhook") }
         if old.log != new.log { parts.append("log") }

@@ -6,6 +6,7 @@ enum RootKey: String, Vocabulary {
     case listeners, admin, metrics, store, replica, providers, accounts, routes, callers, limits, log, login, webhook
     case stateDirectory = "state_dir"
     case shutdownGrace = "shutdown_grace"
+    case requireApproval = "require_approval"
 }
 
 extension GatewaySettings {
@@ -51,6 +52,9 @@ extension GatewaySettings {
             )
         }
         self.accounts = accountSettings ?? []
+        self.requireApproval = section.read(.requireApproval) {
+            ApprovalSettings($0, accounts: accounts?.map(\.name))
+        }
         LoginRules.check(self.accounts, at: accounts ?? [], self.providers, at: providers ?? [])
         if let login = self.login { LoginRules.check(self.providers, at: providers ?? [], besides: login) }
         self.routes = routes ?? []

@@ -18,6 +18,14 @@ package enum StoreSettings: Equatable, Sendable {
         }
     }
 
+    /// Where the sealing keys come from; `nil` for a store in memory, whose key nobody needs to know.
+    package var sealingKey: SealingKeySettings? {
+        switch self {
+        case .memory: nil
+        case .single(_, let key), .migrating(_, _, let key), .mirroring(_, _, let key): key
+        }
+    }
+
     /// Whether the store keeps records past the end of the process.
     package var isDurable: Bool { self != .memory }
 
@@ -25,12 +33,12 @@ package enum StoreSettings: Equatable, Sendable {
     var summary: String {
         switch self {
         case .memory: "in memory, all tokens are gone when the process ends"
-        case .single(let database, let key): "\(database.summary), sealed with the key in \(key)"
+        case .single(let database, let key): "\(database.summary), \(key.summary)"
         case .migrating(let current, let previous, let key):
-            "moving from \(previous.summary) to \(current.summary), sealed with the key in \(key)"
+            "moving from \(previous.summary) to \(current.summary), \(key.summary)"
         case .mirroring(let primary, let mirrors, let key):
-            "\(primary.summary), mirrored to \(mirrors.map(\.summary).joined(separator: " and to ")), sealed with the key in "
-                + "\(key)"
+            "\(primary.summary), mirrored to \(mirrors.map(\.summary).joined(separator: " and to ")), "
+                + "\(key.summary)"
         }
     }
 }

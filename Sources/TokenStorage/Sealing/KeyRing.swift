@@ -5,7 +5,7 @@ package import TokenModel
 /// The keys of a store. The first key seals records; a record is opened with the key that it names.
 ///
 /// To change keys, put the new key first, reseal all records, then drop the old key.
-package struct KeyRing: Sendable {
+package struct KeyRing: Equatable, Sendable {
     /// The key that seals, and also opens.
     package let current: SealingKey
     /// Keys that only open.
@@ -106,25 +106,4 @@ package struct KeyRing: Sendable {
     private func key(_ id: SealingKey.ID) -> SealingKey? {
         self.current.id == id ? self.current : self.retired.first { $0.id == id }
     }
-}
-
-/// Fixed keys, for instance from an environment variable. This source never makes a key.
-package struct GivenKeyRing: KeyRingSource {
-    private let keyRing: KeyRing
-    package let name: String
-
-    /// - Parameter name: the origin of the keys, for messages.
-    package init(_ keyRing: KeyRing, name: String) {
-        self.keyRing = keyRing
-        self.name = name
-    }
-
-    /// - Throws: ``KeyRingError/Code/malformed`` for text that holds no keys.
-    package init(_ text: KeyRingText) throws(KeyRingError) {
-        self.init(try text.parsed(), name: text.name)
-    }
-
-    package func existing() throws(KeyRingError) -> KeyRing? { self.keyRing }
-
-    package func make() throws(KeyRingError) -> KeyRing { self.keyRing }
 }

@@ -78,24 +78,6 @@ package struct KeyRingFile: KeyRingSource {
     }
 }
 
-/// Detects that a source of keys has changed, without reading a key.
-package struct KeyRingRevision: Equatable, Sendable {
-    private let inode: UInt64
-    private let size: Int64
-    private let seconds: Int64
-    private let nanoseconds: Int64
-
-    /// The revision of the file at `path`; `nil` if there is none.
-    init?(ofFile path: String) {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return nil }
-        self.inode = UInt64(status.st_ino)
-        self.size = Int64(status.st_size)
-        self.seconds = Int64(status.st_mtim.tv_sec)
-        self.nanoseconds = Int64(status.st_mtim.tv_nsec)
-    }
-}
-
 /// Changes to the keys of a file, for the holder of its ``KeyFileLock``. Each change replaces the file atomically and
 /// keeps its comments and empty lines.
 extension KeyRingFile {
@@ -157,56 +139,4 @@ package struct KeyFileLock: ~Copyable {
         _ = flock(self.descriptor, LOCK_UN)
         Glibc.close(self.descriptor)
     }
-}
-
-/// Why a key ring can't be read, made or changed. Two errors are equal if their codes are equal.
-package struct KeyRingError: Error, Sendable {
-    package enum Code: String, Sendable {
-        /// Other users could read or replace the keys.
-        case exposed
-        /// The text is not a list of keys.
-        case malformed
-        /// There are no keys, and they can't be made here.
-        case missing
-        /// The operating system denies access, or another process holds the lock.
-        case inaccessible
-    }
-
-    package let code: Code
-    /// For the operator: what failed, on which path, and what would help. Contains nothing of a key.
-    package let message: String
-
-    package init(_ code: Code, _ message: String) {
-        self.code = code
-        self.message = message
-    }
-}
-
-extension KeyRingError: CustomStringConvertible {
-    package var description: String { "\(self.code.rawValue): \(self.message)" }
-}
-
-extension KeyRingError: Equatable {
-    package static func == (left: KeyRingError, right: KeyRingError) -> Bool { left.code == right.code }
-}
-
-/// A source of a store's keys.
-package protocol KeyRingSource: Sendable {
-    /// The existing keys; `nil` if none have been made yet.
-    func existing() throws(KeyRingError) -> KeyRing?
-
-    /// Makes the first key, for a new store. If several processes do this at once, all get the same key.
-    ///
-    /// - Throws: ``KeyRingError/Code/missing`` if the operator must provide the keys.
-    func make() throws(KeyRingError) -> KeyRing
-
-    /// The name of the source in messages, such as a path.
-    var name: String { get }
-
-    /// A value that changes whenever ``existing()`` changes; `nil` if that never changes or there are no keys.
-    var revision: KeyRingRevision? { get }
-}
-
-extension KeyRingSource {
-    package var revision: KeyRingRevision? { nil }
 }

@@ -1,0 +1,47 @@
+package import TokenModel
+
+/// Which accounts are used only for a while after somebody has agreed.
+package struct ApprovalSettings: Equatable, Sendable {
+    /// Names of accounts, in which `*` stands for any characters.
+    package let accounts: [String]
+    /// How long an approval lasts.
+    package let duration: Duration
+    /// How long a request waits for an approval.
+    package let wait: Duration
+
+    /// Whether the account needs an approval.
+    package func applies(to account: AccountID) -> Bool {
+        self.accounts.contains { AccountPattern.matches(account.rawValue, $0) }
+    }
+}
+
+/// Names of accounts with `*` in place of any characters.
+enum AccountPattern {
+    /// Whether the pattern matches the whole name. Takes time in proportion to both lengths' product at most.
+    static func matches(_ name: String, _ pattern: String) -> Bool {
+        let (name, pattern) = (Array(name.utf8), Array(pattern.utf8))
+        var (at, next) = (0, 0)
+        /// The last star, and how much of the name it stands for so far.
+        var star: (next: Int, at: Int)?
+        while at < name.count {
+            if next < pattern.count, pattern[next] == UInt8(ascii: "*") {
+                next += 1
+                star = (next, at)
+            } else if next < pattern.count, pattern[next] == name[at] {
+                (at, next) = (at + 1, next + 1)
+            } else if let last = star {
+                (at, next) = (last.at + 1, last.next)
+                star = (last.next, last.at + 1)
+            } else {
+                return false
+            }
+        }
+        return pattern[next...].allSatisfy { $0 == UInt8(ascii: "*") }
+    }
+
+    static func check(_ pattern: String) throws(ValueError) {
+        let rest = pattern.filter { $0 != "*" }
+        guard !pattern.isEmpty, pattern.utf8.count <= 64 else { throw ValueError("a pattern has 1 to 64 characters") }
+        if !rest.isEmpty { try ConfiguredName.check(rest) }
+    }
+}
