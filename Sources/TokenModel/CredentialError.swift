@@ -18,6 +18,8 @@ package struct CredentialError: Error, Sendable {
         case storeLost = "store_lost"
         /// Too many callers wait already, or this caller has waited too long.
         case overloaded = "overloaded"
+        /// The account is used only after an operator's approval, and none stands.
+        case approvalRequired = "approval_required"
     }
 
     /// A limit of the gateway itself that prevented the refresh. Nothing is wrong at the provider. Operators see the

@@ -55,7 +55,8 @@ extension AccountState {
         case (.underWay, .settled): self.retry = self.isClientRefused(at: now) ? .due : .no
         case (.underWay, .failed(let error)):
             switch error.code {
-            case .refreshFailed, .providerConfig, .storeLost, .overloaded: self.retry = outcome.uses == 0 ? .due : .no
+            case .refreshFailed, .providerConfig, .storeLost, .overloaded, .approvalRequired:
+                self.retry = outcome.uses == 0 ? .due : .no
             case .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed: self.retry = .no
             }
         }
