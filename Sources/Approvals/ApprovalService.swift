@@ -206,7 +206,10 @@ extension ApprovalService {
     }
 
     private func followHints() async {
-        for await change in self.vault.store.changes() {
+        let changes = self.vault.store.changes()
+        // What was written since ``start()`` has no hint.
+        self.bell.yield()
+        for await change in changes {
             if RecordKey.Prefix.approvals.contains(change.key) || change.key.rawValue.isEmpty { self.bell.yield() }
         }
     }

@@ -31,8 +31,8 @@ package struct ApprovalTable<Waiter>: ~Copyable {
     package enum WaitAction: Equatable {
         /// The account is used without an approval.
         case pass
-        /// An approval stands. The event loops are told once more before the request goes on: one that asks does not
-        /// know of it, such as after a reload.
+        /// An approval stands. The event loops are told once more before the request goes on: one that asks may not know
+        /// of it.
         case proceed(until: BootInstant)
         /// It waits. ``giveUp(_:of:)`` ends that at `until`.
         case wait(Ticket, until: BootInstant, tells: Bool)
@@ -40,7 +40,8 @@ package struct ApprovalTable<Waiter>: ~Copyable {
         case refuse(tells: Bool)
     }
 
-    /// What an event changed. The ends are announced first, then the waiters go on.
+    /// What an event changed. The ends are announced first, then the waiters go on. An account that requires no
+    /// approval may have an end too.
     package struct Changes {
         package var ends: [(account: AccountID, until: BootInstant)] = []
         package var released: [Waiter] = []
@@ -145,7 +146,6 @@ package struct ApprovalTable<Waiter>: ~Copyable {
                 until > self.accounts[account]?.standing?.until ?? .distantPast
             else { continue }
             self.accounts[account]?.standing = Standing(record: record, until: until)
-            guard self.requires(account) else { continue }
             changes.ends.append((account, until))
             changes.released += self.release(account)
         }
@@ -160,7 +160,7 @@ package struct ApprovalTable<Waiter>: ~Copyable {
             guard let record = state.standing?.record else { continue }
             if let provider = provider(account), epochs.isLive(record, of: account, at: provider) { continue }
             self.accounts[account]?.standing = nil
-            if self.requires(account) { changes.ends.append((account, .distantPast)) }
+            changes.ends.append((account, .distantPast))
         }
         return changes
     }

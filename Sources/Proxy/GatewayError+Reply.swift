@@ -19,7 +19,7 @@ extension GatewayError {
         case .notImplemented: (501, "Not Implemented")
         case .upstreamUnreachable, .upstreamReset, .upstreamInvalid, .providerConfig: (502, "Bad Gateway")
         case .refreshFailed, .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed, .storeLost,
-            .overloaded:
+            .overloaded, .locked, .approvalRequired:
             (503, "Service Unavailable")
         case .upstreamTimeout: (504, "Gateway Timeout")
         case .versionUnsupported: (505, "HTTP Version Not Supported")
@@ -53,6 +53,8 @@ extension GatewayError {
         case .killed: "The kill switch holds"
         case .storeLost: "The token store is out of reach"
         case .overloaded: "The gateway is at its limit"
+        case .locked: "The gateway is locked"
+        case .approvalRequired: "The account's use must be approved"
         }
     }
 
@@ -92,6 +94,8 @@ extension GatewayError {
         case .killed: "an operator has stopped the use of these tokens"
         case .storeLost: "tokens can't be refreshed without it; try again"
         case .overloaded: "too many requests wait for a token or a connection; try again"
+        case .locked: "it holds no token until an operator runs martlet unlock"
+        case .approvalRequired: "no approval stands: an operator runs martlet approve NAME"
         }
     }
 
@@ -107,7 +111,9 @@ extension GatewayError {
         case .upstreamInvalid: "http_protocol_error"
         case .upstreamTimeout: "http_response_timeout"
         case .providerConfig: "proxy_configuration_error"
-        case .callerUnknown, .callerForbidden, .killed, .accountEmpty, .reauthorizationRequired: "http_request_denied"
+        case .callerUnknown, .callerForbidden, .killed, .accountEmpty, .reauthorizationRequired, .locked,
+            .approvalRequired:
+            "http_request_denied"
         case .refreshFailed, .accountUnreadable, .storeLost: "proxy_internal_error"
         case .overloaded: "connection_limit_reached"
         }
@@ -144,10 +150,19 @@ extension GatewayError {
         return LocalReply(bytes: reply, statusLineLength: statusLineLength, bodyLength: bodyLength)
     }
 
+    /// How long to wait where the error does not say; `nil` for codes that don't promise `Retry-After`.
+    private var usualWait: Duration? {
+        switch self.code {
+        case .refreshFailed, .storeLost, .overloaded, .approvalRequired: .seconds(1)
+        // A person has to come.
+        case .locked: .seconds(30)
+        default: nil
+        }
+    }
+
     /// Whole seconds, at least 1. The codes that promise `Retry-After` always have a value.
     private var retryAfterSeconds: Int64? {
-        let promised = [.refreshFailed, .storeLost, .overloaded].contains(self.code)
-        guard let wait = self.retryAfter ?? (promised ? .seconds(1) : nil) else { return nil }
+        guard let wait = self.retryAfter ?? self.usualWait else { return nil }
         return max(1, wait.components.seconds + (wait.components.attoseconds > 0 ? 1 : 0))
     }
 

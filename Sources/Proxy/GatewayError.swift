@@ -29,6 +29,8 @@ package struct GatewayError: Error, Sendable {
         case killed = "killed"
         case storeLost = "store_lost"
         case overloaded = "overloaded"
+        case locked = "locked"
+        case approvalRequired = "approval_required"
     }
 
     package let code: Code
@@ -106,7 +108,7 @@ extension GatewayError {
             .caller
         case .upstreamUnreachable, .upstreamReset, .upstreamInvalid, .upstreamTimeout: .upstream
         case .refreshFailed, .providerConfig, .reauthorizationRequired: .provider
-        case .accountEmpty, .accountUnreadable, .killed, .storeLost, .overloaded: .gateway
+        case .accountEmpty, .accountUnreadable, .killed, .storeLost, .overloaded, .locked, .approvalRequired: .gateway
         }
     }
 }

@@ -18,7 +18,9 @@ package struct CredentialError: Error, Sendable {
         case storeLost = "store_lost"
         /// Too many callers wait already, or this caller has waited too long.
         case overloaded = "overloaded"
-        /// The account is used only after an operator's approval, and none stands.
+        /// The gateway is locked: it holds no key and no token.
+        case locked = "locked"
+        /// The account may be used only while an operator's approval stands, and none does.
         case approvalRequired = "approval_required"
     }
 
@@ -71,6 +73,12 @@ package struct CredentialError: Error, Sendable {
 }
 
 extension CredentialError {
+    /// Why a locked gateway has no credential to give.
+    package static let locked = CredentialError(
+        .locked,
+        "the gateway is locked, and holds no token until an operator runs martlet unlock"
+    )
+
     /// A copy with another retry delay.
     package func with(retryAfter: Duration) -> CredentialError {
         CredentialError(

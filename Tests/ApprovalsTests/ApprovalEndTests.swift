@@ -8,20 +8,22 @@ import TokenStorage
 @Suite struct ApprovalEndTests {
     typealias Table = ApprovalTable<String>
 
-    @Test(arguments: [
-        // The wall clock at the reading, in seconds after the approval; what is left of 900 s.
-        (0, 900),
-        (300, 600),
-        (899, 1),
-        // Another machine's clock may be behind: no more than was approved.
-        (-200, 900),
-        (-300, 900),
-        (900, nil),
-        (100_000, nil),
-        // It was set back since then.
-        (-301, nil),
-        (-100_000, nil),
-    ] as [(Int, Int?)])
+    @Test(
+        arguments: [
+            // The wall clock at the reading, in seconds after the approval; what is left of 900 s.
+            (0, 900),
+            (300, 600),
+            (899, 1),
+            // Another machine's clock may be behind: no more than was approved.
+            (-200, 900),
+            (-300, 900),
+            (900, nil),
+            (100_000, nil),
+            // It was set back since then.
+            (-301, nil),
+            (-100_000, nil),
+        ] as [(Int, Int?)]
+    )
     func `an approval counts for what is left of it, and never for longer than was approved`(
         wall: Int,
         left: Int?
@@ -136,13 +138,15 @@ import TokenStorage
         #expect(read() == ["alice 900"])
     }
 
-    @Test(arguments: [
-        (bob, acme, nil, ApprovalError.Code.notRequired),
-        (alice, nil, nil, .unknownAccount),
-        (alice, acme, KillScope.all, .killed),
-        (alice, acme, .provider(acme), .killed),
-        (alice, acme, .account(alice), .killed),
-    ] as [(AccountID, ProviderID?, KillScope?, ApprovalError.Code)])
+    @Test(
+        arguments: [
+            (bob, acme, nil, ApprovalError.Code.notRequired),
+            (alice, nil, nil, .unknownAccount),
+            (alice, acme, KillScope.all, .killed),
+            (alice, acme, .provider(acme), .killed),
+            (alice, acme, .account(alice), .killed),
+        ] as [(AccountID, ProviderID?, KillScope?, ApprovalError.Code)]
+    )
     func `an account is not approved that can't be, or while a kill covers it`(
         account: AccountID,
         provider: ProviderID?,

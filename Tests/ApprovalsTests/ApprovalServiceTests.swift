@@ -6,7 +6,8 @@ import TokenStorage
 
 /// Requests that wait for an operator's yes.
 @Suite struct ApprovalServiceTests {
-    @Test func `a waiting request goes on when its account is approved, after the event loops were told`() async throws {
+    @Test func `a waiting request goes on when its account is approved, after the event loops were told`() async throws
+    {
         let fixture = ApprovalFixture()
         try await fixture.run { replicas in
             let replica = replicas[0]
@@ -69,7 +70,8 @@ import TokenStorage
         }
     }
 
-    @Test func `where the policy lets nobody wait, requests are refused at once and operators told once`() async throws {
+    @Test func `where the policy lets nobody wait, requests are refused at once and operators told once`() async throws
+    {
         try await ApprovalFixture().run(1, .of(alice, wait: .zero)) { replicas in
             for _ in 0..<3 { #expect(await Self.refusal(at: replicas[0])?.code == .approvalRequired) }
             #expect(replicas[0].notes.all == ["alice waits"])

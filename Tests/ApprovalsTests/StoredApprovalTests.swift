@@ -171,7 +171,7 @@ import TokenStorage
         }
     }
 
-    @Test func `a record that does not open is no approval, is logged once, and the next approval replaces it`() async throws {
+    @Test func `a record that does not open is no approval, and the next one replaces it`() async throws {
         let fixture = ApprovalFixture()
         try await fixture.run { replicas in
             try await replicas[0].approve()

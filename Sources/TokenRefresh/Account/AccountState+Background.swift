@@ -55,7 +55,7 @@ extension AccountState {
         case (.underWay, .settled): self.retry = self.isClientRefused(at: now) ? .due : .no
         case (.underWay, .failed(let error)):
             switch error.code {
-            case .refreshFailed, .providerConfig, .storeLost, .overloaded, .approvalRequired:
+            case .refreshFailed, .providerConfig, .storeLost, .overloaded, .locked, .approvalRequired:
                 self.retry = outcome.uses == 0 ? .due : .no
             case .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed: self.retry = .no
             }

@@ -85,7 +85,7 @@ private struct IssueCause {
         case .providerConfig: self.init(kind: .clientRefused, reason: error.code.rawValue, since: since)
         case .refreshFailed:
             self.init(kind: .refreshFailing, reason: error.word, since: since)
-        case .storeLost, .overloaded, .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed,
+        case .storeLost, .overloaded, .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed, .locked,
             .approvalRequired:
             return nil
         }
@@ -111,7 +111,7 @@ extension FlightOutcome {
     func tells(of error: CredentialError) -> Bool {
         switch error.code {
         // The gateway's readiness reports problems of the store.
-        case .storeLost, .overloaded, .accountUnreadable, .approvalRequired: false
+        case .storeLost, .overloaded, .accountUnreadable, .locked, .approvalRequired: false
         // Otherwise the gateway itself did not ask, because of its own limits, a reload or another process's claim.
         case .refreshFailed: error.restraint == nil && (self.uses > 0 || self.failure != nil)
         case .providerConfig, .reauthorizationRequired, .accountEmpty, .killed: true

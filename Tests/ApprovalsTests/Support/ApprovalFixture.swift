@@ -29,7 +29,7 @@ struct ApprovalFixture: Sendable {
         self.records = SealedRecords(store: self.store, keyRing: KeyRing(current: .random()), storeID: .random())
     }
 
-    /// Runs replicas until `body` has ended. Each has read the approvals by then. Accounts are `alice` and `bob`, of `acme`.
+    /// Runs replicas until `body` has ended. Each follows the approvals by then. Accounts are `alice` and `bob`, of `acme`.
     func run(
         _ count: Int = 1,
         _ policy: ApprovalPolicy? = .of(alice),
@@ -40,6 +40,10 @@ struct ApprovalFixture: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for replica in replicas { tasks.addTask { await replica.service.run() } }
             defer { for replica in replicas { replica.service.stop() } }
+            // The second reading comes when it listens to hints.
+            for replica in replicas where policy != nil {
+                try await eventually("a replica to follow the approvals") { replica.readings == 2 }
+            }
             try await body(replicas)
         }
     }

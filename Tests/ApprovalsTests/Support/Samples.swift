@@ -52,7 +52,8 @@ extension [(account: AccountID, until: BootInstant)] {
     /// Each as `alice 900`, the second of its end, or `alice over`.
     var texts: [String] {
         self.map { account, until in
-            "\(account) " + (until == .distantPast ? "over" : "\(BootInstant.at(0).duration(to: until).components.seconds)")
+            let seconds = BootInstant.at(0).duration(to: until).components.seconds
+            return "\(account) \(until == .distantPast ? "over" : "\(seconds)")"
         }
     }
 }

@@ -14,6 +14,7 @@ import TokenModel
         (.bodyTimeout, 408), (.upstreamUnreachable, 502), (.upstreamReset, 502), (.upstreamInvalid, 502),
         (.upstreamTimeout, 504), (.refreshFailed, 503), (.providerConfig, 502), (.reauthorizationRequired, 503),
         (.accountEmpty, 503), (.accountUnreadable, 503), (.killed, 503), (.storeLost, 503), (.overloaded, 503),
+        (.locked, 503), (.approvalRequired, 503),
     ]
 
     private struct Problem: Decodable {
@@ -70,10 +71,15 @@ import TokenModel
 
     @Test(arguments: GatewayError.Code.allCases)
     func `Retry-After is sent where it is promised, and nowhere else by default`(code: GatewayError.Code) throws {
-        let promised: Set<GatewayError.Code> = [.refreshFailed, .storeLost, .overloaded]
+        let promised: [GatewayError.Code: Int] = [
+            .refreshFailed: 1, .storeLost: 1, .overloaded: 1, .locked: 30, .approvalRequired: 1,
+        ]
         let (_, text, _) = try self.parts(GatewayError(code, ""))
-        #expect(text.contains("\r\nRetry-After: 1\r\n") == promised.contains(code))
-        #expect(text.contains("Retry-After") == promised.contains(code))
+        if let seconds = promised[code] {
+            #expect(text.contains("\r\nRetry-After: \(seconds)\r\n"))
+        } else {
+            #expect(!text.contains("Retry-After"))
+        }
     }
 
     @Test(arguments: [
