@@ -119,6 +119,7 @@ let package = Package(
         ),
         module("TokenStorageRedis", uses: ["TokenModel", "TokenStorage", nioCore, nioPosix, nioSSL]),
         module("KillSwitch", uses: ["OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
+        module("Approvals", uses: ["TokenModel", "TokenStorage", logging]),
         module("TokenRefresh", uses: ["KillSwitch", "OAuth", "ProviderClient", "TokenModel", "TokenStorage", logging]),
         module(
             "SignIn",
@@ -219,6 +220,7 @@ let package = Package(
         tests(of: "TokenStorageRedis", using: ["TestKit", "TokenModel", "TokenStorage"]),
         tests(of: "Audit", using: ["TestKit", "TokenModel", "TokenStorage", "TokenStorageSQLite", crypto, logging]),
         tests(of: "KillSwitch", using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]),
+        tests(of: "Approvals", using: ["TestKit", "TokenModel", "TokenStorage", logging]),
         tests(
             of: "TokenRefresh",
             using: ["KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]

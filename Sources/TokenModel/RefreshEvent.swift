@@ -14,6 +14,8 @@ package struct RefreshEvent: Equatable, Sendable {
         case refusedWithoutReason = "refused_without_reason"
         /// An account's token has expired and its refresh fails. Sent once until the account has a token again.
         case refreshFailed = "refresh_failed"
+        /// Requests use an account that has no approval (`require_approval`). Each process sends it at most once a minute.
+        case approvalRequired = "approval_required"
     }
 
     package let kind: Kind

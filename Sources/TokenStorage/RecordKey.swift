@@ -49,6 +49,11 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// at this key only grow.
     package static func signIn(_ name: String) -> RecordKey { RecordKey(rawValue: Prefix.signIns.rawValue + name) }
 
+    /// The last approval of an account. It is never removed.
+    package static func approval(_ account: String) -> RecordKey {
+        RecordKey(rawValue: Prefix.approvals.rawValue + account)
+    }
+
     /// A token that has yet to be revoked at its provider.
     package static func revocation(_ id: String) -> RecordKey { RecordKey(rawValue: Prefix.revocations.rawValue + id) }
 
@@ -99,6 +104,7 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
         package static let replicas = Prefix(rawValue: "replicas/")
         package static let revocations = Prefix(rawValue: "revocations/")
         package static let signIns = Prefix(rawValue: "sign-ins/")
+        package static let approvals = Prefix(rawValue: "approvals/")
 
         /// The outcomes of revoking the tokens of one kill.
         package static func revoked(by number: UInt64) -> Prefix {

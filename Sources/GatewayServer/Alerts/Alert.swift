@@ -20,14 +20,18 @@ package struct Alert: Equatable, Sendable {
         return (try? JSONText.encode(Content(self, replica: replica))) ?? []
     }
 
-    /// The command that gets the account new tokens, for people to copy; `nil` where a sign-in is not what helps.
+    /// The command that helps the account, for people to copy; `nil` where no single command does.
     private var command: String? {
-        guard self.event.kind == .reauthorizationRequired, let account = self.event.account else { return nil }
-        return "martlet login \(ShellWord.quoted(account.rawValue))"
+        guard let account = self.event.account else { return nil }
+        return switch self.event.kind {
+        case .reauthorizationRequired: "martlet login \(ShellWord.quoted(account.rawValue))"
+        case .approvalRequired: "martlet approve \(ShellWord.quoted(account.rawValue))"
+        case .providerConfig, .refusedWithoutReason, .refreshFailed: nil
+        }
     }
 
     /// Every member is always present. The account is `null` for an event that concerns a whole provider, and the
-    /// command for an event that no sign-in ends.
+    /// command for an event that no single command ends.
     private struct Content: Encodable {
         private enum Key: String, CodingKey { case id, event, time, provider, account, reason, command, replica }
 

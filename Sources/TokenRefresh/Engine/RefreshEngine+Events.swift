@@ -1,6 +1,6 @@
 internal import Logging
 internal import Synchronization
-internal import TokenModel
+package import TokenModel
 internal import TokenStorage
 
 /// Events for operators, each reported once.
@@ -59,8 +59,8 @@ extension RefreshEngine {
         return events
     }
 
-    /// Logs each event and passes it to ``onEvent``.
-    func tell(_ events: [RefreshEvent]) {
+    /// Logs each event and passes it to ``onEvent``. Events of other origin, such as a missing approval, go this way too.
+    package func tell(_ events: [RefreshEvent]) {
         for event in events {
             var facts: Logger.Metadata = [
                 LogField.event: "\(event.kind.rawValue)",
@@ -92,6 +92,8 @@ extension RefreshEngine {
                 self.logger.error("a provider refuses what the client asks for an account", metadata: facts)
             case .refreshFailed:
                 self.logger.warning("an account has no valid token and its refresh fails", metadata: facts)
+            case .approvalRequired:
+                self.logger.warning("requests wait for an operator to approve an account", metadata: facts)
             }
             self.onEvent(event)
         }

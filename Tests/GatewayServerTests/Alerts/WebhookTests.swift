@@ -83,10 +83,11 @@ import TokenModel
     @Test(
         arguments: [
             (.reauthorizationRequired, "o'neil & co", #"martlet login 'o'\''neil & co'"#),
+            (.approvalRequired, "o'neil & co", #"martlet approve 'o'\''neil & co'"#),
             (.refreshFailed, "alice", nil),
         ] as [(RefreshEvent.Kind, String, String?)]
     )
-    func `an alert about a dead grant has a command that is safe to copy into a shell`(
+    func `an alert that a command helps with has one that is safe to copy into a shell`(
         kind: RefreshEvent.Kind,
         account: String,
         command: String?

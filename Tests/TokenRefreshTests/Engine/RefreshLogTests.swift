@@ -75,4 +75,25 @@ import TokenStorage
             #expect(self.provider.spent == spent)
         }
     }
+
+    @Test func `an event from elsewhere is logged and told like the engine's own`() async throws {
+        try await self.house.withReplica(self.provider) { replica in
+            replica.engine.tell([
+                RefreshEvent(
+                    .approvalRequired,
+                    provider: ProviderID("acme"),
+                    account: alice,
+                    reason: "approval_required",
+                    at: self.house.clock.wall
+                )
+            ])
+            #expect(self.house.told.lines == ["approval_required alice"])
+            let line = try #require(
+                self.lines("warning", "requests wait for an operator to approve an account").first
+            )
+            for fact in ["account.name=alice", "provider.name=acme", "event.name=approval_required"] {
+                #expect(line.contains(fact), "\(line)")
+            }
+        }
+    }
 }
