@@ -151,6 +151,7 @@ let package = Package(
         module(
             "GatewayServer",
             uses: [
+                "Approvals",
                 "AdminAPI", "Audit", "CShims", "HTTPCaching", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient",
                 "Proxy", "Settings", "SignIn", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh",
                 "TokenStorage", "TokenStorageRedis", "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore,
@@ -169,6 +170,7 @@ let package = Package(
         program(
             "martlet",
             uses: [
+                "Approvals",
                 "AdminCLI", "CShims", "GatewayServer", "Settings", "SystemSupport", "Telemetry", "TextCoding",
                 "TokenModel",
                 argumentParser, logging, unixSignals,
@@ -177,6 +179,7 @@ let package = Package(
         module(
             "MockServers",
             uses: [
+                "Approvals",
                 "SystemSupport", "TextCoding", "TokenModel", crypto, httpTypes, hummingbirdCore, hummingbirdTLS,
                 logging,
                 nioCore, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, nioPosix, nioSSL,

@@ -2,6 +2,7 @@
 #include "CShims.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -32,3 +33,7 @@ int martlet_allowed_cores(void) {
     cpu_set_t cores;
     return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
 }
+
+void martlet_overwrite_freed(bool overwrites) { mallopt(M_PERTURB, overwrites ? 0xA5 : 0); }
+
+void martlet_release_freed(void) { malloc_trim(0); }

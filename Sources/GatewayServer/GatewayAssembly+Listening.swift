@@ -20,6 +20,7 @@ extension GatewayAssembly {
     }
 
     mutating func listenForOperators(
+        _ lock: GatewayLock,
         _ monitor: ProgramMonitor,
         _ encryption: CallerTLS?
     ) async throws(StartError) -> AdminServer {
@@ -37,6 +38,7 @@ extension GatewayAssembly {
             let admin = try await AdminServer.listen(
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
                 gateway: self.front.gateway,
+                lock: lock,
                 monitor: monitor,
                 tokens: tokens,
                 claim: self.claim,
@@ -53,12 +55,14 @@ extension GatewayAssembly {
     }
 
     mutating func listenForMetrics(
+        _ lock: GatewayLock,
         _ monitor: ProgramMonitor
     ) async throws(StartError) -> AdminServer? {
         guard let settings = self.settings.metrics else { return nil }
         do throws(AdminServerError) {
             let server = try await AdminServer.listenForMetrics(
                 on: AdminAddress(host: settings.address.host.text, port: settings.address.port),
+                lock: lock,
                 monitor: monitor,
                 claim: self.claim,
                 limits: AdminLimits(connections: self.front.budget.operators, stopGrace: .seconds(5)),

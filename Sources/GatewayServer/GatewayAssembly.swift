@@ -56,21 +56,21 @@ package struct GatewayAssembly {
     }
 
     private mutating func assemble() async throws(StartError) -> RunningGateway {
-        let front = self.front
-        let opening = try await GatewayOpening.begin(front)
-        self.cleanup.push { await opening.abandon() }
-        let takeover = try await self.announceTakeover(in: opening.audit)
+        let (front, lock) = (self.front, GatewayLock(self.front))
+        let start = try await GatewayStart(front)
+        self.cleanup.push { await start.abandon() }
+        let takeover = try await self.announceTakeover(in: start.opening?.audit)
         let callers = try await self.bind(front.proxy)
         let recorder = TrafficRecorder(front.proxy, front.metrics.refreshes, timepiece: .system)
         let monitor = ProgramMonitor(front: front, listeners: callers, recorder: recorder)
         let encryption = try CallerTLS(self.settings.admin)
-        let admin = try await self.listenForOperators(monitor, encryption)
-        let metricsServer = try await self.listenForMetrics(monitor)
+        let admin = try await self.listenForOperators(lock, monitor, encryption)
+        let metricsServer = try await self.listenForMetrics(lock, monitor)
         let loginEncryption = try CallerTLS(self.settings.login)
         let login = try await self.listenForBrowsers(loginEncryption)
         // Once nothing else can fail, so that no record of a replica is left behind, and before anybody is served: a kill
         // holds from the first request on.
-        let part = try await opening.finish()
+        lock.begin(try await start.finish())
         // Last, since commands come here from now on.
         let socket = await self.openSocket(of: admin)
         front.budget.report(
@@ -78,13 +78,13 @@ package struct GatewayAssembly {
             isNamed: self.settings.limits.namesConnections,
             to: self.logger
         )
-        if let takeover { await part.audit.end(takeover, "done") }
+        if let takeover { await start.opening?.audit.end(takeover, "done") }
         return RunningGateway(
             front: front,
             callers: zip(callers, self.settings.listeners).map { address, listener in
                 address.hasPrefix("unix:") ? address : "\(listener.tls == nil ? "http" : "https")://\(address)"
             },
-            firstPart: part,
+            lock: lock,
             admin: admin,
             adminEncryption: encryption,
             adminSocket: socket,
@@ -97,9 +97,10 @@ package struct GatewayAssembly {
 
     /// Records a takeover before a port is shared with the older gateway.
     ///
+    /// - Parameter audit: `nil` for a gateway that begins locked.
     /// - Returns: `nil` for an ordinary start.
-    private mutating func announceTakeover(in audit: AuditTrail) async throws(StartError) -> AuditTicket? {
-        guard self.claim == .successor else { return nil }
+    private mutating func announceTakeover(in audit: AuditTrail?) async throws(StartError) -> AuditTicket? {
+        guard self.claim == .successor, let audit else { return nil }
         do throws(AuditError) {
             let ticket = try await audit.begin(.takeover, by: .gateway("serve --takeover"))
             self.cleanup.push { await audit.end(ticket, "failed") }

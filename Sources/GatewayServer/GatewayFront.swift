@@ -25,7 +25,7 @@ struct GatewayFront: Sendable {
     let webhook: Webhook
     /// What operators act on.
     let gateway: CurrentGateway
-    private let state: FrontState
+    fileprivate let state: FrontState
 
     init(
         _ settings: GatewaySettings,
@@ -71,6 +71,11 @@ struct GatewayFront: Sendable {
     /// The configuration that the gateway follows.
     var settings: GatewaySettings { self.state.settings }
 
+    /// The configured provider of an account; `nil` if the account is not configured.
+    func provider(of account: AccountID) -> ProviderID? {
+        self.settings.accounts.first { $0.id == account }?.provider
+    }
+
     /// Follows other settings from now on.
     func follow(_ settings: GatewaySettings) { self.state.follow(settings) }
 
@@ -80,8 +85,17 @@ struct GatewayFront: Sendable {
     /// Lets callers and operators use `part`.
     func connect(to part: OpenPart) {
         self.state.part = part
-        self.credentials.connect(to: part.engine, part.kills)
+        self.credentials.connect(to: part.engine, part.kills, part.approvals)
         self.gateway.replace(with: part.gateway)
+    }
+}
+
+extension GatewayFront {
+    /// Drops the open part. Callers and operators have been kept from it before.
+    func disconnect() {
+        self.gateway.replace(with: nil)
+        self.credentials.disconnect()
+        self.state.part = nil
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Approvals
 internal import KillSwitch
 internal import Proxy
 internal import Synchronization
@@ -13,13 +14,17 @@ final class ProcessFence: KillFence {
     private struct Parts {
         let engine: RefreshEngine
         let proxy: ProxyServer
+        let approvals: ApprovalService
     }
 
     private let parts = Mutex<Parts?>(nil)
 
-    func connect(to engine: RefreshEngine, _ proxy: ProxyServer) {
-        self.parts.withLock { $0 = Parts(engine: engine, proxy: proxy) }
+    func connect(to engine: RefreshEngine, _ proxy: ProxyServer, _ approvals: ApprovalService) {
+        self.parts.withLock { $0 = Parts(engine: engine, proxy: proxy, approvals: approvals) }
     }
+
+    /// Lets go of the engine, which holds this fence: nothing of it may stay in a gateway that is locked.
+    func disconnect() { self.parts.withLock { $0 = nil } }
 
     func fence(_ epochs: KillEpochs) async -> Int {
         guard let parts = self.parts.withLock({ $0 }) else { return 0 }
@@ -27,11 +32,12 @@ final class ProcessFence: KillFence {
         // would reject a credential that the engine announces as soon as a kill is lifted, and the engine doesn't
         // announce it again.
         let draining = await parts.proxy.fence(epochs).draining
+        parts.approvals.apply(epochs)
         parts.engine.apply(epochs)
         return draining
     }
 
-    func locked(_ entry: KillEntry) async {}
+    func locked(_ entry: KillEntry) async { _ = await self.parts.withLock({ $0 })?.proxy.lock() }
 
     func replaced(_ account: AccountID) async {
         await self.parts.withLock({ $0 })?.engine.reread(account)

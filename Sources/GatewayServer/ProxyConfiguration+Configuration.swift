@@ -35,6 +35,7 @@ extension ProxyConfiguration {
             connectionsPerAddress: settings.limits.connectionsPerAddress,
             replayMemory: settings.limits.replayMemory,
             waiters: settings.limits.waiters,
+            approval: settings.requireApproval.map { ApprovalRule(wait: $0.wait, applies: $0.applies) },
             eventLoops: eventLoops
         )
     }

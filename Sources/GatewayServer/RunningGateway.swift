@@ -13,8 +13,8 @@ package struct RunningGateway: Sendable {
     let front: GatewayFront
     /// The base URLs for callers.
     let callers: [String]
-    /// What the gateway begins with.
-    let firstPart: OpenPart
+    /// Runs the open part, and takes it away when the gateway is locked.
+    let lock: GatewayLock
     let admin: AdminServer
     /// `nil` if the admin listener serves plain HTTP.
     let adminEncryption: CallerTLS?
@@ -56,11 +56,10 @@ package struct RunningGateway: Sendable {
         stopping: @escaping @Sendable (_ requests: Int) -> Void,
         abandoning: @escaping @Sendable () -> Void
     ) async throws {
-        self.front.connect(to: self.firstPart)
         let operators: [any Service] =
             [self.admin] + (self.adminSocket.map { [$0] } ?? []) + (self.metrics.map { [$0] } ?? [])
             + (self.login.map { [$0] } ?? [])
-        let hangups = HangupService(hangups: hangups, action: reload)
+        let hangups = HangupService(hangups: hangups) { await self.lock.whileStill(reload) }
         let callers: [any Service] = [
             hangups,
             CallerService(proxy: self.front.proxy, grace: self.grace) { requests in
@@ -73,7 +72,7 @@ package struct RunningGateway: Sendable {
             // Services stop in reverse order: the webhook is first in the list so that it still reports the last
             // refresh.
             services: [
-                WebhookService(webhook: self.front.webhook), OpenPartService(front: self.front), self.recorder,
+                WebhookService(webhook: self.front.webhook), self.lock, self.recorder,
             ] + operators + callers,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: self.logger
@@ -97,13 +96,6 @@ package struct RunningGateway: Sendable {
             _exit(signal == .sigint ? 128 + SIGINT : 128 + SIGTERM)
         }
     }
-}
-
-/// Runs the open part.
-private struct OpenPartService: Service {
-    let front: GatewayFront
-
-    func run() async throws { try await self.front.part?.services().run() }
 }
 
 /// Reports events to operators as long as there may be any.

@@ -19,16 +19,23 @@ package struct StartError: Error, Equatable, Sendable {
     package let code: Code
     /// What failed, where, and what helps. Never contains a token.
     package let message: String
+    /// What the store said, if it was the store.
+    package let cause: StoreError.Code?
 
-    package init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String, cause: StoreError.Code? = nil) {
         self.code = code
         self.message = message
+        self.cause = cause
     }
 }
 
 extension StartError {
     package init(_ error: StoreError, store: String) {
-        self.init(error.code == .unreachable ? .unavailable : .badConfiguration, "store \(store): \(error.message)")
+        self.init(
+            error.code == .unreachable ? .unavailable : .badConfiguration,
+            "store \(store): \(error.message)",
+            cause: error.code
+        )
     }
 
     package init(_ error: KeyRingError) {

@@ -193,4 +193,18 @@ extension KillSwitch {
         }
         if let damage { throw damage }
     }
+
+    /// Takes kills over that came in while this replica was being unlocked. They hold when this returns.
+    package func takeUp(_ orders: LockedOrders) async {
+        do throws(StoreError) {
+            try await self.takeOver(orders)
+            try await self.takeUpPendingKills()
+        } catch {
+            self.logger.error(
+                "a kill that was given to this replica while it was locked can't be taken up",
+                metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]
+            )
+        }
+        self.ringForRenewal()
+    }
 }

@@ -3,6 +3,7 @@
 #define MARTLET_CSHIMS_H
 
 #include <spawn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,5 +29,11 @@ int martlet_forbid_new_privileges(void);
 
 /// How many cores this process may run on (sched_getaffinity(2)), or 0 where that can't be told.
 int martlet_allowed_cores(void);
+
+/// Whether free(3) overwrites what is given back to it (mallopt(3), M_PERTURB).
+void martlet_overwrite_freed(bool overwrites);
+
+/// Gives free memory back to the system (malloc_trim(3)), which clears it before anybody has it again.
+void martlet_release_freed(void);
 
 #endif

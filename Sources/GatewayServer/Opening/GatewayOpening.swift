@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Approvals
 internal import Audit
 internal import KillSwitch
 internal import Logging
@@ -11,8 +12,8 @@ internal import TokenModel
 internal import TokenRefresh
 internal import TokenStorage
 
-/// Opens the store of a gateway and builds all that works on it, in two steps: ``begin(_:)`` finds out whether the store
-/// can be used, and ``finish()`` joins the replicas.
+/// Opens the store of a gateway and builds all that works on it, in two steps: ``begin(_:keys:)`` finds out whether the store
+/// can be used, and ``finish(takingOver:overridesLock:)`` joins the replicas.
 struct GatewayOpening: Sendable {
     let front: GatewayFront
     let driver: DriverStore
@@ -33,24 +34,31 @@ struct GatewayOpening: Sendable {
     /// Opens the store and takes over what ended incarnations left behind.
     ///
     /// - Throws: whatever keeps the store from being used. Then nothing stays open.
-    static func begin(_ front: GatewayFront) async throws(StartError) -> GatewayOpening {
+    static func begin(
+        _ front: GatewayFront,
+        keys: any KeyRingSource
+    ) async throws(StartError) -> GatewayOpening {
         var cleanup = CleanupStack()
         do throws(StartError) {
-            return try await GatewayOpening(front, &cleanup)
+            return try await GatewayOpening(front, keys, &cleanup)
         } catch {
             await cleanup.unwind()
             throw error
         }
     }
 
-    private init(_ front: GatewayFront, _ cleanup: inout CleanupStack) async throws(StartError) {
+    private init(
+        _ front: GatewayFront,
+        _ keys: any KeyRingSource,
+        _ cleanup: inout CleanupStack
+    ) async throws(StartError) {
         let settings = front.settings
         let keeper = EndpointKeeper()
         self.front = front
         self.keeper = keeper
         self.incarnation = .random()
         (self.driver, self.store, self.storeWatch, self.timepiece, self.place, self.arrival) =
-            try await Self.openStore(front, self.incarnation, &cleanup)
+            try await Self.openStore(front, keys, self.incarnation, &cleanup)
         let host = DirectoryHostState(
             settings.stateDirectory,
             of: self.store,
@@ -75,17 +83,26 @@ struct GatewayOpening: Sendable {
         self.cleanup = cleanup
     }
 
-    /// Releases what ``begin(_:)`` has acquired, where ``finish()`` is not called or has failed.
+    /// Releases what ``begin(_:keys:)`` has acquired, where ``finish(takingOver:overridesLock:)`` is not called or has failed.
     func abandon() async {
         var cleanup = self.cleanup
         await cleanup.unwind()
     }
 
     /// Reads the kill log, joins the replicas and takes the first lease.
-    func finish() async throws(StartError) -> OpenPart {
+    ///
+    /// - Parameters:
+    ///   - orders: the kills that came while the gateway was locked. They hold when this returns.
+    ///   - overridesLock: whether a lock of all replicas, which stands in the log, is overridden.
+    /// - Throws: with the cause ``StoreError/Code/locked`` for such a lock.
+    func finish(takingOver orders: LockedOrders, overridesLock: Bool = false) async throws(StartError) -> OpenPart {
         let part = self.part()
         do throws(StartError) {
-            try await self.startKillSwitch(part.kills)
+            do throws(StoreError) { try await part.kills.takeOver(orders) } catch {
+                throw StartError(error, store: "of this gateway")
+            }
+            try await self.startKillSwitch(part.kills, overridesLock: overridesLock)
+            await part.approvals.start()
         } catch {
             // A record of this replica may land all the same. Then its end must stay provable.
             await self.host.close(leavesNothing: false)
@@ -93,6 +110,9 @@ struct GatewayOpening: Sendable {
         }
         return part
     }
+
+    /// The lock of all replicas that stands in the log.
+    func standingLock() async throws(StoreError) -> KillEntry? { try await KillSwitch.standingLock(self.store.records) }
 
     private func part() -> OpenPart {
         let (front, providers, proxy) = (self.front, self.providers, self.front.proxy)
@@ -137,27 +157,53 @@ struct GatewayOpening: Sendable {
             logger: front.logger,
             configuration: { providers.current.signIns(gatewayRedirectURI: redirectURI) }
         )
-        fence.connect(to: engine, proxy)
-        return OpenPart(
-            incarnation: self.incarnation,
-            driver: self.driver,
-            probe: StoreProbe(self.store.store),
-            storeWatch: self.storeWatch,
-            incarnations: self.incarnations,
-            audit: self.audit,
-            keeper: self.keeper,
-            providers: providers,
-            kills: kills,
-            engine: engine,
-            signIns: signIns,
+        let approvals = ApprovalService(
+            self.store.records,
+            policy: settings.requireApproval.map { ApprovalPolicy($0) },
+            kills: { kills.epochs },
+            provider: { front.provider(of: $0) },
+            timepiece: self.timepiece,
             logger: front.logger,
-            gateway: OpenGateway(
-                engine: engine,
-                kills: kills,
-                signIns: signIns,
+            onChange: { proxy.apply(.approved($0, until: $1)) },
+            onWaiting: { account in
+                guard let provider = front.provider(of: account) else { return }
+                let kind = RefreshEvent.Kind.approvalRequired
+                let event = RefreshEvent(
+                    kind,
+                    provider: provider,
+                    account: account,
+                    reason: kind.rawValue,
+                    at: Timepiece.system.now.wall
+                )
+                engine.tell([event])
+            }
+        )
+        fence.connect(to: engine, proxy, approvals)
+        return OpenPart(
+            OpenPart.Members(
+                incarnation: self.incarnation,
+                driver: self.driver,
+                probe: StoreProbe(self.store.store),
+                storeWatch: self.storeWatch,
+                incarnations: self.incarnations,
                 audit: self.audit,
-                caches: ProxyCaches(proxy: proxy)
-            )
+                keeper: self.keeper,
+                providers: providers,
+                kills: kills,
+                fence: fence,
+                engine: engine,
+                signIns: signIns,
+                approvals: approvals,
+                gateway: OpenGateway(
+                    engine: engine,
+                    kills: kills,
+                    signIns: signIns,
+                    audit: self.audit,
+                    caches: ProxyCaches(proxy: proxy),
+                    approvals: ApprovalDesk(approvals, front: front)
+                )
+            ),
+            logger: front.logger
         )
     }
 }

@@ -1,4 +1,5 @@
 internal import AdminAPI
+internal import Approvals
 internal import Audit
 internal import Logging
 internal import Proxy
@@ -7,6 +8,7 @@ internal import Synchronization
 internal import Telemetry
 internal import TokenModel
 internal import TokenRefresh
+internal import TokenStorage
 
 /// Reads the configuration again while the gateway runs. Everything that may fail comes first and all changes come
 /// after it, so that a bad file or certificate changes nothing.
@@ -220,11 +222,14 @@ extension Reloader {
         let configured = Set(plans.map(\.account))
         let leaving = running.accounts.filter { !configured.contains($0.id) }
         part?.engine.reload(plans + (before?.plans(leaving, counting: counting) ?? []), waiters: waiters)
+        part?.approvals.reload(ApprovalPolicy(running.requireApproval, or: settings.requireApproval))
         let renewal = await self.front.proxy.reload(
             prepared.plan,
             accessLog: settings.log.access ? self.front.log : nil
         )
+        part?.approvals.reload(settings.requireApproval.map { ApprovalPolicy($0) })
         if !leaving.isEmpty { part?.engine.reload(plans, waiters: waiters) }
+        if let part { await self.renewKeys(of: part, settings) }
         self.front.webhook.reload(settings.webhook.map(WebhookTarget.init))
         self.front.log.format = LogFormat(settings.log.format)
         let changed = before.flatMap { before in prepared.providers?.changes(since: before) } ?? []
@@ -238,6 +243,18 @@ extension Reloader {
         }
         if let tokens = prepared.tokens, self.gateway.admin.replaceTokens(tokens) { changes.append("admin tokens") }
         return changes
+    }
+
+    /// Asks for the sealing key again, where a program is asked for it. If it says no, the one in use stays.
+    private func renewKeys(of part: OpenPart, _ settings: GatewaySettings) async {
+        do throws(KeyRingError) {
+            try await DriverStore.keyOrigin(settings, createsMissing: false).renew(part.driver.keys)
+        } catch {
+            self.logger.warning(
+                "the sealing key was asked for again and not given: the one in use stays",
+                metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]
+            )
+        }
     }
 
     private func report(
