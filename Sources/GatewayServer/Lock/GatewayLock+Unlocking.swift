@@ -244,7 +244,7 @@ extension LockStatus.Need {
         self =
             switch origin.need {
             case .nothing: .nothing
-            case .passphrase where access(origin.name, F_OK) != 0: .newPassphrase
+            case .passphrase where unsafe access(origin.name, F_OK) != 0: .newPassphrase
             case .passphrase: .passphrase
             }
     }
