@@ -30,7 +30,9 @@ import TokenStorage
     ) {
         var table = Table(.of(alice))
         let record = ApprovalRecord.sample(at: 0)
-        _ = table.take([alice: record], known: KillEpochs(), provider: { _ in acme }, now: .at(wall: wall, boot: 50))
+        let now = Moment.at(wall: wall, boot: 50)
+        let changes = table.take([alice: record], known: KillEpochs(), provider: { _ in acme }, now: now)
+        #expect(changes.ends.texts == (left.map { ["alice \(50 + $0)"] } ?? []))
         let action = table.wait(alice, "a", now: .at(50))
         if let left {
             #expect(action == .proceed(until: .at(50 + left)))

@@ -30,6 +30,16 @@ import TokenStorage
         }
     }
 
+    @Test func `a request finds a yes that was given elsewhere a moment ago, without a hint`() async throws {
+        let fixture = ApprovalFixture(hints: false)
+        try await fixture.run { replicas in
+            try await fixture.replica().approve()
+            fixture.clock.advance(by: .seconds(2))
+            try await eventually("the replica to rest again") { fixture.clock.nextWake(within: .seconds(1)) != nil }
+            try await within("the request") { try await replicas[0].service.wait(for: alice) }
+        }
+    }
+
     @Test func `records are read each second or two while somebody waits, and otherwise each ten`() async throws {
         let fixture = ApprovalFixture(hints: false)
         try await fixture.run(1, .of(alice, wait: .seconds(60))) { replicas in
