@@ -12,8 +12,13 @@ package actor LockedOrders {
     }
 
     private let directory: String
+    private let mostNotes: Int
 
-    package init(in stateDirectory: String) { self.directory = "\(stateDirectory)/locked-orders" }
+    /// - Parameter mostNotes: the most notes that are kept. Those beyond are only counted.
+    package init(in stateDirectory: String, mostNotes: Int = 1_000) {
+        self.directory = "\(stateDirectory)/locked-orders"
+        self.mostNotes = mostNotes
+    }
 
     /// A kill as an entry of the kill log.
     package struct Kill: Equatable, Sendable {
@@ -41,8 +46,6 @@ package actor LockedOrders {
     private static let killPrefix = "kill-"
     private static let notePrefix = "note-"
     private static let lostName = "lost"
-    /// The most notes that are kept. Those beyond are only counted.
-    package static let mostNotes = 1_000
 
     // MARK: - Kills
 
@@ -79,7 +82,7 @@ package actor LockedOrders {
     /// - Throws: ``StoreError/Code/unwritable`` if it can be neither kept nor counted.
     package func add(_ note: AuditNote) throws(StoreError) {
         let names = try self.names().filter { $0.hasPrefix(Self.notePrefix) }
-        guard names.count < Self.mostNotes else { return try self.write(lost: self.lost() + 1) }
+        guard names.count < self.mostNotes else { return try self.write(lost: self.lost() + 1) }
         var number = names.last.flatMap { UInt64($0.dropFirst(Self.notePrefix.count)) } ?? 0
         // Another process on this directory may take the number.
         repeat { number += 1 } while try !self.create(self.path(ofNote: number), holding: note.encoded())
