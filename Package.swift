@@ -151,7 +151,8 @@ let package = Package(
         module(
             "GatewayServer",
             uses: [
-                "AdminAPI", "Approvals", "Audit", "CShims", "HTTPCaching", "HTTPWire", "KillSwitch", "OAuth", "ProviderClient",
+                "AdminAPI", "Approvals", "Audit", "CShims", "HTTPCaching", "HTTPWire", "KillSwitch", "OAuth",
+                "ProviderClient",
                 "Proxy", "Settings", "SignIn", "SystemSupport", "Telemetry", "TextCoding", "TokenModel", "TokenRefresh",
                 "TokenStorage", "TokenStorageRedis", "TokenStorageSQLite", asyncHTTPClient, crypto, logging, nioCore,
                 nioHTTP1, nioPosix, postgreSQL, serviceLifecycle, unixSignals,
