@@ -74,6 +74,8 @@ package final class ApprovalService: Sendable {
     /// - Throws: ``CredentialError/Code/approvalRequired`` if there was none for as long as the policy lets a request
     ///   wait, or if the task was cancelled.
     package func wait(for account: AccountID) async throws(CredentialError) {
+        // No approval helps a killed account, and its callers are to hear that it is killed.
+        guard !self.isKilled(account) else { return }
         let (answers, waiter) = AsyncStream.makeStream(of: Bool.self)
         let action = self.announcements.withLock { _ in
             let action = self.state.withLock { $0.table.wait(account, waiter, now: self.timepiece.now.boot) }
@@ -99,6 +101,11 @@ package final class ApprovalService: Sendable {
             }
             guard isApproved else { throw .approvalRequired(for: account) }
         }
+    }
+
+    private func isKilled(_ account: AccountID) -> Bool {
+        let epochs = self.kills()
+        return self.provider(account).map { epochs.verdict(on: epochs.last, of: account, at: $0) } == .killed
     }
 
     // MARK: - Operators

@@ -355,7 +355,7 @@ internal import TokenStorage
     @Test(
         arguments: [
             ([], "serve, check, login, accounts, "), (["accounts"], "list, show, import, refresh, remove or adopt; "),
-            (["callers"], "new; "), (["store"], "verify, rekey or copy; "),
+            (["callers"], "new; "), (["store"], "verify, rekey, passphrase or copy; "),
         ] as [([String], String)]
     )
     func `a command that only has subcommands lists them`(arguments: [String], choice: String) async throws {

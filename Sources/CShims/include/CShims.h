@@ -3,7 +3,6 @@
 #define MARTLET_CSHIMS_H
 
 #include <spawn.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,10 +29,8 @@ int martlet_forbid_new_privileges(void);
 /// How many cores this process may run on (sched_getaffinity(2)), or 0 where that can't be told.
 int martlet_allowed_cores(void);
 
-/// Whether free(3) overwrites what is given back to it (mallopt(3), M_PERTURB).
-void martlet_overwrite_freed(bool overwrites);
-
-/// Gives free memory back to the system (malloc_trim(3)), which clears it before anybody has it again.
+/// Gives free memory back to the system (malloc_trim(3)). free(3) has overwritten it by then, as always in a program with
+/// these shims.
 void martlet_release_freed(void);
 
 #endif

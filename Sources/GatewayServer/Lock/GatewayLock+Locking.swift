@@ -15,12 +15,11 @@ extension GatewayLock {
             reason: order.reason,
             requester: actor.memo,
             at: Timepiece.system.now.wall,
-            isForAllReplicas: order.isForAllReplicas,
-            otherReplicas: await self.front.part?.kills.otherReplicas() ?? []
+            isForAllReplicas: order.isForAllReplicas
         )
         if order.isNow { self.state.withLock { $0.isNow = true } }
         guard let part = self.beginLocking(note) else { return try await self.lockAgain(note, order) }
-        async let isKept = self.keep(note)
+        async let isKept = self.keep(note, beside: part)
         async let ticket = try? part.audit.begin(
             .lock,
             reason: order.reason,
@@ -92,8 +91,7 @@ extension GatewayLock {
             reason: entry.reason,
             requester: entry.requester,
             at: entry.at,
-            isForAllReplicas: true,
-            otherReplicas: []
+            isForAllReplicas: true
         )
         guard let part = self.beginLocking(note) else { return }
         await self.stopInjecting()
@@ -122,13 +120,28 @@ extension GatewayLock {
 
     /// From the return of this method on, no request gets a token, and operators can't reach the open part.
     private func stopInjecting() async {
-        FreedMemory.overwrites(true)
         self.front.gateway.replace(with: nil)
         let left = await self.front.proxy.lock()
         self.logger.notice(
             "the gateway is locked: no request gets a token any more",
             metadata: ["requests.left": .stringConvertible(left)]
         )
+    }
+
+    /// Keeps the lock at once, and again with the names of the other replicas, which the store knows.
+    private func keep(_ note: LockNote, beside part: OpenPart) async -> Bool {
+        let isKept = await self.keep(note)
+        let others = await part.kills.otherReplicas()
+        guard !others.isEmpty else { return isKept }
+        let note = LockNote(
+            reason: note.reason,
+            requester: note.requester,
+            at: note.at,
+            isForAllReplicas: note.isForAllReplicas,
+            otherReplicas: others
+        )
+        self.state.withLock { $0.note = note }
+        return await self.keep(note) || isKept
     }
 
     /// Keeps the lock for later starts.

@@ -70,16 +70,19 @@ final class GatewayLock: GatewayLocking, Service {
 
     /// Runs the open part as long as there is one. After a graceful shutdown it returns when the open part has ended.
     func run() async throws {
-        await withDiscardingTaskGroup { tasks in
-            if let part = self.firstPart.withLock({ $0.take() }) { self.begin(part, in: &tasks) }
-            tasks.addTask { await self.tryToOpenAgain() }
-            await withGracefulShutdownHandler {
-                for await order in self.queue { await self.carryOut(order, in: &tasks) }
-            } onGracefulShutdown: {
-                self.newOrders.finish()
+        await withDiscardingTaskGroup { watchers in
+            watchers.addTask { await self.tryToOpenAgain() }
+            // Waits for the open part, which ends by itself: a cancellation would cut its token requests short.
+            await withDiscardingTaskGroup { tasks in
+                if let part = self.firstPart.withLock({ $0.take() }) { self.begin(part, in: &tasks) }
+                await withGracefulShutdownHandler {
+                    for await order in self.queue { await self.carryOut(order, in: &tasks) }
+                } onGracefulShutdown: {
+                    self.newOrders.finish()
+                }
+                await self.front.part?.stop()
             }
-            await self.front.part?.stop()
-            tasks.cancelAll()
+            watchers.cancelAll()
         }
     }
 
@@ -109,7 +112,6 @@ final class GatewayLock: GatewayLocking, Service {
         self.front.connect(to: part)
         // First, since credentials are announced once.
         self.front.proxy.unlock()
-        FreedMemory.overwrites(false)
         tasks.addTask { await part.run() }
         tasks.addTask { [kills = part.kills] in for await entry in kills.lockOrders { await self.obey(entry) } }
         self.state.withLock { state in
