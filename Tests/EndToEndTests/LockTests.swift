@@ -1,0 +1,111 @@
+import TestKit
+import Testing
+
+/// Locks and unlocks, tested with real processes.
+@Suite struct LockTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { self.directory = try TemporaryDirectory() }
+
+    private func status(_ gateway: Gateway) async throws -> String {
+        try await gateway.curl("echo", ["-o", "/dev/null", "-w", "%{http_code}"])
+    }
+
+    @Test func `a locked gateway serves nobody, and everybody after the unlock, without a token request`() async throws
+    {
+        let mock = try await Mock("--rotate", "--reuse-detection", in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory)
+        try await gateway.importGrant(from: mock)
+        #expect(try await self.status(gateway) == "200")
+        let before = try await mock.stats()
+
+        let lock = try await gateway.martlet("lock", "--reason", "drill")
+
+        #expect(lock.exitCode == 0, "\(lock.errors)")
+        #expect(try await gateway.curl("echo").contains("urn:martlet:error:locked"))
+        #expect(try await gateway.martlet("health").exitCode == 1)
+        #expect(try await gateway.martlet("health", "--live").exitCode == 0)
+        #expect(try await gateway.martlet("accounts", "list").exitCode == 1)
+        let unlock = try await gateway.martlet("unlock")
+        #expect(unlock.exitCode == 0, "\(unlock.errors)")
+        #expect(try await self.status(gateway) == "200")
+        #expect(try await mock.stats().token_requests.ok == before.token_requests.ok)
+        let audit = try await gateway.martlet("audit")
+        #expect(audit.output.contains(" lock ") && audit.output.contains(" unlock "), "\(audit.output)")
+    }
+
+    @Test(arguments: [15, 9])
+    func `a restart does not unlock`(signal: Int32) async throws {
+        let mock = try await Mock(in: self.directory)
+        let first = try await Gateway(mock, in: self.directory)
+        try await first.importGrant(from: mock)
+        #expect(try await first.martlet("lock", "--reason", "drill").exitCode == 0)
+        first.program.signal(signal)
+        _ = try await first.program.ended()
+
+        let second = try await Gateway(mock, in: self.directory)
+
+        #expect(try await self.status(second) == "503")
+        #expect(try await second.martlet("status").output.contains("drill"))
+        #expect(try await second.reload().contains("nothing is different"))
+        #expect(try await self.status(second) == "503")
+        #expect(try await second.martlet("unlock").exitCode == 0)
+        #expect(try await self.status(second) == "200")
+    }
+
+    @Test func `a lock waits for an open token request, and keeps its tokens`() async throws {
+        let mock = try await Mock("--rotate", "--reuse-detection", in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory)
+        try await gateway.importGrant(from: mock)
+        try await mock.expire()
+        try await mock.setFaults(#"[{"on": "token", "delay_answer": "4s"}]"#)
+        async let caller = gateway.curl("echo")
+        try await eventually("the token request") { try await mock.stats().token_requests.ok == 1 }
+
+        let lock = try await gateway.martlet("lock", "--reason", "drill")
+
+        #expect(lock.exitCode == 1)
+        #expect(lock.output.contains("alice"), "\(lock.output)")
+        #expect(try await caller.contains("urn:martlet:error:locked"))
+        try await eventually("the lock to be complete") {
+            try await gateway.martlet("status").output.contains("holds no key and no token")
+        }
+        #expect(try await gateway.martlet("unlock").exitCode == 0)
+        #expect(try await self.status(gateway) == "200")
+        #expect(try await mock.stats().token_requests.ok == 1)
+        #expect(try await mock.stats().reuse_detections == 0)
+    }
+
+    @Test func `a lock at once names the account whose token request it gives up`() async throws {
+        let mock = try await Mock("--rotate", "--reuse-detection", in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory)
+        try await gateway.importGrant(from: mock)
+        try await mock.expire()
+        try await mock.setFaults(#"[{"on": "token", "delay_answer": "30s"}]"#)
+        async let caller = gateway.curl("echo")
+        try await eventually("the token request") { try await mock.stats().token_requests.ok == 1 }
+
+        let lock = try await gateway.martlet("lock", "--now", "--reason", "drill")
+
+        #expect(lock.output.contains("alice"), "\(lock.output)")
+        #expect(try await caller.contains("urn:martlet:error:locked"))
+        #expect(try await gateway.martlet("status").output.contains("holds no key and no token"))
+    }
+
+    @Test func `a kill given to a locked gateway holds after the unlock`() async throws {
+        let mock = try await Mock(in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory)
+        try await gateway.importGrant(from: mock)
+        #expect(try await gateway.martlet("lock", "--reason", "drill").exitCode == 0)
+
+        let kill = try await gateway.martlet("kill", "--all", "--reason", "stolen")
+
+        #expect(kill.exitCode == 1)
+        #expect(kill.output.contains("pending"))
+        #expect(try await gateway.martlet("unlock").exitCode == 0)
+        #expect(try await gateway.curl("echo").contains("urn:martlet:error:killed"))
+        try await eventually("the audit log to have the kill") {
+            try await gateway.martlet("audit").output.contains("stolen")
+        }
+    }
+}
