@@ -38,13 +38,19 @@ void martlet_release_freed(void) { malloc_trim(0); }
 
 // Memory that anything in this program gives back is overwritten first: a token passes through the buffers of many
 // libraries, and none of them would do that. It costs about as much as reading the memory did (memset at memory speed).
-// The C library keeps its own entry points for what replaces them.
+// The C library keeps its own entry points for what replaces them. Sanitizers have an allocator of their own.
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 extern void __libc_free(void *);
 extern void *__libc_malloc(size_t);
 
+static void wipe(void *bytes) {
+    // The system takes the pages of a large block back at once, and clears them (IS_MMAPPED, the second bit of the size).
+    if ((((size_t *)bytes)[-1] & 2) == 0) explicit_bzero(bytes, malloc_usable_size(bytes));
+}
+
 void free(void *bytes) {
     if (bytes == NULL) return;
-    explicit_bzero(bytes, malloc_usable_size(bytes));
+    wipe(bytes);
     __libc_free(bytes);
 }
 
@@ -63,3 +69,4 @@ void *realloc(void *bytes, size_t count) {
     free(bytes);
     return moved;
 }
+#endif

@@ -7,6 +7,7 @@ package import Settings
 package import SystemSupport
 package import Telemetry
 internal import TokenModel
+internal import TokenStorage
 
 /// Wires the modules together: settings in, a gateway out that holds its addresses and is ready to run.
 ///
@@ -78,6 +79,10 @@ package struct GatewayAssembly {
             isNamed: self.settings.limits.namesConnections,
             to: self.logger
         )
+        if self.claim == .successor, takeover == nil {
+            let by = AuditActor.gateway("serve --takeover")
+            await lock.add(AuditNote(action: .takeover, outcome: "done", detail: nil, by: by))
+        }
         if let takeover { await start.opening?.audit.end(takeover, "done") }
         return RunningGateway(
             front: front,

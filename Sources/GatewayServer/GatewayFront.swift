@@ -55,7 +55,8 @@ struct GatewayFront: Sendable {
             ),
             credentials: self.credentials,
             accessLog: settings.log.access ? log : nil,
-            logger: logger
+            logger: logger,
+            isLocked: true
         )
         self.webhook = Webhook(
             settings.webhook.map(WebhookTarget.init),
@@ -91,12 +92,18 @@ struct GatewayFront: Sendable {
 }
 
 extension GatewayFront {
-    /// Drops the open part. Callers and operators have been kept from it before.
-    func disconnect() {
+    /// Keeps callers and operators from the open part, which goes on. From the return of this method on, no request gets a
+    /// token.
+    ///
+    /// - Returns: how many requests have theirs already.
+    func close() async -> Int {
         self.gateway.replace(with: nil)
         self.credentials.disconnect()
-        self.state.part = nil
+        return await self.proxy.lock()
     }
+
+    /// Drops the open part, after ``close()``.
+    func disconnect() { self.state.part = nil }
 }
 
 /// What changes in a front while the process runs.

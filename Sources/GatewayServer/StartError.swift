@@ -21,20 +21,27 @@ package struct StartError: Error, Equatable, Sendable {
     package let message: String
     /// What the store said, if it was the store.
     package let cause: StoreError.Code?
+    /// The sealing key is not there, or is another store's.
+    package let isOfKey: Bool
 
-    package init(_ code: Code, _ message: String, cause: StoreError.Code? = nil) {
+    package init(_ code: Code, _ message: String, cause: StoreError.Code? = nil, isOfKey: Bool = false) {
         self.code = code
         self.message = message
         self.cause = cause
+        self.isOfKey = isOfKey
     }
+
+    /// The store does not open with the key.
+    var isOfWrongKey: Bool { self.isOfKey && self.cause == .unreadable }
 }
 
 extension StartError {
-    package init(_ error: StoreError, store: String) {
+    package init(_ error: StoreError, store: String, isOfKey: Bool = false) {
         self.init(
             error.code == .unreachable ? .unavailable : .badConfiguration,
             "store \(store): \(error.message)",
-            cause: error.code
+            cause: error.code,
+            isOfKey: isOfKey
         )
     }
 
@@ -45,7 +52,7 @@ extension StartError {
             case .passphraseNeeded, .passphraseWrong: .notAllowed
             case .exposed, .malformed, .missing, .inaccessible, .passphraseShort: .badConfiguration
             }
-        self.init(code, "no sealing key: \(error.message)")
+        self.init(code, "no sealing key: \(error.message)", isOfKey: true)
     }
 
     init(_ error: ProxyError) {

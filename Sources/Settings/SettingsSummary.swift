@@ -202,18 +202,18 @@ extension SettingsSummary: CustomStringConvertible {
 /// them (each route's account, each account's provider).
 package struct GatewaySettings: Equatable, Sendable {
     /// Where callers connect; at least one. Without ``callers``, all listeners are on loopback or Unix sockets.
-    package let listeners: [ListenerSettings]
-    package let admin: AdminSettings
+    package internal(set) var listeners: [ListenerSettings]
+    package internal(set) var admin: AdminSettings
     /// `nil`: only the admin listener serves metrics.
-    package let metrics: MetricsSettings?
+    package internal(set) var metrics: MetricsSettings?
     /// `nil`: the gateway itself receives no answers to sign-ins.
-    package let login: LoginListenerSettings?
+    package internal(set) var login: LoginListenerSettings?
     /// The directory for the files that the gateway writes. It may not exist yet.
-    package let stateDirectory: String
-    package let store: StoreSettings
-    package let replica: ReplicaSettings
+    package internal(set) var stateDirectory: String
+    package internal(set) var store: StoreSettings
+    package internal(set) var replica: ReplicaSettings
     /// How long requests in progress may continue after SIGTERM.
-    package let shutdownGrace: Duration
+    package internal(set) var shutdownGrace: Duration
     /// In the order of the file, like accounts and routes.
     package let providers: [ProviderSettings]
     package let accounts: [AccountSettings]
@@ -228,6 +228,17 @@ package struct GatewaySettings: Equatable, Sendable {
     package let log: LogSettings
     /// What the operator should look at, although the configuration works.
     package let warnings: [SettingsFinding]
+
+    /// These settings as a process follows them that began with `started`: what only a restart changes stays.
+    package func followed(since started: GatewaySettings) -> GatewaySettings {
+        var settings = self
+        (settings.listeners, settings.admin, settings.metrics) = (started.listeners, started.admin, started.metrics)
+        (settings.login, settings.shutdownGrace) = (started.login, started.shutdownGrace)
+        // A gateway that is locked and unlocked opens the store that it had.
+        (settings.stateDirectory, settings.store, settings.replica) =
+            (started.stateDirectory, started.store, started.replica)
+        return settings
+    }
 }
 
 /// How the gateway authenticates to providers and for accounts: where the secrets come from, never their contents.

@@ -85,7 +85,13 @@ final class AdminController: RequestResponder {
             }
         } catch let error as AdminError {
             // A request without a token is no attempt to guess one.
-            if error.isRefusal, Dashboard.presentsToken(request) { self.gateway.open?.audit.refusedToken(from: peer) }
+            if error.isRefusal, Dashboard.presentsToken(request) {
+                if let gateway = self.gateway.open {
+                    gateway.audit.refusedToken(from: peer)
+                } else {
+                    await self.locking?.refusedToken(from: peer)
+                }
+            }
             self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
             answer = error.respond
             isTurnedAway = error.code == .unauthorized || error.code == .tooManyAttempts

@@ -19,6 +19,11 @@ package protocol GatewayLocking: Sendable {
     /// - Parameter offered: the key that the operator gives; `nil` if the gateway gets it itself.
     func unlock(_ offered: OfferedKey?, by actor: AuditActor) async throws(LockError) -> LockStatus
 
+    /// Notes a wrong admin token while there is no audit log.
+    ///
+    /// - Parameter address: of the connection's peer.
+    func refusedToken(from address: String?) async
+
     /// Takes a kill while the gateway is not open, for the time when it is.
     func kill(
         _ scope: KillScope,

@@ -3,6 +3,7 @@ internal import Audit
 internal import KillSwitch
 internal import Logging
 internal import Proxy
+internal import Settings
 internal import Synchronization
 internal import SystemSupport
 internal import TokenModel
@@ -17,8 +18,9 @@ extension GatewayLock {
             at: Timepiece.system.now.wall,
             isForAllReplicas: order.isForAllReplicas
         )
-        if order.isNow { self.state.withLock { $0.isNow = true } }
-        guard let part = self.beginLocking(note) else { return try await self.lockAgain(note, order) }
+        guard let part = self.beginLocking(note, isNow: order.isNow) else {
+            return try await self.lockAgain(note, order, by: actor)
+        }
         async let isKept = self.keep(note, beside: part)
         async let ticket = try? part.audit.begin(
             .lock,
@@ -26,12 +28,12 @@ extension GatewayLock {
             detail: order.words,
             by: actor
         )
-        await self.stopInjecting()
+        await self.stopInjecting(part)
         var failure: LockError?
         do throws(KillSwitchError) {
             if order.isForAllReplicas {
                 let report = try await part.kills.orderLock(reason: order.reason, wait: Self.patience, by: actor.memo)
-                self.state.withLock { $0.status.otherReplicas = report.replicas.filter { $0.name != self.front.name } }
+                self.state.withLock { $0.status.otherReplicas = report.replicas }
             }
         } catch {
             failure = LockError(
@@ -63,13 +65,18 @@ extension GatewayLock {
     private static let longestCut = Duration.seconds(20)
 
     /// A lock of a gateway that is not open. It stays locked, also where it lacked only its key.
-    private func lockAgain(_ note: LockNote, _ order: LockOrder) async throws(LockError) -> LockStatus {
+    private func lockAgain(
+        _ note: LockNote,
+        _ order: LockOrder,
+        by actor: AuditActor
+    ) async throws(LockError) -> LockStatus {
         guard !order.isForAllReplicas else {
             throw LockError(
                 .alreadyLocked,
                 "this replica is locked and can't reach the store: lock all replicas from one that runs"
             )
         }
+        if order.isNow { self.state.withLock { $0.isNow = true } }
         let isNew = self.state.withLock { state in
             if state.status.state == .unlocking { state.isInterrupted = true }
             guard state.note == nil else { return false }
@@ -81,6 +88,8 @@ extension GatewayLock {
             let isKept = await self.keep(note)
             self.state.withLock { $0.status.isKept = isKept }
         }
+        let detail = isNew ? "reason: \(note.reason)" : "it was locked already; reason: \(note.reason)"
+        await self.add(AuditNote(action: .lock, outcome: "done", detail: detail, by: actor))
         await self.settle(within: Self.longestCut)
         return self.lockStatus
     }
@@ -94,18 +103,18 @@ extension GatewayLock {
             isForAllReplicas: true
         )
         guard let part = self.beginLocking(note) else { return }
-        await self.stopInjecting()
-        let isKept = await self.keep(note)
+        await self.stopInjecting(part)
+        let isKept = await self.keep(note, beside: part)
         self.state.withLock { $0.status.isKept = isKept }
         self.newOrders.yield(.takeAway(part))
     }
 
     /// - Returns: the open part to take away; `nil` if there is none, or if that has begun already.
-    private func beginLocking(_ note: LockNote) -> OpenPart? {
+    private func beginLocking(_ note: LockNote, isNow: Bool = false) -> OpenPart? {
         let part = self.front.part
         return self.state.withLock { state in
             guard state.status.state == .open, let part else { return nil }
-            state.note = note
+            (state.note, state.isNow) = (note, isNow)
             state.status = LockStatus(
                 .locking,
                 since: note.at,
@@ -118,10 +127,10 @@ extension GatewayLock {
         }
     }
 
-    /// From the return of this method on, no request gets a token, and operators can't reach the open part.
-    private func stopInjecting() async {
-        self.front.gateway.replace(with: nil)
-        let left = await self.front.proxy.lock()
+    /// From the return of this method on, no request gets a token, and no refresh begins.
+    private func stopInjecting(_ part: OpenPart) async {
+        part.engine.stopBackgroundRefreshes()
+        let left = await self.front.close()
         self.logger.notice(
             "the gateway is locked: no request gets a token any more",
             metadata: ["requests.left": .stringConvertible(left)]
@@ -144,6 +153,17 @@ extension GatewayLock {
         return await self.keep(note) || isKept
     }
 
+    /// Keeps a lock that came while the gateway opened: the file may have been removed after it was written.
+    func keepAgain() async {
+        guard let note = self.state.withLock({ $0.note }) else { return }
+        let isKept = await self.keep(note)
+        self.state.withLock { state in
+            state.isInterrupted = false
+            state.status.isKept = isKept
+            (state.status.reason, state.status.by) = (note.reason, note.requester)
+        }
+    }
+
     /// Keeps the lock for later starts.
     ///
     /// - Returns: whether that succeeded.
@@ -163,6 +183,7 @@ extension GatewayLock {
     /// Ends the open part, once its token requests are stored, and drops it.
     func takeAway(_ part: OpenPart) async {
         await self.followOthers(part)
+        await self.endRequests(part)
         async let end: Void = part.stop()
         var isCut = false
         while !part.hasEnded {
@@ -176,7 +197,7 @@ extension GatewayLock {
                 part.engine.stopNow()
                 await part.keeper.shutDown()
             }
-            try? await Task.sleep(for: .milliseconds(20))
+            guard await self.pause() else { return }
         }
         await end
         self.front.disconnect()
@@ -184,6 +205,7 @@ extension GatewayLock {
         self.state.withLock { state in
             state.status.state = .locked
             state.status.openAccounts = []
+            state.status.waitsFor = nil
             state.status.lostAccounts = lost
         }
         guard !lost.isEmpty else { return self.logger.notice("the gateway holds no key and no token any more") }
@@ -199,19 +221,59 @@ extension GatewayLock {
     private func followOthers(_ part: OpenPart) async {
         let deadline = BootInstant.now.advanced(by: .seconds(60))
         while BootInstant.now < deadline, let report = await part.kills.lockReport() {
-            let name = self.front.name
-            self.state.withLock { $0.status.otherReplicas = report.replicas.filter { $0.name != name } }
+            self.state.withLock { $0.status.otherReplicas = report.replicas }
             guard report.state == .pending, !self.state.withLock({ $0.isNow }) else { return }
-            try? await Task.sleep(for: .milliseconds(100))
+            guard await self.pause() else { return }
         }
+    }
+
+    /// Lets requests that have their token end within the grace period, and cuts the rest: once this replica is no member any
+    /// more, a kill does not wait for them.
+    private func endRequests(_ part: OpenPart) async {
+        let deadline = BootInstant.now.advanced(by: self.front.settings.shutdownGrace)
+        while BootInstant.now < deadline, !self.state.withLock({ $0.isNow }) {
+            let left = await self.front.proxy.requestCount()
+            guard left > 0 else { return }
+            let open = part.engine.exposedAccounts
+            self.state.withLock { state in
+                state.status.openAccounts = open
+                state.status.waitsFor = "\(left) requests that have their token, for at most shutdown_grace"
+            }
+            guard await self.pause() else { return }
+        }
+        var epochs = part.kills.epochs
+        epochs.setPending([.all: .abort])
+        _ = await self.front.proxy.fence(epochs)
+    }
+
+    /// - Returns: whether it may go on; `false` if the process has no time left.
+    private func pause() async -> Bool {
+        do { try await Task.sleep(for: .milliseconds(20)) } catch { return false }
+        return true
     }
 
     /// Waits until the present order is carried out, or for `limit`.
     func settle(within limit: Duration) async {
         let deadline = BootInstant.now.advanced(by: limit)
         while BootInstant.now < deadline, [.locking, .unlocking].contains(self.lockStatus.state) {
-            try? await Task.sleep(for: .milliseconds(10))
+            guard await self.pause() else { return }
         }
+    }
+
+    /// Notes a wrong admin token, at most once a minute.
+    func refusedToken(from address: String?) async {
+        let now = BootInstant.now
+        let isDue = self.state.withLock { state in
+            guard state.status.state != .open, state.refusalNoted.duration(to: now) >= .seconds(60) else {
+                return false
+            }
+            state.refusalNoted = now
+            return true
+        }
+        guard isDue else { return }
+        await self.add(
+            AuditNote(action: .refusedTokens, outcome: "refused", detail: nil, by: .stranger(at: address))
+        )
     }
 
     /// Keeps a note for the audit log, which is out of reach.

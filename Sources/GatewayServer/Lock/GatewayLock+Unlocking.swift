@@ -62,7 +62,8 @@ extension GatewayLock {
             let now = BootInstant.now
             self.state.withLock { state in
                 state.status.state = .locked
-                if error.isGuess { state.attempts.failed(at: now) }
+                state.asking = nil
+                if offered != nil, error.isGuess { state.attempts.failed(at: now) }
                 if state.note == nil { state.status.waitsFor = error.message }
             }
             FreedMemory.release()
@@ -70,8 +71,8 @@ extension GatewayLock {
                 "the gateway stays locked",
                 metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]
             )
-            // What the gateway tries by itself would fill the notes.
-            if actor.kind != .gateway {
+            // What the gateway tries by itself would fill the notes, and so would requests without a passphrase.
+            if actor.kind != .gateway, error.code != .passphraseNeeded {
                 await self.add(AuditNote(action: .unlock, outcome: error.code.rawValue, detail: nil, by: actor))
             }
             return .failure(error)
@@ -79,10 +80,16 @@ extension GatewayLock {
     }
 
     private func openedPart(_ offered: OfferedKey?, by actor: AuditActor) async throws(LockError) -> OpenPart {
-        let keys: any KeyRingSource
-        do throws(KeyRingError) { keys = try await self.origin.keys(offered: offered) } catch {
-            throw LockError(error, isOffered: offered != nil)
+        let asked = self.state.withLock { state in
+            let asked = state.asking ?? self.origin.ask(offered: offered)
+            state.asking = asked
+            return asked
         }
+        let keys: any KeyRingSource
+        do throws(KeyRingError) { keys = try await asked.value.get() } catch {
+            throw LockError(error, offered)
+        }
+        self.state.withLock { $0.asking = nil }
         let opening: GatewayOpening
         do throws(StartError) { opening = try await GatewayOpening.begin(self.front, keys: keys) } catch {
             throw LockError(error)
@@ -121,45 +128,54 @@ extension GatewayLock {
             do throws(KillSwitchError) { try await part.kills.orderUnlock(by: actor.memo) } catch {
                 throw LockError(.storeUnreachable, error.message)
             }
+            guard await part.kills.lockReport() == nil else {
+                throw LockError(.busy, "all replicas were locked again meanwhile")
+            }
             do throws(StoreError) { try await self.file.remove() } catch {
                 throw LockError(
                     .keyUnavailable,
                     "the file locked can't be removed from state_dir, so the next start would be locked: \(error.message)"
                 )
             }
-            let isInterrupted = self.state.withLock { state in
-                defer { state.isInterrupted = false }
-                return state.isInterrupted
-            }
-            guard !isInterrupted else {
-                if let note = self.state.withLock({ $0.note }) { try? await self.file.write(note) }
-                throw LockError(.busy, "the gateway was locked again meanwhile")
-            }
             return part
         } catch {
             // It has joined the replicas, and leaves at once.
             part.kills.stop()
             await part.kills.run()
+            part.release()
+            await opening.host.close(leavesNothing: part.kills.hasLeft)
             throw error
         }
     }
 
-    /// Writes to the audit log what happened while it was out of reach.
+    /// Writes to the audit log what happened while it was out of reach. What can't be written now is written after the next
+    /// unlock.
     private func recordNotes(in audit: AuditTrail) async {
         guard let notes = try? await self.orders.notes() else { return }
         for note in notes.notes {
             guard let action = AuditAction(rawValue: note.action) else { continue }
             let detail = ["at \(note.at.rfc3339), while the gateway was locked", note.detail].compactMap { $0 }
-            guard
-                let ticket = try? await audit.begin(
-                    action,
-                    detail: detail.joined(separator: "; "),
-                    by: .admin(rememberedBy: note.requester)
-                )
-            else { return }
-            await audit.end(ticket, note.outcome)
+            let actor = AuditActor.admin(rememberedBy: note.requester)
+            guard await self.record(action, note.outcome, detail.joined(separator: "; "), by: actor, in: audit) else {
+                return
+            }
+        }
+        if notes.lost > 0 {
+            let detail = "\(notes.lost) more records from the time when the gateway was locked are missing"
+            guard await self.record(.unlock, "incomplete", detail, by: .gateway("state_dir"), in: audit) else { return }
         }
         await self.orders.drop(notes)
+    }
+
+    private func record(
+        _ action: AuditAction,
+        _ outcome: String,
+        _ detail: String,
+        by actor: AuditActor,
+        in audit: AuditTrail
+    ) async -> Bool {
+        guard let ticket = try? await audit.begin(action, detail: detail, by: actor) else { return false }
+        return await audit.end(ticket, outcome)
     }
 
     /// Where the keys come from, by the present configuration.
@@ -215,13 +231,14 @@ extension LockError {
     /// Whether somebody may have tried to guess.
     fileprivate var isGuess: Bool { self.code == .wrongPassphrase || self.code == .wrongKey }
 
-    fileprivate init(_ error: KeyRingError, isOffered: Bool) {
+    fileprivate init(_ error: KeyRingError, _ offered: OfferedKey?) {
+        let isKeyOffered = if case .key? = offered { true } else { false }
         let code: Code =
             switch error.code {
             case .passphraseWrong: .wrongPassphrase
             case .passphraseNeeded: .passphraseNeeded
             case .passphraseShort: .passphraseTooShort
-            case .malformed where isOffered: .wrongKey
+            case .malformed where isKeyOffered: .wrongKey
             case .exposed, .malformed, .missing, .inaccessible, .refused: .keyUnavailable
             }
         self.init(code, error.message)
@@ -230,7 +247,7 @@ extension LockError {
     fileprivate init(_ error: StartError) {
         let code: Code =
             switch error.cause {
-            case .unreadable?: .wrongKey
+            case _ where error.isOfWrongKey: .wrongKey
             case .unreachable?: .storeUnreachable
             default: .storeRefused
             }
@@ -240,12 +257,15 @@ extension LockError {
 
 extension LockStatus.Need {
     init(_ settings: GatewaySettings) {
-        let origin = DriverStore.keyOrigin(settings, createsMissing: true)
-        self =
-            switch origin.need {
-            case .nothing: .nothing
-            case .passphrase where unsafe access(origin.name, F_OK) != 0: .newPassphrase
-            case .passphrase: .passphrase
-            }
+        guard DriverStore.keyOrigin(settings, createsMissing: true).need == .passphrase else {
+            self = .nothing
+            return
+        }
+        // Only a store that is not there yet gets a passphrase of its own.
+        let isNew = if case .single(.sqlite(let path), _) = settings.store { !Self.exists(path) } else { false }
+        let envelope = settings.passphraseOrigin(isMadeWhenMissing: false).name
+        self = isNew && !Self.exists(envelope) ? .newPassphrase : .passphrase
     }
+
+    private static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 || errno != ENOENT }
 }

@@ -27,6 +27,13 @@ final class GatewayLock: GatewayLocking, Service {
         var attempts = UnlockAttempts()
         /// A lock was ordered while the gateway opens, so it must not open.
         var isInterrupted = false
+        /// Gets the key while the gateway opens. It is cancelled when the process stops: a program that is asked for the key
+        /// may take long.
+        var asking: AskedKey?
+        /// Why the open part has ended by itself.
+        var failure: (any Error)?
+        /// When a wrong admin token was last noted.
+        var refusalNoted = BootInstant.distantPast
         /// Answers of providers are not waited for.
         var isNow = false
     }
@@ -61,10 +68,18 @@ final class GatewayLock: GatewayLocking, Service {
         switch beginning {
         case .open(let part): self.firstPart.withLock { $0 = part }
         case .locked(let status, let note): self.state.withLock { ($0.status, $0.note) = (status, note) }
+        case .asking(let status, let asked):
+            self.state.withLock { ($0.status, $0.asking) = (status, asked) }
+            self.newOrders.yield(.tryToOpen)
         }
     }
 
-    var lockStatus: LockStatus { self.state.withLock { $0.status } }
+    var lockStatus: LockStatus {
+        var status = self.state.withLock { $0.status }
+        // The envelope of a passphrase may have come or gone since.
+        if status.needs != nil { status.needs = self.need }
+        return status
+    }
 
     var logger: Logger { self.front.logger }
 
@@ -74,16 +89,18 @@ final class GatewayLock: GatewayLocking, Service {
             watchers.addTask { await self.tryToOpenAgain() }
             // Waits for the open part, which ends by itself: a cancellation would cut its token requests short.
             await withDiscardingTaskGroup { tasks in
-                if let part = self.firstPart.withLock({ $0.take() }) { self.begin(part, in: &tasks) }
+                if let part = self.firstPart.withLock({ $0.take() }) { await self.begin(part, in: &tasks) }
                 await withGracefulShutdownHandler {
                     for await order in self.queue { await self.carryOut(order, in: &tasks) }
                 } onGracefulShutdown: {
                     self.newOrders.finish()
+                    self.state.withLock { $0.asking?.cancel() }
                 }
                 await self.front.part?.stop()
             }
             watchers.cancelAll()
         }
+        if let failure = self.state.withLock({ $0.failure }) { throw failure }
     }
 
     private func carryOut(_ order: Order, in tasks: inout DiscardingTaskGroup) async {
@@ -94,11 +111,13 @@ final class GatewayLock: GatewayLocking, Service {
             self.newOrders.yield(.releaseMemory)
         case .open(let offered, let actor, let continuation):
             let result = await self.open(offered, by: actor)
-            if case .success(let part) = result { self.begin(part, in: &tasks) }
+            if case .success(let part) = result { await self.begin(part, in: &tasks) }
             continuation.resume(returning: result.map { _ in })
         case .tryToOpen:
             guard self.beginOpening(byItself: true) else { return }
-            if case .success(let part) = await self.open(nil, by: .gateway("serve")) { self.begin(part, in: &tasks) }
+            if case .success(let part) = await self.open(nil, by: .gateway("serve")) {
+                await self.begin(part, in: &tasks)
+            }
         case .standStill(let body, let continuation):
             await body()
             continuation.resume()
@@ -108,18 +127,38 @@ final class GatewayLock: GatewayLocking, Service {
     }
 
     /// Lets callers and operators use `part`, and runs it.
-    private func begin(_ part: OpenPart, in tasks: inout DiscardingTaskGroup) {
+    private func begin(_ part: OpenPart, in tasks: inout DiscardingTaskGroup) async {
+        // Those that come from now on find the gateway open; see `kill`.
+        await part.kills.takeUp(self.orders)
+        let isInterrupted = self.state.withLock { state in
+            guard !state.isInterrupted else { return true }
+            state.status = LockStatus(.open, since: Timepiece.system.now.wall)
+            (state.note, state.attempts, state.isNow) = (nil, UnlockAttempts(), false)
+            return false
+        }
+        guard !isInterrupted else {
+            // It was locked again while it opened. Nobody has used the part.
+            self.run(part, in: &tasks)
+            await self.takeAway(part)
+            return await self.keepAgain()
+        }
         self.front.connect(to: part)
         // First, since credentials are announced once.
         self.front.proxy.unlock()
-        tasks.addTask { await part.run() }
+        self.run(part, in: &tasks)
         tasks.addTask { [kills = part.kills] in for await entry in kills.lockOrders { await self.obey(entry) } }
-        self.state.withLock { state in
-            state.status = LockStatus(.open, since: Timepiece.system.now.wall)
-            (state.note, state.attempts, state.isNow) = (nil, UnlockAttempts(), false)
-        }
         // A kill may have come in after those before it were taken over.
         tasks.addTask { [kills = part.kills, orders = self.orders] in await kills.takeUp(orders) }
+    }
+
+    private func run(_ part: OpenPart, in tasks: inout DiscardingTaskGroup) {
+        tasks.addTask {
+            do { try await part.run() } catch {
+                // A service has ended that should not. The process ends in order, as it did before there were locks.
+                self.state.withLock { $0.failure = error }
+                self.newOrders.finish()
+            }
+        }
     }
 
     /// Runs `body` while the open part neither comes nor goes.
@@ -160,4 +199,20 @@ enum GatewayBeginning: Sendable {
     case open(OpenPart)
     /// - Parameter note: what the file `locked` says; `nil` if the gateway lacks its key only.
     case locked(LockStatus, LockNote?)
+    /// The key does not come at once.
+    case asking(LockStatus, AskedKey)
+}
+
+/// A key that is asked for: what the program or the file brings, or why there is none.
+typealias AskedKey = Task<Result<any KeyRingSource, KeyRingError>, Never>
+
+extension SealingKeyOrigin {
+    /// Begins to get the key.
+    func ask(offered: OfferedKey? = nil) -> AskedKey {
+        Task {
+            do throws(KeyRingError) { return .success(try await self.keys(offered: offered)) } catch {
+                return .failure(error)
+            }
+        }
+    }
 }

@@ -12,6 +12,8 @@ struct GatewayStart: Sendable {
     /// `nil` for a gateway that begins locked.
     let opening: GatewayOpening?
     private let locked: (status: LockStatus, note: LockNote?)?
+    /// The key that has not come yet.
+    private let asked: AskedKey?
 
     /// Opens the store, unless the gateway begins locked.
     ///
@@ -22,44 +24,70 @@ struct GatewayStart: Sendable {
         self.file = LockFile(in: front.settings.stateDirectory)
         let origin = DriverStore.keyOrigin(front.settings, createsMissing: true)
         if let note = await self.file.read() {
-            self.opening = nil
+            (self.opening, self.asked) = (nil, nil)
             self.locked = (LockStatus(note, needs: LockStatus.Need(front.settings)), note)
             return
         }
-        let missing: String
-        do throws(StartError) {
-            self.opening = try await Self.open(front, origin)
-            self.locked = nil
+        let asked = origin.ask()
+        guard let answer = await Self.answer(to: asked) else {
+            self.opening = nil
+            self.asked = asked
+            self.locked = (Self.status(front, waitsFor: "\(origin.name), which has not answered yet"), nil)
             return
+        }
+        do throws(StartError) {
+            self.opening = try await Self.open(front, answer)
+            self.locked = nil
         } catch {
             // The next answer may be the right key.
-            let isKeyMissing = error.cause == nil || error.cause == .unreadable
-            guard front.settings.store.asksForItsKey, isKeyMissing else { throw error }
-            missing = error.message
+            guard front.settings.store.asksForItsKey, error.isOfKey else { throw error }
+            self.opening = nil
+            self.locked = (Self.status(front, waitsFor: error.message), nil)
         }
-        self.opening = nil
-        self.locked = (
-            LockStatus(
-                .locked,
-                since: front.startedAt,
-                reason: "the sealing key is not there",
-                needs: LockStatus.Need(front.settings),
-                waitsFor: missing,
-                isKept: false
-            ), nil
+        self.asked = nil
+    }
+
+    /// The status of a gateway that nobody has locked.
+    private static func status(_ front: GatewayFront, waitsFor missing: String) -> LockStatus {
+        LockStatus(
+            .locked,
+            since: front.startedAt,
+            reason: "the sealing key is not there",
+            needs: LockStatus.Need(front.settings),
+            waitsFor: missing
         )
     }
 
     private static func open(
         _ front: GatewayFront,
-        _ origin: any SealingKeyOrigin
+        _ answer: Result<any KeyRingSource, KeyRingError>
     ) async throws(StartError) -> GatewayOpening {
         let keys: any KeyRingSource
-        do throws(KeyRingError) { keys = try await origin.keys(offered: nil) } catch { throw StartError(error) }
+        do throws(KeyRingError) { keys = try answer.get() } catch { throw StartError(error) }
         return try await GatewayOpening.begin(front, keys: keys)
     }
 
-    func abandon() async { await self.opening?.abandon() }
+    /// The answer if it comes soon. A start does not wait longer than that: whoever watches the process wants to see it.
+    private static func answer(to asked: AskedKey) async -> Result<any KeyRingSource, KeyRingError>? {
+        let (answers, arrived) = AsyncStream.makeStream(of: Result<any KeyRingSource, KeyRingError>?.self)
+        let waiting = Task { arrived.yield(await asked.value) }
+        let limit = Task {
+            try? await Task.sleep(for: Self.patience)
+            arrived.yield(nil)
+        }
+        defer {
+            waiting.cancel()
+            limit.cancel()
+        }
+        return await answers.first { _ in true } ?? nil
+    }
+
+    private static let patience = Duration.seconds(5)
+
+    func abandon() async {
+        self.asked?.cancel()
+        await self.opening?.abandon()
+    }
 
     /// Joins the replicas, unless the gateway begins locked.
     func finish() async throws(StartError) -> GatewayBeginning {
@@ -69,7 +97,7 @@ struct GatewayStart: Sendable {
                 "the gateway begins locked: callers get 503 until it is unlocked",
                 metadata: ["lock.reason": "\(status.reason ?? "")", "lock.waits_for": "\(status.waitsFor ?? "")"]
             )
-            return .locked(status, note)
+            return self.asked.map { .asking(status, $0) } ?? .locked(status, note)
         }
         do throws(StartError) {
             return .open(try await opening.finish(takingOver: LockedOrders(in: self.front.settings.stateDirectory)))

@@ -42,12 +42,17 @@ extension GatewayOpening {
         for warning in driver.warnings {
             logger.warning("the store needs attention", metadata: ["store.warning": "\(warning)"])
         }
+        let opened: OpenedStore
         do throws(StoreError) {
-            let opened = try await OpenedStore.open(
+            opened = try await OpenedStore.open(
                 front.metrics.timing(driver.store),
                 keys: driver.keys,
                 mirror: front.acceptsOlderStore ? .promote : .refuse
             )
+        } catch {
+            throw StartError(error, store: driver.name, isOfKey: error.code == .unreadable)
+        }
+        do throws(StoreError) {
             let watch = StoreWatch(driver, logger: logger)
             try await watch.look()
             return (driver, opened, watch)

@@ -104,6 +104,7 @@ struct GatewayOpening: Sendable {
             try await self.startKillSwitch(part.kills, overridesLock: overridesLock)
             await part.approvals.start()
         } catch {
+            part.release()
             // A record of this replica may land all the same. Then its end must stay provable.
             await self.host.close(leavesNothing: false)
             throw error

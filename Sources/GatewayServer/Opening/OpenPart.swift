@@ -65,7 +65,9 @@ final class OpenPart: Sendable {
 
     /// Works until ``stop()``, or a graceful shutdown of the task's services. Then refreshes in progress end last, so that no
     /// grant is lost; after them the store is closed.
-    func run() async {
+    ///
+    /// - Throws: if a service ends before that.
+    func run() async throws {
         let members = self.members
         let services = ServiceGroup(
             configuration: ServiceGroupConfiguration(
@@ -83,14 +85,18 @@ final class OpenPart: Sendable {
             return state.isStopped
         }
         if isStopped { await services.triggerGracefulShutdown() }
-        // Its services throw nothing: they end when they are told to.
-        try? await services.run()
-        members.fence.disconnect()
-        self.state.withLock { state in
-            state.services = nil
-            state.hasEnded = true
+        defer {
+            self.release()
+            self.state.withLock { state in
+                state.services = nil
+                state.hasEnded = true
+            }
         }
+        try await services.run()
     }
+
+    /// Lets go of what refers to itself in a circle, so that nothing of the part stays.
+    func release() { self.members.fence.disconnect() }
 
     /// Has ``run()`` return. A refresh in progress may take as long as its provider does.
     func stop() async {

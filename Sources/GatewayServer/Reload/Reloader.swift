@@ -62,14 +62,20 @@ package final class Reloader: Sendable {
             let ticket = try await self.announce(to: part?.audit)
             let changes = await self.commit(prepared, following: running, part)
             let needs = RestartNeeds(from: self.started, to: prepared.settings)
-            if let ticket { await part?.audit.end(ticket, "done", detail: needs.outcome(changes)) }
+            if let ticket {
+                await part?.audit.end(ticket, "done", detail: needs.outcome(changes))
+            } else {
+                let cause = AuditActor.gateway("SIGHUP")
+                let note = AuditNote(action: .reload, outcome: "done", detail: needs.outcome(changes), by: cause)
+                await self.gateway.lock.add(note)
+            }
             let level = Logger.Level(prepared.settings.log.level)
             self.front.status.followed(waiting: needs.parts)
             // The change is logged if either the old or the new level allows it.
             self.threshold.level = min(self.threshold.level, level)
             self.report(prepared, following: running, changes: changes, needs: needs)
             self.threshold.level = level
-            self.front.follow(prepared.settings)
+            self.front.follow(prepared.settings.followed(since: self.started))
             self.origins.withLock { $0.add(prepared.settings) }
         } catch {
             self.front.status.refused(error.changes, error.reasons, at: Timepiece.system.now.wall)
@@ -229,7 +235,7 @@ extension Reloader {
         )
         part?.approvals.reload(settings.requireApproval.map { ApprovalPolicy($0) })
         if !leaving.isEmpty { part?.engine.reload(plans, waiters: waiters) }
-        if let part { await self.renewKeys(of: part, settings) }
+        if let part { await self.renewKeys(of: part, settings.followed(since: self.started)) }
         self.front.webhook.reload(settings.webhook.map(WebhookTarget.init))
         self.front.log.format = LogFormat(settings.log.format)
         let changed = before.flatMap { before in prepared.providers?.changes(since: before) } ?? []

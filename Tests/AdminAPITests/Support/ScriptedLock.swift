@@ -22,6 +22,7 @@ final class ScriptedLock: GatewayLocking {
         var kills: [Kill] = []
         var report: KillReport?
         var actors: [String?] = []
+        var refused = 0
     }
 
     private let state = Mutex(State())
@@ -32,6 +33,11 @@ final class ScriptedLock: GatewayLocking {
     var kills: [Kill] { self.state.withLock { $0.kills } }
     /// Who asked, each time.
     var actors: [String?] { self.state.withLock { $0.actors } }
+
+    /// How many wrong admin tokens were noted.
+    var refused: Int { self.state.withLock { $0.refused } }
+
+    func refusedToken(from address: String?) async { self.state.withLock { $0.refused += 1 } }
 
     /// - Parameter later: the status after the next order was answered; `nil` for the same.
     func set(_ status: LockStatus, later: LockStatus? = nil) {

@@ -110,10 +110,11 @@ $("lock-form").addEventListener("submit", async event => {
   }
   $("lock-button").disabled = true;
   try {
-    await ask("POST", "/v1/lock", { reason, all_replicas: $("lock-all").checked, now: $("lock-now").checked }, PATIENCE);
+    const lock = await ask("POST", "/v1/lock", { reason, all_replicas: $("lock-all").checked, now: $("lock-now").checked }, PATIENCE);
+    if (lock.state === "open") throw new Refusal("an unlock came in between; order it again");
     closeLock();
   } catch (error) {
-    put($("lock-fault"), error instanceof Refusal ? `Not locked. ${sentence(error.message)}` : `${lostAnswer(error)}: see whether it is locked.`);
+    put($("lock-fault"), error instanceof Refusal ? sentence(error.message) : `${lostAnswer(error)}: see whether it is locked.`);
   } finally {
     $("lock-button").disabled = false;
     changed();
