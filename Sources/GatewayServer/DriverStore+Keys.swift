@@ -31,10 +31,14 @@ extension DriverStore {
         }
         if case .sqlite(let path) = database, !FileManager.default.fileExists(atPath: path) { return false }
         let opened = try await OpenDatabase.open(database, createsMissing: true)
-        let canary: Result<StoredRecord?, StoreError>
-        do throws(StoreError) { canary = .success(try await opened.store.read(.canary)) } catch { canary = .failure(error) }
-        await opened.close()
-        do throws(StoreError) { return try canary.get() != nil } catch { throw StartError(error, store: opened.name) }
+        do throws(StoreError) {
+            let isSealed = try await opened.store.read(.canary) != nil
+            await opened.close()
+            return isSealed
+        } catch {
+            await opened.close()
+            throw StartError(error, store: opened.name)
+        }
     }
 }
 

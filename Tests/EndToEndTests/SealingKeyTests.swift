@@ -65,7 +65,8 @@ import Testing
 
     @Test func `a password manager gets no secret of the gateway`() async throws {
         try await self.makeStore()
-        let script = "env > \"\(self.directory.path(of: "env"))\"\ngrep -v '#' \"\(self.directory.path(of: "kept.key"))\" | tail -n 1"
+        let script =
+            "env > \"\(self.directory.path(of: "env"))\"\ngrep -v '#' \"\(self.directory.path(of: "kept.key"))\" | tail -n 1"
         try self.configure(try self.command(script))
 
         let verified = try await Program.$wrapper.withValue([
@@ -183,7 +184,10 @@ import Testing
 
         let drawn = try await make()
         #expect(drawn.exitCode == 78)
-        #expect(drawn.errors.contains("the store is sealed already, and a new key would not open it"), "\(drawn.errors)")
+        #expect(
+            drawn.errors.contains("the store is sealed already, and a new key would not open it"),
+            "\(drawn.errors)"
+        )
         let foreign = try await make("--from-key-file", "other.key")
         #expect(foreign.exitCode == 78)
         #expect(foreign.errors.contains("wrong sealing key in other.key"), "\(foreign.errors)")

@@ -37,7 +37,10 @@ struct UnlockRequest: Sendable {
         case (nil, nil): self.offered = nil
         case (let passphrase?, nil):
             guard (1...PassphraseKeyOrigin.longestPassphrase).contains(passphrase.count) else {
-                throw .invalidField("passphrase", "passphrase has not 1 to \(PassphraseKeyOrigin.longestPassphrase) bytes")
+                throw .invalidField(
+                    "passphrase",
+                    "passphrase has not 1 to \(PassphraseKeyOrigin.longestPassphrase) bytes"
+                )
             }
             self.offered = .passphrase(passphrase)
         case (nil, let key?):

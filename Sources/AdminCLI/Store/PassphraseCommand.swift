@@ -62,7 +62,9 @@ struct PassphraseCommand: AsyncParsableCommand {
                     "\(envelope.name) opens with the new passphrase: keep a copy, and copy it to the other replicas"
                 )
                 if keys != nil {
-                    Console.say("the envelope before it is kept, and opens with its own passphrase: \(envelope.formerName)")
+                    Console.say(
+                        "the envelope before it is kept, and opens with its own passphrase: \(envelope.formerName)"
+                    )
                 }
             } else {
                 try self.expectNew(settings.store.sealingKey)

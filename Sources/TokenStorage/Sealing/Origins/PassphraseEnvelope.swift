@@ -79,7 +79,8 @@ struct PassphraseEnvelope: Sendable {
     /// Why a passphrase can't be a new one; `nil` if it can. What an unlock can't bring would open nothing.
     private static func objection(to passphrase: Secret) -> String? {
         guard passphrase.count <= PassphraseKeyOrigin.longestPassphrase else {
-            return "the passphrase has more than \(PassphraseKeyOrigin.longestPassphrase) bytes, and an unlock takes no more"
+            return
+                "the passphrase has more than \(PassphraseKeyOrigin.longestPassphrase) bytes, and an unlock takes no more"
         }
         return passphrase.withUnredacted { span in
             guard (try? UTF8Span(validating: span)) != nil else {
@@ -90,7 +91,8 @@ struct PassphraseEnvelope: Sendable {
             }
             // Bytes that continue a character are none of their own.
             guard span.indices.count(where: { span[$0] & 0xC0 != 0x80 }) >= Self.shortest else {
-                return "the passphrase has fewer than \(Self.shortest) characters; whoever gets a copy of the store and of the "
+                return
+                    "the passphrase has fewer than \(Self.shortest) characters; whoever gets a copy of the store and of the "
                     + "envelope can try as many as they like"
             }
             return nil

@@ -71,8 +71,14 @@ struct CommandKeyOriginTests {
         ("printf 'a\\033[1m\\007b' >&2; exit 3", ": exit code 3: a?[1m?b"),
         ("kill -9 $$", ": it was ended by signal 9"),
         ("echo 'bad: \(Self.key)!' >&2; exit 4", ": exit code 4: bad: <redacted>!"),
-        ("printf '%0190d \(Self.key)' 1 | tr 0 . >&2; exit 5", ": exit code 5: \(String(repeating: ".", count: 189))1 <redacte"),
-        ("echo 123456789012345678901234567890123456789 >&2; exit 6", ": exit code 6: 123456789012345678901234567890123456789"),
+        (
+            "{ printf %0190d 1 | tr 0 .; echo ' \(Self.key)'; } >&2; exit 5",
+            ": exit code 5: \(String(repeating: ".", count: 189))1 <redacte"
+        ),
+        (
+            "echo 123456789012345678901234567890123456789 >&2; exit 6",
+            ": exit code 6: 123456789012345678901234567890123456789"
+        ),
     ])
     func `a program that fails is quoted`(script: String, ending: String) async throws {
         let origin = try self.origin(script)

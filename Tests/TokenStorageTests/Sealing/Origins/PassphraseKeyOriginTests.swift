@@ -98,12 +98,14 @@ struct PassphraseKeyOriginTests {
         }
     }
 
-    @Test(arguments: [
-        (String(repeating: "é", count: 512).utf8.map(\.self), nil),
-        (String(repeating: "é", count: 512).utf8 + [0x61], "more than 1024 bytes"),
-        (Array("correct horse batter".utf8) + [0xC3], "not text in UTF-8"),
-        (Array("correct horse\nbattery".utf8), "a line break"),
-    ] as [([UInt8], String?)])
+    @Test(
+        arguments: [
+            (String(repeating: "é", count: 512).utf8.map(\.self), nil),
+            (String(repeating: "é", count: 512).utf8 + [0x61], "more than 1024 bytes"),
+            (Array("correct horse batter".utf8) + [0xC3], "not text in UTF-8"),
+            (Array("correct horse\nbattery".utf8), "a line break"),
+        ] as [([UInt8], String?)]
+    )
     func `a passphrase that no unlock could bring is no new one`(passphrase: [UInt8], reason: String?) async throws {
         do {
             _ = try await self.keys(Secret(passphrase)).make()
