@@ -73,7 +73,7 @@ struct CommandKeyOriginTests {
         ("echo 'bad: \(Self.key)!' >&2; exit 4", ": exit code 4: bad: <redacted>!"),
         (
             "{ printf %0190d 1 | tr 0 .; echo ' \(Self.key)'; } >&2; exit 5",
-            ": exit code 5: \(String(repeating: ".", count: 189))1 <redacte"
+            ": exit code 5: \(String(repeating: ".", count: 189))1 <redacted"
         ),
         (
             "echo 123456789012345678901234567890123456789 >&2; exit 6",
@@ -158,6 +158,7 @@ struct CommandKeyOriginTests {
             "exec perl -e 'setpgrp(0, getpgrp(getppid())); open(F, q(>), shift) && print(F $$) && close(F); sleep 1000' $HERE/one",
             patience: .seconds(2)
         )
+        defer { _ = Int32(self.text("one").trimmed).map { kill($0, SIGKILL) } }
 
         let error = await #expect(throws: KeyRingError(.refused, "")) { _ = try await self.ring(origin) }
 
