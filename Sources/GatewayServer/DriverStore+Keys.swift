@@ -18,6 +18,28 @@ extension DriverStore {
         case .migrating(_, _, let key): key.origin(settings, isMadeWhenMissing: false)
         }
     }
+
+    /// Whether the store that the settings name is sealed already, so that a new key would not open it. Makes the tables
+    /// of a server that has none: those who ask have yet to make the key without which no gateway makes them.
+    package static func isSealed(_ settings: GatewaySettings) async throws(StartError) -> Bool {
+        let database: DatabaseSettings
+        switch settings.store {
+        case .memory: return false
+        case .migrating: return true
+        case .single(let single, _): database = single
+        case .mirroring(primary: let primary, _, _): database = primary
+        }
+        if case .sqlite(let path) = database, !FileManager.default.fileExists(atPath: path) { return false }
+        let opened = try await OpenDatabase.open(database, createsMissing: true)
+        do throws(StoreError) {
+            let isSealed = try await opened.store.read(.canary) != nil
+            await opened.close()
+            return isSealed
+        } catch {
+            await opened.close()
+            throw StartError(error, store: opened.name)
+        }
+    }
 }
 
 extension DatabaseSettings {
@@ -39,7 +61,7 @@ extension SealingKeySettings {
                 )
             )
         case .given(let secret): TextKeyOrigin(KeyRingText(secret.value, name: "\(secret.origin)"))
-        case .command(let words): CommandKeyOrigin(words, environment: variables)
+        case .command(let words): CommandKeyOrigin(words, environment: settings.variablesOfCommand(variables))
         case .credential(let name):
             CredentialKeyOrigin(name, in: variables[CredentialKeyOrigin.directoryVariable])
         case .passphrase: settings.passphraseOrigin(isMadeWhenMissing: isMadeWhenMissing)

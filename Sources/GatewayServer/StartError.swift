@@ -50,7 +50,7 @@ extension StartError {
             switch error.code {
             case .refused: .unavailable
             case .passphraseNeeded, .passphraseWrong: .notAllowed
-            case .exposed, .malformed, .missing, .inaccessible, .passphraseShort: .badConfiguration
+            case .exposed, .malformed, .missing, .inaccessible, .passphraseUnfit: .badConfiguration
             }
         self.init(code, "no sealing key: \(error.message)", isOfKey: true)
     }

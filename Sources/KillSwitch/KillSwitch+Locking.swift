@@ -77,6 +77,7 @@ extension KillSwitch {
 
     /// Lets replicas start again without overriding the lock that stands. It lifts only a lock that this replica has
     /// overridden (``start(acceptsOlderStore:overridesLock:arrival:)``): one that was ordered since is to be obeyed.
+    /// Call it before ``run()``, whose polls it would get in the way of.
     ///
     /// - Returns: the number of the entry; `nil` where there is no such lock, so nothing was written.
     @discardableResult
@@ -84,13 +85,13 @@ extension KillSwitch {
         let entry = KillEntry(.unlocked, .all, requester: requester, at: self.timepiece.now.wall)
         while true {
             do throws(StoreError) {
-                try await self.poll()
+                try await self.performPoll()
                 let contents = self.known.contents
                 guard contents.standingLock != nil, self.newLock == nil else { return nil }
                 // Directly behind the log as it was read, so that it lifts no unseen lock.
                 let epoch = contents.last.next
                 guard try await self.write(entry, at: epoch) else { continue }
-                try? await self.poll()
+                try? await self.performPoll()
                 self.logger.notice(
                     "replicas may start again without being unlocked",
                     metadata: ["kill.epoch": .stringConvertible(epoch.rawValue)]

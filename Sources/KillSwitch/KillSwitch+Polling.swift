@@ -33,8 +33,6 @@ extension KillSwitch {
     static let longestMove = Duration.seconds(5)
 
     private func pollOnce(renews: Bool, until deadline: BootInstant?) async throws(StoreError) {
-        // Nothing answers polls yet, and nothing else polls.
-        guard self.state.withLock({ $0.isRunning }) else { return try await self.performPoll(renews: renews) }
         let waiter = PollWaiter()
         let isStopped = self.state.withLock { state in
             if !state.isStopped {

@@ -37,8 +37,6 @@ package final class KillSwitch: Sendable {
         /// The waiters for the next poll, and whether that poll is to renew the lease.
         var asking: [PollWaiter] = []
         var isRenewalDue = false
-        /// ``KillSwitch/run()`` was called.
-        var isRunning = false
         var isStopped = false
         var hasLeft = false
     }
@@ -192,7 +190,6 @@ extension KillSwitch {
     /// Keeps the lease, sees kills through and has tokens revoked. After ``stop()`` it removes this replica from the
     /// list and returns.
     package func run() async {
-        self.state.withLock { $0.isRunning = true }
         await withTaskCancellationHandler {
             await self.work()
         } onCancel: {

@@ -226,6 +226,8 @@ package struct GatewaySettings: Equatable, Sendable {
     /// `nil`: events are only logged.
     package let webhook: WebhookSettings?
     package let log: LogSettings
+    /// The names of the environment variables that hold secrets.
+    let secretVariables: Set<String>
     /// What the operator should look at, although the configuration works.
     package let warnings: [SettingsFinding]
 

@@ -135,6 +135,16 @@ internal import TokenStorage
         }
     }
 
+    @Test func `a new passphrase that is too short is the user's fault`() async throws {
+        try await AdminFixture.run { admin in
+            admin.lock.set(LockStatus(.locked, needs: .newPassphrase))
+            admin.lock.fail(LockError(.passphraseTooShort, "that is short"))
+            let outcome = try await Self.run(admin, "unlock", input: "canary\n")
+            #expect(outcome.status == 64)
+            #expect(outcome.complaint == "martlet: can't unlock the gateway: that is short\n")
+        }
+    }
+
     @Test func `given a lock, health says so, and a live gateway is alive`() async throws {
         try await AdminFixture.run { admin in
             admin.close(Self.closed)

@@ -63,6 +63,22 @@ import Testing
         withExtendedLifetime(mock) {}
     }
 
+    @Test func `a password manager gets no secret of the gateway`() async throws {
+        try await self.makeStore()
+        let script =
+            "env > \"\(self.directory.path(of: "env"))\"\ngrep -v '#' \"\(self.directory.path(of: "kept.key"))\" | tail -n 1"
+        try self.configure(try self.command(script))
+
+        let verified = try await Program.$wrapper.withValue([
+            "/usr/bin/env", "MARTLET_ADMIN_TOKEN=canary", "NOTIFY_SOCKET=/canary", "COLOUR=blue",
+        ]) { try await self.martlet("store", "verify") }
+
+        #expect(verified.exitCode == 0, "\(verified.errors)")
+        let seen = String(decoding: try #require(self.directory.bytes(of: "env")), as: UTF8.self)
+        #expect(seen.contains("COLOUR=blue\n"))
+        #expect(!seen.contains("canary"))
+    }
+
     @Test func `a password manager that says no is quoted`() async throws {
         try await self.makeStore()
         try self.configure(try self.command("echo 'gpg: decryption failed' >&2\nexit 2"))
@@ -151,6 +167,57 @@ import Testing
         #expect(outcome.exitCode == 64)
         #expect(outcome.errors.contains("--from-key-file"), "\(outcome.errors)")
         #expect(self.directory.bytes(of: "state/sealing.envelope") == nil)
+    }
+
+    @Test func `an envelope never gets keys that don't open the store`() async throws {
+        try await self.makeStore()
+        try self.configure("{ passphrase: true }")
+        let first = try self.passphrase("correct horse battery", in: "first")
+        try TestKit.write("\(try Program.key())\n", to: self.directory.path(of: "other.key"), mode: 0o600)
+        func make(_ more: String...) async throws -> Program.Outcome {
+            try await Program.run(
+                "martlet",
+                ["store", "passphrase", "--config", "martlet.yaml", "--new-passphrase-file", first] + more,
+                in: self.directory
+            )
+        }
+
+        let drawn = try await make()
+        #expect(drawn.exitCode == 78)
+        #expect(
+            drawn.errors.contains("the store is sealed already, and a new key would not open it"),
+            "\(drawn.errors)"
+        )
+        let foreign = try await make("--from-key-file", "other.key")
+        #expect(foreign.exitCode == 78)
+        #expect(foreign.errors.contains("wrong sealing key in other.key"), "\(foreign.errors)")
+        #expect(self.directory.bytes(of: "state/sealing.envelope") == nil)
+
+        let made = try await make("--from-key-file", "kept.key")
+        #expect(made.exitCode == 0, "\(made.errors)")
+        let envelope = self.directory.bytes(of: "state/sealing.envelope")
+        let replaced = try await make("--from-key-file", "other.key", "--passphrase-file", first)
+        #expect(replaced.exitCode == 78)
+        #expect(self.directory.bytes(of: "state/sealing.envelope") == envelope)
+        let again = try await make("--from-key-file", "kept.key", "--passphrase-file", first)
+        #expect(again.exitCode == 0, "\(again.errors)")
+        #expect(self.directory.bytes(of: "state/sealing.envelope.old") == envelope)
+    }
+
+    @Test func `a store that is new gets an envelope with a new key`() async throws {
+        let mock = try await Mock(in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory)
+        gateway.program.signal(15)
+        _ = try await gateway.program.ended()
+        for file in ["tokens.db", "tokens.db-wal", "tokens.db-shm"] { try? self.directory.remove("state/\(file)") }
+        try self.configure("{ passphrase: true }")
+        let first = try self.passphrase("correct horse battery", in: "first")
+
+        let made = try await self.martlet("store", "passphrase", "--new-passphrase-file", first)
+
+        #expect(made.exitCode == 0, "\(made.errors)")
+        #expect(self.directory.bytes(of: "state/sealing.envelope") != nil)
+        withExtendedLifetime(mock) {}
     }
 }
 

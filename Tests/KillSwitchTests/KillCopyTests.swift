@@ -146,7 +146,10 @@ import TokenStorage
             try await self.kill(one, self.alice)
         }
         let unlocker = self.house.replica("b", copy: self.copy)
-        try await self.house.run([unlocker], overridesLock: true) { try await unlocker.kills.orderUnlock() }
+        try await unlocker.kills.start(overridesLock: true)
+        try await unlocker.kills.orderUnlock()
+        unlocker.kills.stop()
+        await unlocker.kills.run()
         for number in 1...3 as ClosedRange<UInt64> { self.house.store.erase(.kill(number)) }
         let since = KillEntry(.kill, .account(AccountID("bob")), at: self.house.clock.wall)
         _ = try await KillLog(self.house.records).append(since, behind: .start)

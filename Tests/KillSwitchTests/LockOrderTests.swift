@@ -191,28 +191,26 @@ import TokenStorage
     @Test func `when the lock is lifted, replicas start again, and a locked one stays locked`() async throws {
         try await self.lockAll()
         let (one, next) = (self.house.replica("a"), self.house.replica("b"))
-        try await self.house.run([one], overridesLock: true) {
-            #expect(try await one.kills.orderUnlock(by: "ops") == Epoch(2))
-            try await next.kills.start()
-            #expect(next.kills.holdsLease)
-        }
+        try await one.kills.start(overridesLock: true)
+        #expect(try await one.kills.orderUnlock(by: "ops") == Epoch(2))
+        try await next.kills.start()
+        #expect(next.kills.holdsLease)
         #expect(try await self.kinds() == [.locked, .unlocked])
         #expect(try await KillSwitch.standingLock(self.house.records) == nil)
     }
 
     @Test func `nothing is written where no lock stands`() async throws {
         let one = self.house.replica("a")
-        try await self.house.run([one]) {
-            let epoch = try await one.kills.orderUnlock()
-            #expect(epoch == nil)
-        }
+        try await one.kills.start()
+        #expect(try await one.kills.orderUnlock() == nil)
         #expect(try await self.kinds().isEmpty)
     }
 
     @Test func `a lock that was ordered since the start is not lifted by the unlock of an earlier one`() async throws {
         try await self.lockAll()
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
-        try await self.house.run([one, other], overridesLock: true) {
+        try await one.kills.start(overridesLock: true)
+        try await self.house.run([other], overridesLock: true) {
             let again = try await other.kills.orderLock(reason: "again", wait: .zero)
             #expect(try await one.kills.orderUnlock() == nil)
             #expect(one.fence.locks == [again.id])
@@ -223,13 +221,12 @@ import TokenStorage
     @Test func `an unlock that another entry comes before is written behind that`() async throws {
         try await self.lockAll()
         let one = self.house.replica("a")
-        try await self.house.run([one], overridesLock: true) {
-            let log = KillLog(self.house.records)
-            let kill = KillEntry(.kill, .all, reason: "drill", at: self.house.clock.wall)
-            self.house.store.beforeWrite(at: .kill(2)) { _ = try? await log.append(kill, behind: Epoch(1)) }
-            let epoch = try await one.kills.orderUnlock()
-            #expect(epoch == Epoch(3))
-            #expect(one.kills.killedScopes == [.all])
-        }
+        try await one.kills.start(overridesLock: true)
+        let log = KillLog(self.house.records)
+        let kill = KillEntry(.kill, .all, reason: "drill", at: self.house.clock.wall)
+        self.house.store.beforeWrite(at: .kill(2)) { _ = try? await log.append(kill, behind: Epoch(1)) }
+
+        #expect(try await one.kills.orderUnlock() == Epoch(3))
+        #expect(one.kills.killedScopes == [.all])
     }
 }

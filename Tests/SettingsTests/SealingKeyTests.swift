@@ -88,4 +88,20 @@ import Testing
             #expect(faults(of: SampleFile().adding(store).text) == [])
         }
     }
+
+    @Test func `a command gets no secret of the gateway, and nothing that is for the service alone`() throws {
+        let secrets = ["A", "B", "C", "MARTLET_ADMIN_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID"]
+        let others = ["HOME": "/home/me", "PATH": "/bin", "CREDENTIALS_DIRECTORY": "/run", "D": "other"]
+        let environment = others.merging(secrets.map { ($0, "canary") }) { $1 }
+        let file = SampleFile()
+            .provider("client_secret: [{ env: A }]")
+            .adding("webhook: { url: \"https://hook.example/\", secret: { env: B } }")
+            .adding(
+                "store: { driver: postgres, url: \"postgres://m@db/t\", password: { env: C }, sealing_key: { command: [pass] } }"
+            )
+
+        let settings = try settings(of: file.text, variables: environment)
+
+        #expect(settings.variablesOfCommand(environment) == others)
+    }
 }

@@ -22,8 +22,6 @@ struct UnlockRequest: Sendable {
     let offered: OfferedKey?
 
     private static let fields = ["passphrase", "key"]
-    /// The maximum length of a passphrase in bytes.
-    private static let longestPassphrase = 1_024
 
     /// Reads a body, which may be empty.
     init(_ body: [UInt8]) throws(AdminError) {
@@ -38,8 +36,11 @@ struct UnlockRequest: Sendable {
         switch (passphrase, key) {
         case (nil, nil): self.offered = nil
         case (let passphrase?, nil):
-            guard (1...Self.longestPassphrase).contains(passphrase.count) else {
-                throw .invalidField("passphrase", "passphrase has not 1 to \(Self.longestPassphrase) bytes")
+            guard (1...PassphraseKeyOrigin.longestPassphrase).contains(passphrase.count) else {
+                throw .invalidField(
+                    "passphrase",
+                    "passphrase has not 1 to \(PassphraseKeyOrigin.longestPassphrase) bytes"
+                )
             }
             self.offered = .passphrase(passphrase)
         case (nil, let key?):

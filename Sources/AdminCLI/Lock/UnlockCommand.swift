@@ -13,7 +13,8 @@ struct UnlockCommand: AsyncParsableCommand {
             Where store.sealing_key says passphrase, it asks for the passphrase without showing it; piped in, it is the \
             first line. Otherwise the gateway gets its key as at a start, and --key-file gives it one instead.
 
-            Exits with 1 where the passphrase or key is wrong, or the gateway can't open its store; it stays locked then.
+            Exits with 1 where the passphrase or key is wrong, or the gateway can't open its store, and with 64 where nothing
+            was given or a new passphrase is too short; it stays locked then.
 
             Example:
               martlet unlock

@@ -30,17 +30,7 @@ struct OfflineStore {
         let keys = try await DriverStore.keyOrigin(settings, createsMissing: false)
             .keys(passphraseFile: passphraseFile)
         let driver: DriverStore
-        do throws(StartError) {
-            driver = try await DriverStore.open(settings, keys: keys, createsMissing: false)
-        } catch {
-            throw CommandFailure(error)
-        }
-        do throws(StoreError) {
-            self.opened = try await Self.opened(driver, mirror)
-        } catch {
-            await driver.close()
-            throw CommandFailure(error, store: driver.name)
-        }
+        (driver, self.opened) = try await Self.open(settings, keys, mirror)
         self.driver = driver
         self.keys = driver.keys
         self.sealingKey = settings.store.sealingKey
@@ -48,11 +38,35 @@ struct OfflineStore {
         self.lease = settings.replica.lease
     }
 
+    private static func open(
+        _ settings: GatewaySettings,
+        _ keys: any KeyRingSource,
+        _ mirror: MirrorTreatment
+    ) async throws(CommandFailure) -> (driver: DriverStore, opened: OpenedStore) {
+        let driver: DriverStore
+        do throws(StartError) {
+            driver = try await DriverStore.open(settings, keys: keys, createsMissing: false)
+        } catch {
+            throw CommandFailure(error)
+        }
+        do throws(StoreError) {
+            return (driver, try await Self.opened(driver, mirror))
+        } catch {
+            await driver.close()
+            throw CommandFailure(error, store: driver.name)
+        }
+    }
+
     private static func opened(
         _ driver: DriverStore,
         _ mirror: MirrorTreatment
     ) async throws(StoreError) -> OpenedStore {
         try await OpenedStore.openExisting(driver.store, keys: driver.keys, mirror: mirror)
+    }
+
+    /// Expects keys that open the existing store that the settings name.
+    static func expect(_ keys: any KeyRingSource, open settings: GatewaySettings) async throws(CommandFailure) {
+        await (try Self.open(settings, keys, .readOnly)).driver.close()
     }
 
     /// Reads a configuration, and reports its faults.

@@ -16,11 +16,13 @@ struct PassphraseCommand: AsyncParsableCommand {
             passphrase. This changes the passphrase; the keys stay. No gateway needs to be stopped: the next unlock needs the new
             passphrase. Copies of the envelope that were made before open with the old one.
 
-            Where there is no envelope, it is made, with a new key. Replicas on several hosts share a store and its keys: make the
-            envelope on one host, and copy it to state_dir on the others. On one host the first martlet unlock makes it.
+            Where there is no envelope, it is made, with a new key, unless the store is sealed already. Replicas on several hosts
+            share a store and its keys: make the envelope on one host, and copy it to state_dir on the others. On one host the
+            first martlet unlock makes it.
 
             To go over from a key file, stop the gateways, put the keys in an envelope with --from-key-file, and change the
-            configuration. --to-key-file is the way back, and writes a copy that needs no passphrase.
+            configuration. The keys must open the store, so it must be reachable. An envelope that was there before is kept as
+            sealing.envelope.old. --to-key-file is the way back, and writes a copy that needs no passphrase.
 
             Example:
               martlet store passphrase --config martlet.yaml
@@ -51,17 +53,28 @@ struct PassphraseCommand: AsyncParsableCommand {
                 try await envelope.export(try self.present(envelope), to: path)
                 Console.say("the keys are in \(path), which needs no passphrase: keep it apart from the store")
             } else if try await envelope.exists {
+                let keys = try self.keys()
+                // The keys that go may be the only ones that open the store.
+                if let keys { try await Self.expect(keys, open: settings) }
                 let (present, new) = (try self.present(envelope), try self.new(envelope))
-                try await envelope.change(present, to: new, keys: try self.keys())
+                try await envelope.change(present, to: new, keys: keys?.text)
                 Console.say(
                     "\(envelope.name) opens with the new passphrase: keep a copy, and copy it to the other replicas"
                 )
+                if keys != nil {
+                    Console.say(
+                        "the envelope before it is kept, and opens with its own passphrase: \(envelope.formerName)"
+                    )
+                }
             } else {
                 try self.expectNew(settings.store.sealingKey)
-                try await envelope.change(nil, to: try self.new(envelope), keys: try self.keys())
+                let keys = try self.keys()
+                try await self.expectFit(keys, for: settings, envelope)
+                try await envelope.change(nil, to: try self.new(envelope), keys: keys?.text)
                 Console.say("\(envelope.name) is made: keep a copy, since without it nothing in the store opens")
             }
         } catch let error as KeyRingError {
+            guard error.code != .passphraseUnfit else { throw CommandFailure(.usage, error.message) }
             throw CommandFailure(StartError(error))
         }
     }
@@ -74,12 +87,37 @@ struct PassphraseCommand: AsyncParsableCommand {
         try PassphraseQuestion.new(envelope.name, file: self.newPassphraseFile, option: "--new-passphrase-file")
     }
 
-    private func keys() throws(CommandFailure) -> Secret? {
+    private func keys() throws(CommandFailure) -> KeyRingText? {
         guard let path = self.fromKeyFile else { return nil }
         // As it is: a comment or an empty line in it stays.
-        do throws(FileError) { return Secret(try SecretFile.contents(of: path)) } catch {
+        do throws(FileError) { return KeyRingText(Secret(try SecretFile.contents(of: path)), name: path) } catch {
             throw CommandFailure(.usage, "\(path) \(error.message)")
         }
+    }
+
+    private static func expect(_ keys: KeyRingText, open settings: GatewaySettings) async throws {
+        try await OfflineStore.expect(try GivenKeyRing(keys), open: settings)
+    }
+
+    /// Expects keys that open the store, where it is sealed already.
+    private func expectFit(
+        _ keys: KeyRingText?,
+        for settings: GatewaySettings,
+        _ envelope: PassphraseKeyOrigin
+    ) async throws {
+        do throws(StartError) {
+            guard try await DriverStore.isSealed(settings) else { return }
+        } catch {
+            throw CommandFailure(error)
+        }
+        guard let keys else {
+            throw CommandFailure(
+                .badConfiguration,
+                "the store is sealed already, and a new key would not open it: put \(envelope.name) back from its copy, or name a "
+                    + "file with the store's keys with --from-key-file"
+            )
+        }
+        try await Self.expect(keys, open: settings)
     }
 
     /// A new key opens no store that is there.

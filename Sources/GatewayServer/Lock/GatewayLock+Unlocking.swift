@@ -237,7 +237,7 @@ extension LockError {
             switch error.code {
             case .passphraseWrong: .wrongPassphrase
             case .passphraseNeeded: .passphraseNeeded
-            case .passphraseShort: .passphraseTooShort
+            case .passphraseUnfit: .passphraseTooShort
             case .malformed where isKeyOffered: .wrongKey
             case .exposed, .malformed, .missing, .inaccessible, .refused: .keyUnavailable
             }

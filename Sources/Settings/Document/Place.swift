@@ -82,6 +82,8 @@ final class Reading {
     let surroundings: SettingsEnvironment
     private(set) var faults: [SettingsFinding] = []
     private(set) var warnings: [SettingsFinding] = []
+    /// The names of the environment variables that hold secrets.
+    private(set) var secretVariables: Set<String> = []
     /// A cache: many routes may name the same files, and a file with all public roots takes long to read.
     private var certificateFaults: [CertificateQuestion: String?] = [:]
 
@@ -102,6 +104,8 @@ final class Reading {
         self.certificateFaults[question] = .some(fault)
         return fault
     }
+
+    func note(secretVariable name: String) { self.secretVariables.insert(name) }
 
     func warn(_ message: String, path: String, at position: SourcePosition) {
         self.warnings.append(SettingsFinding(file: self.file, position: position, path: path, message: message))

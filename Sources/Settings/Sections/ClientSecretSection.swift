@@ -70,6 +70,7 @@ extension ClientSecret {
             place.faultAtKey("the environment's variable \(name) is empty")
             return nil
         }
+        place.reading.note(secretVariable: name)
         self.init(value: Secret(value), origin: .variable(name))
     }
 }

@@ -85,6 +85,7 @@ extension GatewaySettings {
         if self.routes.isEmpty {
             section[.routes]?.warn("is empty, every request will be answered with 404")
         }
+        self.secretVariables = reading.secretVariables
         self.warnings = reading.warnings.sorted(by: SettingsFinding.precedes)
     }
 }

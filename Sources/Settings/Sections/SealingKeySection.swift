@@ -152,3 +152,14 @@ package enum SealingKeySettings: Equatable, Sendable {
         }
     }
 }
+
+extension GatewaySettings {
+    /// The variables that a program which prints the key gets: none that holds a secret of the gateway, and none by
+    /// which systemd would take the program for the service.
+    package func variablesOfCommand(_ environment: [String: String]) -> [String: String] {
+        environment.filter { name, _ in
+            !self.secretVariables.contains(name) && !["MARTLET_ADMIN_TOKEN", "NOTIFY_SOCKET"].contains(name)
+                && !name.hasPrefix("LISTEN_")
+        }
+    }
+}

@@ -65,19 +65,22 @@ package struct StartedProgram: Sendable {
 
     /// How the program has ended; `nil` while it runs. Must not be asked again after it has said so: the system may have
     /// given the number to another process.
-    package func end() -> End? { self.wait(WNOHANG) }
-
-    /// Ends the program and what it has started in its process group, and waits until it is gone. Must not follow an
-    /// ``end()`` that said how it has ended.
-    package func kill() {
-        Glibc.kill(-self.id, SIGKILL)
-        _ = self.wait(0)
-    }
-
-    private func wait(_ flags: CInt) -> End? {
+    package func end() -> End? {
         var status: CInt = 0
-        guard OpenFile.retrying({ unsafe waitpid(self.id, &status, flags) }) == self.id else { return nil }
+        guard OpenFile.retrying({ unsafe waitpid(self.id, &status, WNOHANG) }) == self.id else { return nil }
         let signal = status & 0x7F
         return signal == 0 ? .exited(code: status >> 8 & 0xFF) : .killed(signal: signal)
+    }
+
+    /// Ends the program and what it has started in its process group, and waits until it is gone, at most 5 s: the system
+    /// may be unable to end it before a disk answers. Must not follow an ``end()`` that said how it has ended.
+    package func kill() {
+        Glibc.kill(-self.id, SIGKILL)
+        // It may have gone over to another group.
+        Glibc.kill(self.id, SIGKILL)
+        for _ in 0..<500 {
+            guard self.end() == nil else { return }
+            _ = poll(nil, 0, 10)
+        }
     }
 }

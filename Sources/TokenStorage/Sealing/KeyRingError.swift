@@ -14,8 +14,8 @@ package struct KeyRingError: Error, Sendable {
         /// A person must give the passphrase.
         case passphraseNeeded
         case passphraseWrong
-        /// A new passphrase that is too easy to guess.
-        case passphraseShort
+        /// A new passphrase that is too easy to guess, or that no unlock could bring.
+        case passphraseUnfit
     }
 
     package let code: Code

@@ -199,11 +199,35 @@ private final class BoundedPipe {
         return text.last == UInt8(ascii: "\n") ? text.dropLast() : text
     }
 
-    /// The first line, fit for a message: at most 200 characters, those that don't print replaced.
+    /// The first line, fit for a message: at most 200 characters, those that don't print replaced, and so is what may be
+    /// a key.
     var firstLine: String {
         let line = self.buffer[..<self.count].prefix { $0 != UInt8(ascii: "\n") }
-        let scalars = String(decoding: line, as: UTF8.self).unicodeScalars.prefix(200)
-        return String(scalars.map { Self.prints($0) ? Character($0) : "?" })
+        let scalars = String(decoding: line, as: UTF8.self).unicodeScalars.map { Self.prints($0) ? $0 : "?" }
+        // Hidden first: the beginning of a key would be too short to be told.
+        return String(String.UnicodeScalarView(Self.hidingKeys(scalars).unicodeScalars.prefix(200)))
+    }
+
+    /// Hides words that are long enough for a key in base64, of either alphabet, or in hexadecimal.
+    private static func hidingKeys(_ scalars: [Unicode.Scalar]) -> String {
+        var (text, word) = ("", "")
+        for scalar in scalars + ["\n"] {
+            if Self.isBase64(scalar) {
+                word.unicodeScalars.append(scalar)
+            } else {
+                text += word.count >= 40 ? "<redacted>" : word
+                text.unicodeScalars.append(scalar)
+                word = ""
+            }
+        }
+        return String(text.dropLast())
+    }
+
+    private static func isBase64(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "A"..."Z", "a"..."z", "0"..."9", "+", "/", "=", "-", "_": true
+        default: false
+        }
     }
 
     private static func prints(_ scalar: Unicode.Scalar) -> Bool {

@@ -55,17 +55,9 @@ struct PassphraseEnvelope: Sendable {
 
     /// Seals keys under a new passphrase. Takes as long as a guess.
     ///
-    /// - Throws: ``KeyRingError/Code/passphraseShort``.
+    /// - Throws: ``KeyRingError/Code/passphraseUnfit``.
     init(sealing keys: KeyRingText, under passphrase: Secret, costs: ScryptCosts = .standard) throws(KeyRingError) {
-        // Bytes that continue a character are none of their own.
-        let count = passphrase.withUnredacted { span in span.indices.count { span[$0] & 0xC0 != 0x80 } }
-        guard count >= Self.shortest else {
-            throw KeyRingError(
-                .passphraseShort,
-                "the passphrase has fewer than \(Self.shortest) characters; whoever gets a copy of the store and of the "
-                    + "envelope can try as many as they like"
-            )
-        }
+        if let objection = Self.objection(to: passphrase) { throw KeyRingError(.passphraseUnfit, objection) }
         var generator = SystemRandomNumberGenerator()
         self.costs = costs
         self.salt = Data((0..<Self.saltCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
@@ -81,6 +73,29 @@ struct PassphraseEnvelope: Sendable {
             self.sealed = Data(box.nonce) + box.ciphertext + box.tag
         } catch {
             throw KeyRingError(.inaccessible, "the keys can't be sealed under the passphrase")
+        }
+    }
+
+    /// Why a passphrase can't be a new one; `nil` if it can. What an unlock can't bring would open nothing.
+    private static func objection(to passphrase: Secret) -> String? {
+        guard passphrase.count <= PassphraseKeyOrigin.longestPassphrase else {
+            return
+                "the passphrase has more than \(PassphraseKeyOrigin.longestPassphrase) bytes, and an unlock takes no more"
+        }
+        return passphrase.withUnredacted { span in
+            guard (try? UTF8Span(validating: span)) != nil else {
+                return "the passphrase is not text in UTF-8, so no unlock could bring it"
+            }
+            guard !span.indices.contains(where: { [UInt8(ascii: "\n"), UInt8(ascii: "\r")].contains(span[$0]) }) else {
+                return "the passphrase has a line break, which nobody can type"
+            }
+            // Bytes that continue a character are none of their own.
+            guard span.indices.count(where: { span[$0] & 0xC0 != 0x80 }) >= Self.shortest else {
+                return
+                    "the passphrase has fewer than \(Self.shortest) characters; whoever gets a copy of the store and of the "
+                    + "envelope can try as many as they like"
+            }
+            return nil
         }
     }
 
@@ -142,10 +157,10 @@ package struct ScryptCosts: Equatable, Sendable {
     package static let standard = ScryptCosts(rounds: 1 << 17, blockSize: 8, parallelism: 1)
 
     /// Whether an envelope may name them. They are not secret, and must not make this process ask for more memory
-    /// than 1 GiB, or calculate for more than some seconds.
+    /// than 256 MiB, or calculate for more than some seconds.
     var areAcceptable: Bool {
         (1 << 10...1 << 20).contains(self.rounds) && self.rounds & (self.rounds - 1) == 0
             && (1...16).contains(self.blockSize) && (1...4).contains(self.parallelism)
-            && self.rounds * self.blockSize <= 1 << 23
+            && 128 * self.rounds * self.blockSize <= 256 << 20
     }
 }

@@ -24,6 +24,12 @@ package struct PassphraseKeyOrigin: SealingKeyOrigin {
     /// The name of the envelope in `state_dir`.
     package static let fileName = "sealing.envelope"
 
+    /// The maximum length of a passphrase in bytes.
+    package static let longestPassphrase = 1_024
+
+    /// The path at which an envelope with other keys leaves the one before it.
+    package var formerName: String { EnvelopeFile.former(self.name) }
+
     package func keys(passphrase: Secret?) async throws(KeyRingError) -> any KeyRingSource {
         guard let passphrase else {
             throw KeyRingError(.passphraseNeeded, "the keys in \(self.name) need a passphrase")
@@ -33,7 +39,8 @@ package struct PassphraseKeyOrigin: SealingKeyOrigin {
         return try await self.envelope.draft(under: passphrase)
     }
 
-    /// Seals keys under another passphrase, and other keys if they are given.
+    /// Seals keys under another passphrase, and other keys if they are given. Then the envelope before is kept
+    /// (``formerName``).
     ///
     /// - Parameters:
     ///   - passphrase: the present one; `nil` makes a new envelope and refuses to replace one.
@@ -113,12 +120,18 @@ private actor EnvelopeFile {
             let text = try PassphraseEnvelope(sealing: keys, under: new, costs: self.costs).text
             return try DraftedEnvelope(ring: try keys.parsed(), text: text, name: self.path).write()
         }
-        guard let kept = try self.open(with: passphrase) else { throw Self.missing(self.path) }
+        guard let former = try self.read() else { throw Self.missing(self.path) }
+        let kept = try former.open(with: passphrase, name: self.path)
         let text = try PassphraseEnvelope(sealing: keys ?? kept, under: new, costs: self.costs).text
-        do throws(SystemCallError) { try WholeFile.replace(at: self.path, with: text) } catch {
+        do throws(SystemCallError) {
+            if keys != nil { try WholeFile.replace(at: Self.former(self.path), with: former.text) }
+            try WholeFile.replace(at: self.path, with: text)
+        } catch {
             throw KeyRingError(.inaccessible, error.message)
         }
     }
+
+    static func former(_ path: String) -> String { "\(path).old" }
 
     static func missing(_ path: String) -> KeyRingError {
         KeyRingError(

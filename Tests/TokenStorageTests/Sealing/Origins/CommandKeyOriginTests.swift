@@ -70,6 +70,15 @@ struct CommandKeyOriginTests {
         ("echo \(Self.key); exit 1", ": exit code 1"),
         ("printf 'a\\033[1m\\007b' >&2; exit 3", ": exit code 3: a?[1m?b"),
         ("kill -9 $$", ": it was ended by signal 9"),
+        ("echo 'bad: \(Self.key)!' >&2; exit 4", ": exit code 4: bad: <redacted>!"),
+        (
+            "{ printf %0190d 1 | tr 0 .; echo ' \(Self.key)'; } >&2; exit 5",
+            ": exit code 5: \(String(repeating: ".", count: 189))1 <redacted"
+        ),
+        (
+            "echo 123456789012345678901234567890123456789 >&2; exit 6",
+            ": exit code 6: 123456789012345678901234567890123456789"
+        ),
     ])
     func `a program that fails is quoted`(script: String, ending: String) async throws {
         let origin = try self.origin(script)
@@ -141,6 +150,22 @@ struct CommandKeyOriginTests {
         try #require(!child.isEmpty)
         // It is a child of nobody here; whoever takes it in may be slow to bury it.
         try await eventually("the end of what it has started") { [nil, "Z"].contains(Self.state(ofProcess: child)) }
+    }
+
+    @Test func `a program that hangs in another process group is killed too`() async throws {
+        // A shell can't leave its group by itself.
+        let origin = try self.origin(
+            "exec perl -e 'setpgrp(0, getpgrp(getppid())); open(F, q(>), shift) && print(F $$) && close(F); sleep 1000' $HERE/one",
+            patience: .seconds(2)
+        )
+        defer { _ = Int32(self.text("one").trimmed).map { kill($0, SIGKILL) } }
+
+        let error = await #expect(throws: KeyRingError(.refused, "")) { _ = try await self.ring(origin) }
+
+        #expect(error?.message.hasSuffix("did not answer within 2 s") == true)
+        let process = self.text("one").trimmed
+        try #require(!process.isEmpty)
+        #expect(Self.state(ofProcess: process) == nil)
     }
 
     @Test func `a program that complains without end is killed in time`() async throws {

@@ -94,7 +94,25 @@ struct PassphraseKeyOriginTests {
             #expect(isLongEnough)
         } catch let error as KeyRingError {
             #expect(!isLongEnough)
-            #expect(error.code == .passphraseShort)
+            #expect(error.code == .passphraseUnfit)
+        }
+    }
+
+    @Test(
+        arguments: [
+            (String(repeating: "é", count: 512).utf8.map(\.self), nil),
+            (String(repeating: "é", count: 512).utf8 + [0x61], "more than 1024 bytes"),
+            (Array("correct horse batter".utf8) + [0xC3], "not text in UTF-8"),
+            (Array("correct horse\nbattery".utf8), "a line break"),
+        ] as [([UInt8], String?)]
+    )
+    func `a passphrase that no unlock could bring is no new one`(passphrase: [UInt8], reason: String?) async throws {
+        do {
+            _ = try await self.keys(Secret(passphrase)).make()
+            #expect(reason == nil)
+        } catch let error as KeyRingError {
+            #expect(error.code == .passphraseUnfit)
+            #expect(reason.map(error.message.contains) == true, "\(error.message)")
         }
     }
 
@@ -131,6 +149,7 @@ struct PassphraseKeyOriginTests {
         // Costs that nobody should have to bear, or that no passphrase should rely on.
         "martlet-envelope-1 scrypt 2097152 1 1 AAECAwQFBgcICQoLDA0ODw== AAAA",
         "martlet-envelope-1 scrypt 1048576 16 1 AAECAwQFBgcICQoLDA0ODw== AAAA",
+        "martlet-envelope-1 scrypt 262144 9 1 AAECAwQFBgcICQoLDA0ODw== AAAA",
         "martlet-envelope-1 scrypt 1000 8 1 AAECAwQFBgcICQoLDA0ODw== AAAA",
         "martlet-envelope-1 scrypt 512 8 1 AAECAwQFBgcICQoLDA0ODw== AAAA",
         "martlet-envelope-1 scrypt 1025 8 1 AAECAwQFBgcICQoLDA0ODw== AAAA",
@@ -178,7 +197,7 @@ struct PassphraseKeyOriginTests {
         await #expect(throws: KeyRingError(.inaccessible, "")) {
             try await self.origin.change(nil, to: Secret("another passphrase"))
         }
-        await #expect(throws: KeyRingError(.passphraseShort, "")) {
+        await #expect(throws: KeyRingError(.passphraseUnfit, "")) {
             try await self.origin.change(self.passphrase, to: Secret("short"))
         }
         await #expect(throws: KeyRingError(.malformed, "")) {
@@ -186,6 +205,23 @@ struct PassphraseKeyOriginTests {
         }
 
         #expect(self.directory.bytes(of: Self.file) == before)
+    }
+
+    @Test func `an envelope that other keys replace is kept`() async throws {
+        let first = try await self.keys(self.passphrase).make()
+        let before = self.directory.bytes(of: Self.file)
+        let file = KeyRingFile(path: self.directory.path(of: "a.key"), isMadeWhenMissing: true)
+        let second = try file.make()
+        let text = Secret(try #require(self.directory.bytes(of: "a.key")))
+
+        try await self.origin.change(self.passphrase, to: Secret("another passphrase"), keys: text)
+
+        #expect(try await self.keys(Secret("another passphrase")).existing() == second)
+        #expect(self.origin.formerName == self.directory.path(of: "sealing.envelope.old"))
+        #expect(self.directory.bytes(of: "sealing.envelope.old") == before)
+        #expect(try self.directory.mode(of: "sealing.envelope.old") == 0o600)
+        let former = PassphraseKeyOrigin(path: self.origin.formerName, isMadeWhenMissing: false)
+        #expect(try await former.keys(offered: .passphrase(self.passphrase)).existing() == first)
     }
 
     @Test func `the keys of a key file go into an envelope and back`() async throws {
