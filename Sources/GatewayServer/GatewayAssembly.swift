@@ -61,6 +61,11 @@ package struct GatewayAssembly {
         let start = try await GatewayStart(front)
         self.cleanup.push { await start.abandon() }
         let takeover = try await self.announceTakeover(in: start.opening?.audit)
+        // Callers who connect from now on wait for the first credentials.
+        if let part = start.part {
+            front.connect(to: part)
+            front.proxy.unlock()
+        }
         let callers = try await self.bind(front.proxy)
         let recorder = TrafficRecorder(front.proxy, front.metrics.refreshes, timepiece: .system)
         let monitor = ProgramMonitor(front: front, listeners: callers, recorder: recorder)

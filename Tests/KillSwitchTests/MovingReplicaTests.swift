@@ -193,7 +193,10 @@ import TokenStorage
             // Then it is written again into the other one, and all replicas lock
             let report = try await locking.withLock { $0 }?.value
             #expect(report?.state == .complete)
-            for replica in [a.replica, b.replica] { #expect(replica.fence.locks == [report?.id]) }
+            // One that joins there after that has no lease until it has read the lock.
+            try await eventually("both to be locked") {
+                [a, b].allSatisfy { $0.replica.fence.locks == [report?.id] }
+            }
         }
         #expect(try await KillSwitch.standingLock(self.records(in: self.current))?.reason == "stolen")
     }
@@ -204,7 +207,7 @@ import TokenStorage
             _ = try await a.replica.kills.orderLock(reason: "stolen", wait: .seconds(5))
             try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
         }
-        await #expect(throws: StoreError(.locked, "")) { try await late.replica.kills.start() }
+        await #expect(throws: StoreError(.locked, "")) { try await self.house.start(late.replica) }
     }
 
     @Test func `a copy of a store that was moved serves, and can be moved itself`() async throws {

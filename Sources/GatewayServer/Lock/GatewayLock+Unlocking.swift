@@ -120,7 +120,7 @@ extension GatewayLock {
     private func finish(_ opening: GatewayOpening, by actor: AuditActor) async throws(LockError) -> OpenPart {
         let part: OpenPart
         do throws(StartError) {
-            part = try await opening.finish(takingOver: self.orders, overridesLock: true)
+            part = try await opening.finish(opening.makePart(), takingOver: self.orders, overridesLock: true)
         } catch {
             throw LockError(error)
         }

@@ -11,6 +11,8 @@ struct GatewayStart: Sendable {
     private let file: LockFile
     /// `nil` for a gateway that begins locked.
     let opening: GatewayOpening?
+    /// What works on the store; `nil` for a gateway that begins locked.
+    let part: OpenPart?
     private let locked: (status: LockStatus, note: LockNote?)?
     /// The key that has not come yet.
     private let asked: AskedKey?
@@ -24,24 +26,23 @@ struct GatewayStart: Sendable {
         self.file = LockFile(in: front.settings.stateDirectory)
         let origin = DriverStore.keyOrigin(front.settings, createsMissing: true)
         if let note = await self.file.read() {
-            (self.opening, self.asked) = (nil, nil)
+            (self.opening, self.part, self.asked) = (nil, nil, nil)
             self.locked = (LockStatus(note, needs: LockStatus.Need(front.settings)), note)
             return
         }
         let asked = origin.ask()
         guard let answer = await Self.answer(to: asked) else {
-            self.opening = nil
-            self.asked = asked
+            (self.opening, self.part, self.asked) = (nil, nil, asked)
             self.locked = (Self.status(front, waitsFor: "\(origin.name), which has not answered yet"), nil)
             return
         }
         do throws(StartError) {
-            self.opening = try await Self.open(front, answer)
-            self.locked = nil
+            let opening = try await Self.open(front, answer)
+            (self.opening, self.part, self.locked) = (opening, opening.makePart(), nil)
         } catch {
             // The next answer may be the right key.
             guard front.settings.store.asksForItsKey, error.isOfKey else { throw error }
-            self.opening = nil
+            (self.opening, self.part) = (nil, nil)
             self.locked = (Self.status(front, waitsFor: error.message), nil)
         }
         self.asked = nil
@@ -91,7 +92,7 @@ struct GatewayStart: Sendable {
 
     /// Joins the replicas, unless the gateway begins locked.
     func finish() async throws(StartError) -> GatewayBeginning {
-        guard let opening = self.opening else {
+        guard let opening = self.opening, let part = self.part else {
             let (status, note) = self.locked ?? (LockStatus(.locked), nil)
             self.front.logger.warning(
                 "the gateway begins locked: callers get 503 until it is unlocked",
@@ -100,7 +101,8 @@ struct GatewayStart: Sendable {
             return self.asked.map { .asking(status, $0) } ?? .locked(status, note)
         }
         do throws(StartError) {
-            return .open(try await opening.finish(takingOver: LockedOrders(in: self.front.settings.stateDirectory)))
+            let orders = LockedOrders(in: self.front.settings.stateDirectory)
+            return .open(try await opening.finish(part, takingOver: orders))
         } catch {
             guard error.cause == .locked else { throw error }
             return try await self.begin(lockedBy: error, opening)
@@ -112,6 +114,8 @@ struct GatewayStart: Sendable {
         -> GatewayBeginning
     {
         let entry = try? await opening.standingLock()
+        _ = await self.front.close()
+        self.front.disconnect()
         await opening.abandon()
         let note = LockNote(
             reason: entry?.reason ?? error.message,

@@ -13,7 +13,7 @@ internal import TokenRefresh
 internal import TokenStorage
 
 /// Opens the store of a gateway and builds all that works on it, in two steps: ``begin(_:keys:)`` finds out whether the store
-/// can be used, and ``finish(takingOver:overridesLock:)`` joins the replicas.
+/// can be used, and ``finish(_:takingOver:overridesLock:)`` joins the replicas.
 struct GatewayOpening: Sendable {
     let front: GatewayFront
     let driver: DriverStore
@@ -83,7 +83,7 @@ struct GatewayOpening: Sendable {
         self.cleanup = cleanup
     }
 
-    /// Releases what ``begin(_:keys:)`` has acquired, where ``finish(takingOver:overridesLock:)`` is not called or has failed.
+    /// Releases what ``begin(_:keys:)`` has acquired, where ``finish(_:takingOver:overridesLock:)`` is not called or has failed.
     func abandon() async {
         var cleanup = self.cleanup
         await cleanup.unwind()
@@ -92,11 +92,15 @@ struct GatewayOpening: Sendable {
     /// Reads the kill log, joins the replicas and takes the first lease.
     ///
     /// - Parameters:
+    ///   - part: what ``makePart()`` has returned.
     ///   - orders: the kills that came while the gateway was locked. They hold when this returns.
     ///   - overridesLock: whether a lock of all replicas, which stands in the log, is overridden.
     /// - Throws: with the cause ``StoreError/Code/locked`` for such a lock.
-    func finish(takingOver orders: LockedOrders, overridesLock: Bool = false) async throws(StartError) -> OpenPart {
-        let part = self.part()
+    func finish(
+        _ part: OpenPart,
+        takingOver orders: LockedOrders,
+        overridesLock: Bool = false
+    ) async throws(StartError) -> OpenPart {
         do throws(StartError) {
             do throws(StoreError) { try await part.kills.takeOver(orders) } catch {
                 throw StartError(error, store: "of this gateway")
@@ -115,7 +119,8 @@ struct GatewayOpening: Sendable {
     /// The lock of all replicas that stands in the log.
     func standingLock() async throws(StoreError) -> KillEntry? { try await KillSwitch.standingLock(self.store.records) }
 
-    private func part() -> OpenPart {
+    /// Builds what works on the store. It serves nobody before it has a lease.
+    func makePart() -> OpenPart {
         let (front, providers, proxy) = (self.front, self.providers, self.front.proxy)
         let (metrics, webhook) = (front.metrics, front.webhook)
         let settings = front.settings

@@ -52,6 +52,25 @@ struct ReplicaGroup: Sendable {
         return Replica(kills: kills, fence: fence)
     }
 
+    /// Starts a replica while time passes: it may have to wait until it can go over to another store.
+    func start(
+        _ replica: Replica,
+        acceptsOlderStore: Bool = false,
+        overridesLock: Bool = false
+    ) async throws {
+        let end = End()
+        try await withThrowingTaskGroup { tasks in
+            tasks.addTask {
+                defer { end.come() }
+                try await replica.kills.start(acceptsOlderStore: acceptsOlderStore, overridesLock: overridesLock)
+            }
+            tasks.addTask {
+                try await self.clock.advance(bySleepersWithin: .seconds(1), until: "the start") { end.hasCome }
+            }
+            try await tasks.waitForAll()
+        }
+    }
+
     /// Runs replicas while `body` runs. Time passes automatically, as fast as the replicas go to sleep.
     ///
     /// - Parameters:
@@ -64,7 +83,7 @@ struct ReplicaGroup: Sendable {
         _ body: @escaping @Sendable () async throws -> Void
     ) async throws {
         for replica in replicas {
-            try await replica.kills.start(acceptsOlderStore: acceptsOlderStore, overridesLock: overridesLock)
+            try await self.start(replica, acceptsOlderStore: acceptsOlderStore, overridesLock: overridesLock)
         }
         let end = End()
         try await withThrowingTaskGroup { tasks in
