@@ -60,6 +60,8 @@ extension KillSwitch {
     private func append(locking entry: KillEntry) async throws(KillSwitchError) -> Epoch {
         var tries = 0
         while true {
+            // An earlier write may have landed although its answer was lost.
+            if let epoch = self.known.kill(entry.id)?.epoch { return epoch }
             var failure = StoreError(.unreachable, "the lock was written, and is not in the log that was read then")
             do throws(StoreError) {
                 _ = try await self.log.append(entry, behind: self.epochs.last)
@@ -67,7 +69,7 @@ extension KillSwitch {
             } catch {
                 failure = error
             }
-            if let epoch = self.known.kill(entry.id)?.epoch { return epoch }
+            if self.known.kill(entry.id) != nil { continue }
             tries += 1
             let mayPass = failure.code == .unreachable || failure.code == .moved && self.move != nil
             guard mayPass, tries < Self.mostTries else { throw KillSwitchError(failure) }
