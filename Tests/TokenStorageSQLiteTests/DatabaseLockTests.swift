@@ -9,7 +9,10 @@ import TokenStorage
 import TokenStorageSQLite
 
 /// Commits, checkpoints, opening and closing exclude each other across all processes.
-struct DatabaseLockTests {
+///
+/// One after another: some stop a process and go on while it stands still, and the runner blocks a thread for each such
+/// process.
+@Suite(.serialized) struct DatabaseLockTests {
     private let directory: TemporaryDirectory
     private let path: String
     private let key = RecordKey.account("alice")
