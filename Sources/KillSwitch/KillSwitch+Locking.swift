@@ -59,6 +59,7 @@ extension KillSwitch {
     /// another store.
     private func append(locking entry: KillEntry) async throws(KillSwitchError) -> Epoch {
         var tries = 0
+        let moved = self.timepiece.now.boot.advanced(by: Self.patienceWithMoves)
         while true {
             // An earlier write may have landed although its answer was lost.
             if let epoch = self.known.kill(entry.id)?.epoch { return epoch }
@@ -70,12 +71,19 @@ extension KillSwitch {
                 failure = error
             }
             if self.known.kill(entry.id) != nil { continue }
-            tries += 1
-            let mayPass = failure.code == .unreachable || failure.code == .moved && self.move != nil
-            guard mayPass, tries < Self.mostTries else { throw KillSwitchError(failure) }
+            if failure.code == .moved, self.move != nil {
+                // The replicas go over to another store at this moment.
+                guard self.timepiece.now.boot < moved else { throw KillSwitchError(failure) }
+            } else {
+                tries += 1
+                guard failure.code == .unreachable, tries < Self.mostTries else { throw KillSwitchError(failure) }
+            }
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(200)))
         }
     }
+
+    /// How long a lock waits for the replicas to go over to another store.
+    private static let patienceWithMoves = Duration.seconds(30)
 
     /// Lets replicas start again without overriding the lock that stands. It lifts only a lock that this replica has
     /// overridden (``start(acceptsOlderStore:overridesLock:arrival:)``): one that was ordered since is to be obeyed.
