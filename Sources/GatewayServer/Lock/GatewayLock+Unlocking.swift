@@ -1,11 +1,11 @@
 internal import AdminAPI
 internal import Audit
+internal import CShims
 internal import Glibc
 internal import KillSwitch
 internal import Logging
 internal import Settings
 internal import Synchronization
-internal import SystemSupport
 internal import TokenModel
 internal import TokenStorage
 
@@ -66,7 +66,7 @@ extension GatewayLock {
                 if offered != nil, error.isGuess { state.attempts.failed(at: now) }
                 if state.note == nil { state.status.waitsFor = error.message }
             }
-            FreedMemory.release()
+            martlet_release_freed()
             self.logger.warning(
                 "the gateway stays locked",
                 metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]

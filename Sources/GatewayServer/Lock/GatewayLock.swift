@@ -1,12 +1,12 @@
 internal import AdminAPI
 internal import Audit
+internal import CShims
 internal import KillSwitch
 internal import Logging
 internal import Proxy
 internal import ServiceLifecycle
 internal import Settings
 internal import Synchronization
-internal import SystemSupport
 internal import TokenModel
 internal import TokenStorage
 
@@ -122,7 +122,7 @@ final class GatewayLock: GatewayLocking, Service {
             await body()
             continuation.resume()
         case .releaseMemory:
-            FreedMemory.release()
+            martlet_release_freed()
         }
     }
 
