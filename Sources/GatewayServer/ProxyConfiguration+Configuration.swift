@@ -105,7 +105,9 @@ extension CallerConfiguration {
             certificate: caller.certificate.map { CertificateName($0) },
             peer: caller.peer.map { PeerRule(user: $0.user, group: $0.group) },
             routes: caller.routes,
-            accounts: caller.accounts,
+            accounts: caller.accounts.map { patterns in
+                patterns.compactMap { if case .name(let account) = $0 { account } else { nil } }
+            },
             methods: caller.methods
         )
     }

@@ -103,7 +103,7 @@ package struct SettingsSummary: Sendable {
             names.map { ", \(kind) \($0.joined(separator: " "))" } ?? ", all \(kind)"
         }
         return "\(caller.name): \(Self.proofs(of: caller).joined(separator: " or "))"
-            + list("routes", caller.routes) + list("accounts", caller.accounts?.map(\.rawValue))
+            + list("routes", caller.routes) + list("accounts", caller.accounts?.map(\.description))
             + list("methods", caller.methods)
     }
 
@@ -217,6 +217,7 @@ package struct GatewaySettings: Equatable, Sendable {
     /// In the order of the file, like accounts and routes.
     package let providers: [ProviderSettings]
     package let accounts: [AccountSettings]
+    package let families: [AccountFamilySettings]
     /// `nil`: all accounts are used at any time.
     package let requireApproval: ApprovalSettings?
     package let routes: [RouteSettings]

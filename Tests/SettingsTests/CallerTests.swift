@@ -40,7 +40,7 @@ import TokenModel
         #expect(callers.first?.keyDigests.count == 2)
         #expect(callers.first?.keyDigests.last?.prefix(2) == [0x01, 0x23])
         #expect(callers.first?.routes == ["acme"])
-        #expect(callers.first?.accounts == [AccountID("alice")])
+        #expect(callers.first?.accounts == [.name(AccountID("alice"))])
         #expect(callers.first?.methods == ["GET", "POST", "PURGE"])
         // A digest of decimal digits only is text, not a number.
         #expect(callers.last?.keyDigests == [[UInt8](repeating: 0x11, count: 32)])

@@ -4,15 +4,15 @@ import Testing
 @Suite struct RefreshRateTests {
     @Test func `the default rate is 50 token requests a second after a burst of 200`() throws {
         let provider = try settings(of: SampleFile().text).providers.first
-        #expect(provider?.refreshRate == RefreshRateSettings(perSecond: 50, burst: 200))
+        #expect(provider?.refreshRate == RequestRateSettings(perSecond: 50, burst: 200))
     }
 
     @Test(arguments: [
-        ("refresh_rate: { per_second: 400, burst: 800 }", RefreshRateSettings(perSecond: 400, burst: 800)),
-        ("refresh_rate: { per_second: 1 }", RefreshRateSettings(perSecond: 1, burst: 200)),
-        ("refresh_rate: {}", RefreshRateSettings(perSecond: 50, burst: 200)),
+        ("refresh_rate: { per_second: 400, burst: 800 }", RequestRateSettings(perSecond: 400, burst: 800)),
+        ("refresh_rate: { per_second: 1 }", RequestRateSettings(perSecond: 1, burst: 200)),
+        ("refresh_rate: {}", RequestRateSettings(perSecond: 50, burst: 200)),
     ])
-    func `a provider may have its own rate`(line: String, rate: RefreshRateSettings) throws {
+    func `a provider may have its own rate`(line: String, rate: RequestRateSettings) throws {
         let settings = try settings(of: SampleFile().provider(line).text)
         #expect(settings.providers.first?.refreshRate == rate)
     }

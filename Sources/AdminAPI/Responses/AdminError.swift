@@ -247,7 +247,8 @@ extension AdminError {
     init(_ cause: AccountChangeError, account: AccountID) {
         switch cause.code {
         case .notConfigured: self = .notConfigured
-        case .minted, .killed, .subjectDiffers: self = .init(.conflict, cause.message, account: account)
+        case .minted, .killed, .subjectDiffers, .exists, .familyFull:
+            self = .init(.conflict, cause.message, account: account)
         case .invalidTokens: self = .init(.invalidField, cause.message, field: "refresh_token", account: account)
         case .unreadable: self = .init(.accountUnreadable, cause.message, account: account)
         case .storeLost: self = .init(.storeLost, cause.message, account: account)

@@ -18,10 +18,10 @@ extension ApprovalSettings {
         if items.isEmpty { section[.accounts]?.fault("is empty; leave require_approval out if no account needs one") }
         self.accounts = items.compactMap { item in
             let pattern = item.parsed("the name of an account") { text throws(ValueError) in
-                try AccountPattern.check(text)
+                try ApprovalPattern.check(text)
                 return text
             }
-            if let pattern, accounts?.contains(where: { AccountPattern.matches($0, pattern) }) == false {
+            if let pattern, accounts?.contains(where: { ApprovalPattern.matches($0, pattern) }) == false {
                 item.warn("matches no account")
             }
             return pattern

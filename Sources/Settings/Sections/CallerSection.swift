@@ -63,7 +63,7 @@ extension CallerSettings {
                 certificate: certificate,
                 peer: peer,
                 routes: allowedRoutes,
-                accounts: allowedAccounts?.map { AccountID($0) },
+                accounts: allowedAccounts?.map { .name(AccountID($0)) },
                 methods: methods
             )
             if let routes, !routes.isEmpty, !routes.contains(where: caller.mayUse) {
@@ -76,7 +76,7 @@ extension CallerSettings {
     private func mayUse(_ route: RouteSettings) -> Bool {
         guard self.routes?.contains(route.name) != false else { return false }
         return switch route.account {
-        case .fixed(let account): self.accounts?.contains(account) != false
+        case .fixed(let account): self.accounts?.contains { $0.covers(account) } != false
         // The caller has at least one account: an empty list is a fault.
         case .fromHeader: true
         }

@@ -18,6 +18,7 @@ enum ProviderKey: String, Vocabulary {
     case tokenParameters = "token_params"
     case keepAlive = "keep_alive"
     case refreshRate = "refresh_rate"
+    case revokeRate = "revoke_rate"
     case allowCleartext = "allow_cleartext"
 }
 
@@ -78,7 +79,8 @@ extension ProviderSettings {
             section.read(.refresh) { $0.choice(Refresh.self) }
             ?? preset.fill(.refresh, of: section) { $0.refreshKillsAccessToken ? Refresh.onExpiry : nil } ?? .ahead
         self.keepAlive = section.read(.keepAlive) { $0.duration(in: .seconds(60) ... .hours(8760)) } ?? .hours(24)
-        self.refreshRate = RefreshRateSettings(section.section(.refreshRate, of: RefreshRateKey.self))
+        self.refreshRate = RequestRateSettings(section.section(.refreshRate, of: RequestRateKey.self))
+        self.revokeRate = RequestRateSettings(section.section(.revokeRate, of: RequestRateKey.self))
         let login = section.section(.login, of: ProviderLoginKey.self)
         self.login = ProviderLoginSettings(login, &preset)
         if self.login.scopes.contains("openid"), !section.has(.issuer) {
@@ -136,14 +138,14 @@ extension Place {
     }
 }
 
-/// The keys of a provider's `refresh_rate`.
-enum RefreshRateKey: String, Vocabulary {
+/// The keys of a provider's `refresh_rate` and `revoke_rate`.
+enum RequestRateKey: String, Vocabulary {
     case burst
     case perSecond = "per_second"
 }
 
-extension RefreshRateSettings {
-    init(_ section: Section<RefreshRateKey>) {
+extension RequestRateSettings {
+    init(_ section: Section<RequestRateKey>) {
         self.perSecond = section.read(.perSecond) { $0.count(in: 1...100_000) } ?? Self.standard.perSecond
         self.burst = section.read(.burst) { $0.count(in: 1...1_000_000) } ?? Self.standard.burst
     }

@@ -52,6 +52,7 @@ extension GatewaySettings {
             )
         }
         self.accounts = accountSettings ?? []
+        self.families = []
         self.requireApproval = section.read(.requireApproval) {
             ApprovalSettings($0, accounts: accounts?.map(\.name))
         }

@@ -45,7 +45,9 @@ extension RouteSettings {
         case .fixed(let account): return [account]
         case .fromHeader:
             return callers.filter { $0.routes?.contains(self.name) != false }
-                .reduce(into: []) { $0.formUnion($1.accounts ?? all) }
+                .reduce(into: []) { reached, caller in
+                    reached.formUnion(all.filter { one in caller.accounts?.contains { $0.covers(one) } != false })
+                }
         }
     }
 }

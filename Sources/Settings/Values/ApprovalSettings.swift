@@ -11,12 +11,12 @@ package struct ApprovalSettings: Equatable, Sendable {
 
     /// Whether the account needs an approval.
     package func applies(to account: AccountID) -> Bool {
-        self.accounts.contains { AccountPattern.matches(account.rawValue, $0) }
+        self.accounts.contains { ApprovalPattern.matches(account.rawValue, $0) }
     }
 }
 
 /// Names of accounts with `*` in place of any characters.
-enum AccountPattern {
+enum ApprovalPattern {
     /// Whether the pattern matches the whole name. Takes time in proportion to both lengths' product at most.
     static func matches(_ name: String, _ pattern: String) -> Bool {
         let (name, pattern) = (Array(name.utf8), Array(pattern.utf8))

@@ -10,7 +10,7 @@ package struct CallerSettings: Equatable, Sendable {
     /// The names of the routes that it may use; `nil`: all.
     package let routes: [String]?
     /// The accounts that it may use; `nil`: all.
-    package let accounts: [AccountID]?
+    package let accounts: [AccountPattern]?
     /// The methods that it may use, written as in a request; `nil`: all.
     package let methods: [String]?
 }

@@ -46,7 +46,8 @@ package struct ProviderSettings: Equatable, Sendable {
     package let refresh: Refresh
     /// How long a refresh token may stay unused before the gateway refreshes with it.
     package let keepAlive: Duration
-    package let refreshRate: RefreshRateSettings
+    package let refreshRate: RequestRateSettings
+    package let revokeRate: RequestRateSettings
     package let login: ProviderLoginSettings
     /// Whether tokens may travel unencrypted to another host. Also applies to discovered endpoints.
     package let allowsCleartext: Bool
@@ -92,8 +93,8 @@ package enum ClientAuthentication: String, Sendable, CaseIterable {
     case none
 }
 
-/// The maximum rate at which one process sends token requests to a provider.
-package struct RefreshRateSettings: Equatable, Sendable {
+/// The maximum rate at which one process sends requests of a kind to a provider.
+package struct RequestRateSettings: Equatable, Sendable {
     /// In the long term.
     package let perSecond: Int
     /// The number of requests at once after an idle period.
@@ -104,7 +105,7 @@ package struct RefreshRateSettings: Equatable, Sendable {
         self.burst = burst
     }
 
-    static let standard = RefreshRateSettings(perSecond: 50, burst: 200)
+    static let standard = RequestRateSettings(perSecond: 50, burst: 200)
 }
 
 /// A private key that signs assertions.
@@ -200,4 +201,14 @@ package struct AccountSettings: Equatable, Sendable {
     package let assertion: Assertion?
     /// The scopes to request at each refresh; empty: those already granted.
     package let scopes: [String]
+}
+
+/// Accounts that come and go at run time, which the configuration gives as one.
+package struct AccountFamilySettings: Equatable, Sendable {
+    package let family: AccountFamily
+    package let provider: ProviderID
+    /// The scopes to request at each refresh; empty: those already granted.
+    package let scopes: [String]
+    /// The most accounts that may exist at once.
+    package let max: Int
 }

@@ -306,7 +306,7 @@ extension SignInFailure {
     init(_ cause: AccountChangeError) {
         let code: Code =
             switch cause.code {
-            case .notConfigured, .minted: .notConfigured
+            case .notConfigured, .minted, .exists, .familyFull: .notConfigured
             case .killed: .killed
             case .subjectDiffers: .subjectDiffers
             case .invalidTokens: .answerLost

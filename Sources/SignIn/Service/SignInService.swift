@@ -171,7 +171,7 @@ extension SignInError {
         let code: Code =
             switch cause.code {
             case .notConfigured: .unknownAccount
-            case .minted, .killed, .subjectDiffers, .invalidTokens: .conflict
+            case .minted, .killed, .subjectDiffers, .invalidTokens, .exists, .familyFull: .conflict
             case .unreadable: .unreadable
             case .storeLost: .storeLost
             }

@@ -137,6 +137,10 @@ package struct AccountChangeError: Error, Sendable {
         case subjectDiffers
         /// A token is empty, has characters that no token may have, or is the client's secret.
         case invalidTokens
+        /// The account has tokens already, and the import is not to replace any.
+        case exists
+        /// The family has as many accounts as it may have.
+        case familyFull
         /// The stored record can't be decrypted or parsed. It is kept.
         case unreadable
         /// The store is unreachable or can't be written, or other writers were faster each time.
