@@ -247,7 +247,7 @@ final class AdminController: RequestResponder {
         switch route {
         case .status:
             let vitals = await self.monitor.vitals()
-            let accounts = await gateway.engine.statuses()
+            let accounts = await gateway.engine.overview().named
             return AdminResponse(
                 .ok,
                 StatusResponse(
@@ -264,7 +264,7 @@ final class AdminController: RequestResponder {
         case .accounts:
             return AdminResponse(
                 .ok,
-                AccountsResponse(accounts: await gateway.engine.statuses().map(AccountResponse.init))
+                AccountsResponse(accounts: await gateway.engine.overview().named.map(AccountResponse.init))
             )
         case .account(let account):
             return AdminResponse(.ok, AccountResponse(try await gateway.status(of: account)))
