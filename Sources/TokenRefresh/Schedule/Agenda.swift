@@ -16,8 +16,8 @@ package struct Agenda: Sendable {
         case unused
     }
 
-    /// The maximum number of errands for accounts that nobody uses in progress per provider. Others may be more where the
-    /// provider's rate is higher: twice the requests that may begin in a second.
+    /// The maximum number of errands in progress per provider. There may be more for accounts that requests were turned
+    /// away for, so that these are refreshed at the provider's rate: twice the requests that may begin in a second.
     package static let mostBackgroundJobs = 8
     private static let mostUrgentJobs = 256
 
@@ -25,14 +25,15 @@ package struct Agenda: Sendable {
         var schedules = [Schedule](repeating: Schedule(), count: Urgency.allCases.count)
         /// The accounts with an errand in progress, and until when each errand counts.
         var backgroundJobs: [AccountID: BootInstant] = [:]
-        /// The most errands in progress for accounts that somebody uses.
+        /// The most errands in progress while requests are turned away.
         var mostUrgent = Agenda.mostBackgroundJobs
         /// No errand begins before this moment: a token request would have to wait for too long.
         var restsUntil = BootInstant.distantPast
 
         /// When another errand may begin if none ends before.
         func roomAt(_ urgency: Urgency) -> BootInstant {
-            let excess = self.backgroundJobs.count - (urgency == .unused ? Agenda.mostBackgroundJobs : self.mostUrgent)
+            let most = urgency == .turnedAway ? self.mostUrgent : Agenda.mostBackgroundJobs
+            let excess = self.backgroundJobs.count - most
             return max(excess < 0 ? .distantPast : self.backgroundJobs.values.sorted()[excess], self.restsUntil)
         }
     }
