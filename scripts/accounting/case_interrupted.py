@@ -54,9 +54,10 @@ def interrupted(gateway, path, results):
         if time.monotonic() > deadline:
             raise Failed(f"the import has not come to {half} accounts within {SECONDS} s")
         time.sleep(0.005)
-    gateway.kill()
+    # A token request whose answer nobody has stored at the end is lost with the process: that is another case, of scripts/faults.
     over.set()
     users.join()
+    gateway.kill()
     importing.end()
     acknowledged = [result["account"] for result in importing.results() if result["result"] == "imported"]
     results.figure("kill -9 after", len(acknowledged), "acknowledged lines")
@@ -81,7 +82,7 @@ def feed(importing, path, half):
 
 
 def use(gateway, over):
-    """Uses accounts again and again that may have been imported, so that some token requests are open at the end."""
+    """Uses accounts again and again that may have been imported."""
     numbers = range(0, gateway.site.accounts // 2, REFRESHED)
     while not over.is_set():
         crowd.ask(gateway, (member(number) for number in numbers), connections=16, until=over.is_set)

@@ -1,5 +1,6 @@
 """The test setup: a provider, a gateway with families of accounts, and what operators ask it."""
 
+import base64
 import contextlib
 import hashlib
 import os
@@ -54,7 +55,8 @@ class Site(site.Site):
             return "driver: sqlite"
         database = DurablePostgres(self.home)
         self.stores.append(database)
-        return f'driver: postgres, url: "{database.url}"'
+        key = self.file("shared.key", base64.b64encode(os.urandom(32)).decode())
+        return f'driver: postgres, url: "{database.url}", sealing_key: {{ file: {key} }}'
 
     def stop(self):
         super().stop()
