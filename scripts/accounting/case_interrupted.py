@@ -53,7 +53,7 @@ def interrupted(gateway, path, results):
     while gateway.count() < half:
         if time.monotonic() > deadline:
             raise Failed(f"the import has not come to {half} accounts within {SECONDS} s")
-        time.sleep(0.005)
+        time.sleep(0.02)
     # A token request whose answer nobody has stored at the end is lost with the process: that is another case, of scripts/faults.
     over.set()
     users.join()

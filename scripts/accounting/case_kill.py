@@ -97,7 +97,7 @@ def revoked(recorder, provider, tokens, expected, results):
     results.equal("accounts with tokens alive at the provider", sum(any(live.values()) for live in stats["live"].values()), 0)
     results.equal("revocations that the provider took, and others", (stats["revocations"]["ok"], stats["revocations"]["unknown"]), (expected, 0))
     results.equal("token requests since the kill", provider.token_requests, 0)
-    results.at_most("most revocations beyond 500 a second, in any period", excess(entries, RATE), RATE + RATE / 10, "requests")
+    results.at_most(f"most revocations beyond {RATE} a second, in any period", excess(entries, RATE), RATE + RATE / 10, "requests")
     took = entries[-1].at - entries[0].at
     results.figure("from the first revocation to the last", round(took, 1), "s")
     if len(entries) > 10 * RATE:
