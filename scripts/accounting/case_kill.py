@@ -63,24 +63,25 @@ def run(site, results):
     answers = crowd.ask(gateway, [member(number) for number in range(0, count, max(count // 500, 1))])
     results.equal("what callers get then", set(crowd.outcomes(answers)), {(503, "killed")})
 
-    samples, text = watched(gateway, kill["id"], 2 * count / RATE * 1.5 + 120)
+    samples, text = watched(gateway, kill["id"], 2 * count, 2 * count / RATE * 1.5 + 120)
     results.figure("most memory while tokens are revoked", round(gateway.peak_memory), "MiB")
     results.at_most("most memory while tokens are revoked, of the samples", max(sample.memory for sample in samples), MEMORY, "MiB")
     results.at_most("longest report while tokens are revoked", max(sample.took for sample in samples), BUSY_SECONDS, "s")
     revoked(recorder, provider, samples[-1].tokens, 2 * count, results)
+    first(recorder.entries("revoke"), grants.origins(), results)
     progress(samples, began, text, results)
     afterwards(gateway, kill["id"], 2 * count, results)
 
 
-def watched(gateway, kill, limit):
-    """Looks at the report every other second until no token waits. Also returns what `martlet kills` printed of the time left."""
+def watched(gateway, kill, expected, limit):
+    """Looks at the report every other second until all tokens are settled. Also returns what `martlet kills` printed of the time left."""
     samples, text, deadline = [], None, time.monotonic() + limit
     while True:
         began = time.monotonic()
         tokens = gateway.done("GET", f"/v1/kills/{kill}")["tokens"]
         samples.append(Sample(time.time(), time.monotonic() - began, tokens, gateway.memory))
-        # Tokens that no sweep has found yet aren't counted.
-        if not samples[-1].is_open and tokens["total"] > 0:
+        # Tokens that no sweep has found yet aren't counted. If some are never found, the report doesn't change any more.
+        if not samples[-1].is_open and (tokens["total"] >= expected or [sample.tokens for sample in samples[-10:]] == [tokens] * 10):
             return samples, text
         if time.monotonic() > deadline:
             raise Failed(f"tokens still wait after {limit:.0f} s: {tokens}")
@@ -102,6 +103,13 @@ def revoked(recorder, provider, tokens, expected, results):
     results.figure("from the first revocation to the last", round(took, 1), "s")
     if len(entries) > 10 * RATE:
         results.at_least("revocations a second", len(entries) / took, 0.9 * RATE, "a second")
+
+
+def first(entries, refresh_tokens, results):
+    """What brings new tokens should go first."""
+    half = entries[:len(entries) // 2]
+    share = sum(entry.origin in refresh_tokens for entry in half) / max(len(half), 1)
+    results.figure("refresh tokens among the first half of the revocations", round(share * 100), "%")
 
 
 def progress(samples, began, text, results):
