@@ -15,12 +15,8 @@ struct ApprovalDesk: GatewayApprovals {
 
     func standings() -> [ApprovalStanding] {
         let settings = self.front.settings
-        guard let rule = settings.requireApproval else { return [] }
         let (approvals, waiting) = (self.service.statuses(), self.service.waiting())
-        // Of families, only those that somebody uses: the others may be many.
-        let providers = settings.accountProviders
-        let members = Set(approvals.keys).union(waiting).filter { providers.family(of: $0) != nil }
-        return (settings.accounts.map(\.id) + members.sorted()).filter(rule.applies).map { account in
+        return settings.accountsUnderApproval(including: waiting.union(approvals.keys)).map { account in
             ApprovalStanding(account, until: approvals[account]?.until, isAwaited: waiting.contains(account))
         }
     }

@@ -62,6 +62,15 @@ import TokenModel
         #expect(warnings.contains("matches no account") == !mayMatch)
     }
 
+    @Test func `of a family only the used accounts that need an approval are listed`() throws {
+        let file = SampleFile().account("bob: { provider: acme }\n  \"customer-*\": { provider: acme }")
+            .route("account: bob").adding("require_approval: { accounts: [bob, \"customer-eu-*\", other] }")
+        let used: Set = ["customer-eu-2", "customer-eu-1", "customer-1", "bob", "other"]
+        let listed = try settings(of: file.text).accountsUnderApproval(including: Set(used.map { AccountID($0) }))
+        #expect(listed.map(\.rawValue) == ["bob", "customer-eu-1", "customer-eu-2"])
+        #expect(try settings(of: SampleFile().text).accountsUnderApproval(including: [AccountID("alice")]).isEmpty)
+    }
+
     @Test(arguments: [
         ("{}", ["12:1: require_approval: accounts is missing"]),
         ("[alice]", ["12:19: require_approval: expected a mapping, found a list"]),

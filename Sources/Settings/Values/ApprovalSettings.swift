@@ -15,6 +15,17 @@ package struct ApprovalSettings: Equatable, Sendable {
     }
 }
 
+extension GatewaySettings {
+    /// The accounts that need an approval: those in the file, and of families those in `used`. A family has too many to list
+    /// them all.
+    package func accountsUnderApproval(including used: Set<AccountID>) -> [AccountID] {
+        guard let rule = self.requireApproval else { return [] }
+        let providers = self.accountProviders
+        let members = used.filter { providers.family(of: $0) != nil }.sorted()
+        return (self.accounts.map(\.id) + members).filter(rule.applies)
+    }
+}
+
 /// Names of accounts with `*` in place of any characters.
 enum ApprovalPattern {
     /// Whether the pattern matches the whole name. Takes time in proportion to both lengths' product at most.
