@@ -73,9 +73,7 @@ struct GatewayFront: Sendable {
     var settings: GatewaySettings { self.state.settings }
 
     /// The configured provider of an account; `nil` if the account is not configured.
-    func provider(of account: AccountID) -> ProviderID? {
-        self.settings.accounts.first { $0.id == account }?.provider
-    }
+    func provider(of account: AccountID) -> ProviderID? { self.state.providers[account] }
 
     /// Follows other settings from now on.
     func follow(_ settings: GatewaySettings) { self.state.follow(settings) }
@@ -108,12 +106,29 @@ extension GatewayFront {
 
 /// What changes in a front while the process runs.
 private final class FrontState: Sendable {
-    private let current: Mutex<(settings: GatewaySettings, part: OpenPart?)>
+    private struct Current {
+        var settings: GatewaySettings
+        /// The provider of each account of ``settings``, prepared to be asked for each request that waits.
+        var providers: AccountMap<ProviderID>
+        var part: OpenPart?
 
-    init(_ settings: GatewaySettings) { self.current = Mutex((settings, nil)) }
+        init(_ settings: GatewaySettings, part: OpenPart?) {
+            self.settings = settings
+            self.providers = AccountMap(
+                settings.accounts.map { ($0.id, $0.provider) },
+                families: settings.families.map { ($0.family, $0.provider) }
+            )
+            self.part = part
+        }
+    }
+
+    private let current: Mutex<Current>
+
+    init(_ settings: GatewaySettings) { self.current = Mutex(Current(settings, part: nil)) }
 
     var settings: GatewaySettings { self.current.withLock { $0.settings } }
-    func follow(_ settings: GatewaySettings) { self.current.withLock { $0.settings = settings } }
+    var providers: AccountMap<ProviderID> { self.current.withLock { $0.providers } }
+    func follow(_ settings: GatewaySettings) { self.current.withLock { $0 = Current(settings, part: $0.part) } }
 
     var part: OpenPart? {
         get { self.current.withLock { $0.part } }
