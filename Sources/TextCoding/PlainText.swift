@@ -14,6 +14,15 @@ package enum PlainText {
     }
 }
 
+extension BinaryInteger {
+    /// The number with a comma between each three digits, such as `98,214`.
+    package var grouped: String {
+        let digits = Array(String(self.magnitude))
+        let groups = stride(from: digits.count, to: 0, by: -3).map { String(digits[max($0 - 3, 0)..<$0]) }
+        return (self < 0 ? "-" : "") + groups.reversed().joined(separator: ",")
+    }
+}
+
 /// Words of commands that people copy into a shell.
 package enum ShellWord {
     /// `text` so that a POSIX shell reads it as one word: as it is if that is safe, else in single quotes.

@@ -315,6 +315,12 @@ internal import TokenStorage
 
     @Test(arguments: [
         (["accounts", "import", "alice", "token-canary"], "tokens are not taken from the command line"),
+        (["accounts", "import"], "name an account, or import many with --all, such as: martlet accounts import"),
+        (["accounts", "import", "alice", "--existing", "skip"], "--existing goes with --all: "),
+        (["accounts", "import", "--all", "--existing", "keep"], "The value 'keep' is invalid for '--existing"),
+        (["accounts", "import", "--all", "a.jsonl", "alice"], "--all takes one file, whose lines name their accounts"),
+        (["accounts", "import", "--all", "a.jsonl", "--file", "b.jsonl"], "--all takes one file, "),
+        (["accounts", "list", "--limit", "0"], "--limit takes a number from 1 on"),
         (["accounts", "show"], "Missing expected argument '<name>'"),
         (["nothing"], "Unexpected argument 'nothing'"),
         (["status", "-x"], "Unknown option '-x'"),
@@ -354,7 +360,8 @@ internal import TokenStorage
 
     @Test(
         arguments: [
-            ([], "serve, check, login, accounts, "), (["accounts"], "list, show, import, refresh, remove or adopt; "),
+            ([], "serve, check, login, accounts, "),
+            (["accounts"], "list, show, export, import, refresh, remove or adopt; "),
             (["callers"], "new; "), (["store"], "verify, rekey, passphrase or copy; "),
         ] as [([String], String)]
     )

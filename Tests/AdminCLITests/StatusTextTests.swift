@@ -175,6 +175,34 @@ internal import Testing
         #expect(lines == texts.map { "configuration  \($0)" })
     }
 
+    private static let family = """
+        {"family":"customer-*","provider":"acme","accounts":98214,"max":100000,\
+        "states":{"valid":812,"expired":97402,"empty":0}}
+        """
+
+    @Test(arguments: [
+        ("[]", ["FAMILY", "customer-*"]),
+        (
+            #"[{"configured":true,"expires_at":null,"generation":1,"name":"alice","provider":"acme","scopes":[],"state":"empty"}]"#,
+            ["FAMILY", "customer-*", "", "ACCOUNT", "alice"]
+        ),
+    ])
+    func `a family is shown in numbers, before the accounts that have a name in the configuration`(
+        accounts: String,
+        lines: [String]
+    ) throws {
+        let answer = """
+            {"version":"1.2.3","ready":true,"replica":{"name":"a","started_at":"2025-11-20T21:00:00.000Z"},\
+            "store":{"driver":"sqlite","open":true},"listeners":[],"providers":[{"name":"acme","accounts":\
+            {"valid":813,"expired":97402}}],"families":[\(Self.family)],"accounts":\(accounts)}
+            """
+        let shown = try Self.lines(answer)
+        #expect(shown.contains("acme      98,215    97,402 expired, 813 valid"))
+        #expect(shown.contains("customer-*  acme      98,214 of 100,000  97,402 expired, 812 valid"))
+        let last = shown.suffix(lines.count).map { $0.prefix { $0 != " " } }
+        #expect(last == lines.map { $0[...] })
+    }
+
     @Test func `a status is shown at a glance`() throws {
         let answer = """
             {"version":"1.2.3","ready":false,"replica":{"name":"a","boot":"b","started_at":"2025-11-20T21:00:00.000Z"},\

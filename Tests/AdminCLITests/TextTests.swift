@@ -17,6 +17,17 @@ internal import TextCoding
         )
     }
 
+    @Test func `a table may be taken in parts, whose columns never get narrower`() {
+        var table = TextTable("NAME", "STATE")
+        table.add(["a-long-name", "ok"])
+        #expect(table.takeLines() == ["NAME         STATE", "a-long-name  ok"])
+        table.add(["b", "ok"])
+        #expect(table.takeLines() == ["b            ok"])
+        #expect(table.takeLines() == [])
+        table.add(["an-even-longer-name", "ok"])
+        #expect(table.takeLines() == ["an-even-longer-name  ok"])
+    }
+
     @Test func `control characters are shown as escapes`() {
         var table = TextTable("NAME")
         table.add(["a\u{1B}[2Jb\nc\u{202E}"])

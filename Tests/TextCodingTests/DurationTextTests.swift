@@ -18,3 +18,13 @@ import TextCoding
         #expect(DurationText.parse(text) == nil)
     }
 }
+
+@Suite struct GroupedNumberTests {
+    @Test(arguments: [
+        (0, "0"), (7, "7"), (999, "999"), (1_000, "1,000"), (98_214, "98,214"), (1_000_000, "1,000,000"),
+        (-12_345, "-12,345"), (Int.min, "-9,223,372,036,854,775,808"),
+    ])
+    func `a number has a comma between each three digits`(number: Int, text: String) {
+        #expect(number.grouped == text)
+    }
+}

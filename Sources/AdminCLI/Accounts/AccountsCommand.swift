@@ -8,14 +8,15 @@ struct AccountsCommand: ParsableCommand {
         commandName: "accounts",
         abstract: "Show accounts, and import, refresh, adopt or remove their tokens.",
         discussion: """
-            An account is one authorization at a provider. The configuration names it; its tokens arrive by import.
+            An account is one authorization at a provider. The configuration names it, or a family that its name belongs to; its
+            tokens arrive by import or sign-in.
 
             Example:
               martlet accounts list
             """,
         subcommands: [
-            ListAccountsCommand.self, ShowAccountCommand.self, ImportTokensCommand.self, RefreshAccountCommand.self,
-            RemoveTokensCommand.self, AdoptTokensCommand.self,
+            ListAccountsCommand.self, ShowAccountCommand.self, ExportAccountsCommand.self, ImportTokensCommand.self,
+            RefreshAccountCommand.self, RemoveTokensCommand.self, AdoptTokensCommand.self,
         ]
     )
 }
@@ -48,28 +49,6 @@ struct AdoptTokensCommand: AsyncParsableCommand {
             for line in AccountText(times: RelativeTime(now: .now)).details(account) { Console.say(line) }
         }
         if let failure = account.failureAfterAdoption { throw failure }
-    }
-}
-
-/// `martlet accounts list`.
-struct ListAccountsCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list",
-        abstract: "List all accounts and the state of their tokens.",
-        discussion: """
-            Example:
-              martlet accounts list --json
-            """
-    )
-
-    @OptionGroup var admin: AdminOptions
-
-    func run() async throws {
-        let reply = try await self.admin.client().send(.accounts)
-        if self.admin.isJSON { return Console.say(reply.text) }
-        let accounts = try reply.read(AccountsReply.self).accounts
-        guard !accounts.isEmpty else { return Console.say("no accounts; the configuration names them under accounts") }
-        for line in AccountText(times: RelativeTime(now: .now)).table(accounts) { Console.say(line) }
     }
 }
 

@@ -42,9 +42,12 @@ package struct AccountReply: Decodable, Equatable, Sendable {
     }
 }
 
-/// All accounts.
+/// A page of the accounts.
 package struct AccountsReply: Decodable, Equatable, Sendable {
     package let accounts: [AccountReply]
+    /// The name to list behind for the next page; `nil` where this is the last one, or if an older gateway gives all at
+    /// once.
+    package let next: String?
 }
 
 /// An account after the removal of its tokens, and the outcome for each token.

@@ -56,13 +56,7 @@ struct AdminClient: Sendable {
 
     /// Sends a request and returns its response, whatever its status.
     func exchange(_ request: AdminRequest) async throws(CommandFailure) -> AdminReply {
-        var message = HTTPClientRequest(url: self.base + request.path)
-        message.method = .init(rawValue: request.method.rawValue)
-        message.headers.add(name: "accept", value: "application/json")
-        if self.access.socket != nil { message.headers.add(name: "host", value: "localhost") }
-        if request.needsToken, let authorization = try self.access.authorization() {
-            message.headers.add(name: "authorization", value: authorization)
-        }
+        var message = try self.message(of: request)
         if !request.body.isEmpty {
             message.headers.add(name: "content-type", value: "application/json")
             message.body = .bytes(ByteBuffer(bytes: request.body))
@@ -72,18 +66,100 @@ struct AdminClient: Sendable {
             let ready = message
             let reply = try await HTTPClient.withHTTPClient(configuration: self.configuration) { client in
                 let answer = try await client.execute(ready, deadline: deadline)
-                let body = try await answer.body.collect(upTo: Self.longestBody)
-                return AdminReply(
-                    httpStatus: Int(answer.status.code),
-                    body: Array(body.readableBytesView),
-                    gateway: answer.headers.first(name: "martlet-gateway")
-                )
+                return try await Self.reply(answer)
             }
-            if self.reportsGateway { RespondingGateway.heard(reply, from: self.access.address) }
+            self.note(reply)
             return reply
         } catch {
             throw self.failure(error, of: request)
         }
+    }
+
+    /// Sends a request with a body that is read while the response is read, each as fast as the other end takes it.
+    ///
+    /// - Parameter take: is called with each part of the body of a response with a success status.
+    /// - Throws: for a response with another status; if the input can't be read; if the connection breaks, or if the
+    ///   gateway is silent for the request's patience while it has something to do; what `take` throws.
+    func stream(
+        _ request: AdminRequest,
+        _ input: ImportInput,
+        _ take: @escaping @Sendable (ByteBuffer) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) {
+        var message = try self.message(of: request)
+        message.headers.add(name: "content-type", value: "application/x-ndjson")
+        message.body = .stream(input, length: .unknown)
+        defer { input.end() }
+        do {
+            let ready = message
+            let reply = try await withThrowingTaskGroup(of: AdminReply?.self) { tasks in
+                tasks.addTask {
+                    await input.silence(of: request.patience)
+                    return nil
+                }
+                tasks.addTask {
+                    try await HTTPClient.withHTTPClient(configuration: self.configuration) { client in
+                        // The silence above is limited instead, since nobody knows how long the input is.
+                        let answer = try await client.execute(ready, deadline: .distantFuture)
+                        guard (200..<300).contains(answer.status.code) else { return try await Self.reply(answer) }
+                        try await self.read(answer, input, take)
+                        return Self.reply(answer, [])
+                    }
+                }
+                defer { tasks.cancelAll() }
+                guard let reply = try await tasks.next() ?? nil else { throw HTTPClientError.readTimeout }
+                return reply
+            }
+            if let failure = self.refusal(in: reply, of: request.attempt) { throw failure }
+            self.note(reply)
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch {
+            throw self.failure(error, of: request)
+        }
+    }
+
+    /// Reads the response to an input.
+    private func read(
+        _ answer: HTTPClientResponse,
+        _ input: ImportInput,
+        _ take: @Sendable (ByteBuffer) throws(CommandFailure) -> Void
+    ) async throws(CommandFailure) {
+        do {
+            for try await part in answer.body {
+                input.hear()
+                try take(part)
+            }
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch {
+            let place = self.access.address
+            throw CommandFailure(.unavailable, "the connection to the gateway at \(place) broke: \(Self.reason(error))")
+        }
+    }
+
+    /// The request without its body.
+    private func message(of request: AdminRequest) throws(CommandFailure) -> HTTPClientRequest {
+        var message = HTTPClientRequest(url: self.base + request.path)
+        message.method = .init(rawValue: request.method.rawValue)
+        message.headers.add(name: "accept", value: "application/json")
+        if self.access.socket != nil { message.headers.add(name: "host", value: "localhost") }
+        if request.needsToken, let authorization = try self.access.authorization() {
+            message.headers.add(name: "authorization", value: authorization)
+        }
+        return message
+    }
+
+    private static func reply(_ answer: HTTPClientResponse) async throws -> AdminReply {
+        Self.reply(answer, Array(try await answer.body.collect(upTo: Self.longestBody).readableBytesView))
+    }
+
+    private static func reply(_ answer: HTTPClientResponse, _ body: [UInt8]) -> AdminReply {
+        let gateway = answer.headers.first(name: "martlet-gateway")
+        return AdminReply(httpStatus: Int(answer.status.code), body: body, gateway: gateway)
+    }
+
+    private func note(_ reply: AdminReply) {
+        if self.reportsGateway { RespondingGateway.heard(reply, from: self.access.address) }
     }
 
     /// Asks whether a gateway is there, and whether it is ready.

@@ -59,8 +59,10 @@ package struct AdminRequest: Sendable {
     )
     /// The process, its providers and its accounts.
     package static let status = AdminRequest(.get, "/v1/status", "show the status")
-    /// All accounts.
-    package static let accounts = AdminRequest(.get, "/v1/accounts", "list the accounts")
+    /// A page of the accounts, sorted by name.
+    package static func accounts(_ query: AccountQuery = AccountQuery()) -> AdminRequest {
+        AdminRequest(.get, "/v1/accounts\(query.text)", "list the accounts")
+    }
 
     /// One account.
     package static func account(_ name: String) -> AdminRequest {
@@ -75,6 +77,17 @@ package struct AdminRequest: Sendable {
     /// Replaces an account's tokens; `body` comes from ``TokenInput/body``.
     package static func importTokens(_ body: [UInt8], for name: String) -> AdminRequest {
         AdminRequest(.put, "/v1/accounts/\(Self.encoded(name))/tokens", "import tokens for \(name)", body: body)
+    }
+
+    /// Imports tokens for many accounts; the lines of the body come from an ``ImportInput``. Each batch takes the gateway a
+    /// moment.
+    package static func importMany(existing: ExistingPolicy) -> AdminRequest {
+        AdminRequest(
+            .post,
+            "\(Self.importsPath)?existing=\(existing.rawValue)",
+            "import tokens for many accounts",
+            patience: .seconds(120)
+        )
     }
 
     /// Refreshes an account now, even if its token is valid.
@@ -103,7 +116,8 @@ package struct AdminRequest: Sendable {
     /// The message if no response arrives to a request that was sent, which may have taken effect; `nil` for a request
     /// that changes nothing.
     package var doubt: String? {
-        guard self.method != .get else { return nil }
+        // An import tells how many lines it has heard of.
+        guard self.method != .get, !self.path.hasPrefix(Self.importsPath) else { return nil }
         if self.path == Self.lockPath || self.path == Self.unlockPath {
             return "it may have been done all the same: martlet status shows whether it was"
         }
@@ -122,6 +136,7 @@ package struct AdminRequest: Sendable {
     /// Advice if no gateway is there.
     package static let isItRunning = "is it running? martlet serve starts it, --admin names another address"
 
+    private static let importsPath = "/v1/imports"
     private static let killPath = "/v1/kill"
     private static let lockPath = "/v1/lock"
     private static let unlockPath = "/v1/unlock"

@@ -18,11 +18,14 @@ package struct StatusReply: Decodable, Equatable, Sendable {
     /// Kills that the store has not accepted yet.
     package let waitingKills: [ScopeReply]?
     package let providers: [Provider]
+    /// The families of accounts, in numbers; `nil` if there are none.
+    package let families: [Family]?
+    /// The accounts that are configured by name, or not at all; from an older gateway all accounts.
     package let accounts: [AccountReply]
 
     private enum CodingKeys: String, CodingKey {
         case version, ready, stopping, lock, approvals, replica, configuration, store, listeners, killed, providers
-        case accounts
+        case families, accounts
         case waitingKills = "waiting_kills"
     }
 
@@ -119,6 +122,16 @@ package struct StatusReply: Decodable, Equatable, Sendable {
             case name, state, revokes, accounts
             case retryAt = "retry_at"
         }
+    }
+
+    /// A family of accounts, such as `customer-*`, and the number of its accounts in each state.
+    package struct Family: Decodable, Equatable, Sendable {
+        package let family: String
+        package let provider: String
+        package let accounts: Int
+        /// The most accounts that the family may have.
+        package let max: Int
+        package let states: [String: Int]
     }
 }
 

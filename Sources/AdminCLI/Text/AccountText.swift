@@ -11,26 +11,8 @@ package struct AccountText: Sendable {
 
     /// One line per account, then a hint about the accounts in trouble.
     package func table(_ accounts: [AccountReply]) -> [String] {
-        var table = TextTable("ACCOUNT", "PROVIDER", "STATE", "TOKEN ENDS", "LAST REFRESH", "LAST ERROR")
-        for account in accounts {
-            let state = account.troubledStateText(self.times)
-            table.add([
-                account.name,
-                account.provider,
-                account.configured ? state : "\(state), not configured",
-                self.times.text(account.expiresAt),
-                self.times.text(account.lastRefreshAt),
-                account.lastError ?? account.trouble?.reason ?? "-",
-            ])
-        }
-        return table.lines + self.hint(accounts.filter(\.isInTrouble))
-    }
-
-    private func hint(_ troubled: [AccountReply]) -> [String] {
-        guard let first = troubled.first else { return [] }
-        let some = troubled.count == 1 ? "1 account is" : "\(troubled.count) accounts are"
-        let name = PlainText.line(first.name)
-        return ["", "\(some) in trouble: martlet accounts show \(name) says why, and what helps"]
+        var list = AccountList(times: self.times)
+        return list.take(accounts) + list.hint
     }
 
     /// All facts about one account.
@@ -125,28 +107,37 @@ package struct FactList: Sendable {
 /// Rows under headings, in columns as wide as their widest cell.
 package struct TextTable: Sendable {
     private let headings: [String]
-    private var rows: [[String]] = []
+    private var rows: [[String]]
+    private var widths: [Int]
 
     package init(_ headings: String...) {
         self.headings = headings
+        self.rows = [headings]
+        self.widths = headings.map(\.count)
     }
 
     /// Appends a row. Missing cells are empty; surplus cells are dropped.
     package mutating func add(_ cells: [String]) {
         let cells = cells.prefix(self.headings.count).map(PlainText.line)
         self.rows.append(cells + Array(repeating: "", count: self.headings.count - cells.count))
+        for (column, cell) in cells.enumerated() { self.widths[column] = max(self.widths[column], cell.count) }
     }
 
     /// The lines, without trailing spaces.
     package var lines: [String] {
-        let all = [self.headings] + self.rows
-        let widths = self.headings.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
-        return all.map { row in
-            let line = zip(row, widths)
+        self.rows.map { row in
+            let line = zip(row, self.widths)
                 .map { cell, width in cell + String(repeating: " ", count: width - cell.count) }
                 .joined(separator: "  ")
             return String(line.reversed().drop { $0 == " " }.reversed())
         }
+    }
+
+    /// The lines that were not taken yet; the headings are the first. A column keeps its width, or gets wider, so that a
+    /// table may be longer than what is in memory at once.
+    package mutating func takeLines() -> [String] {
+        defer { self.rows.removeAll() }
+        return self.lines
     }
 }
 

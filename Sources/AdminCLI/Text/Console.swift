@@ -66,6 +66,11 @@ package enum Console {
         Self.tell("\(PlainText.line(progress))\n", on: STDERR_FILENO)
     }
 
+    /// Writes lines that tell what failed to standard error, unchanged.
+    static func note(_ lines: String) {
+        Self.tell(lines, on: STDERR_FILENO, patience: Self.patience)
+    }
+
     /// Writes a question to standard error, without a newline.
     static func ask(_ question: String) {
         Self.tell(question, on: STDERR_FILENO)

@@ -9,7 +9,7 @@ package struct StatusText: Sendable {
         self.times = times
     }
 
-    /// The process, then its providers, then its accounts.
+    /// The process, then its providers, families and accounts.
     package func lines(_ status: StatusReply) -> [String] {
         var facts = FactList()
         let word = status.stopping == true ? "stopping" : status.lock?.state
@@ -29,8 +29,8 @@ package struct StatusText: Sendable {
             facts.add("waiting", "the store has not taken the kill of \(scopes): it holds in this replica alone")
         }
         // A locked gateway knows of no account.
-        guard status.lock == nil || !status.accounts.isEmpty else { return facts.lines }
-        return facts.lines + self.providers(status) + self.accounts(status.accounts)
+        guard status.lock == nil || !status.accounts.isEmpty || status.families != nil else { return facts.lines }
+        return facts.lines + self.providers(status) + Self.families(status.families ?? []) + self.accounts(status)
             + LockText(times: self.times).lines(status.approvals ?? [])
     }
 
@@ -95,12 +95,12 @@ package struct StatusText: Sendable {
         guard !status.providers.isEmpty else { return [] }
         var table = TextTable("PROVIDER", "ACCOUNTS", "STATES")
         for provider in status.providers {
-            let states = Self.states(provider, status.accounts).map { "\($0.value) \($0.key)" }
+            let states = Self.text(of: Self.states(provider, status.accounts))
             let troubled = status.accounts.count { $0.provider == provider.name && $0.isInTrouble }
             table.add([
                 provider.name,
-                String(provider.accounts.values.reduce(0, +)),
-                states.joined(separator: ", ") + (troubled > 0 ? "; \(troubled) in trouble" : ""),
+                provider.accounts.values.reduce(0, +).grouped,
+                states + (troubled > 0 ? "; \(troubled) in trouble" : ""),
             ])
         }
         return [""] + table.lines + self.held(status.providers)
@@ -140,17 +140,34 @@ package struct StatusText: Sendable {
     private static func states(
         _ provider: StatusReply.Provider,
         _ accounts: [AccountReply]
-    ) -> [(key: String, value: Int)] {
+    ) -> [String: Int] {
         var states = provider.accounts
         for account in accounts where account.provider == provider.name && account.isUnfetched {
             states[account.state, default: 1] -= 1
             states[account.stateText, default: 0] += 1
         }
-        return states.filter { $0.value > 0 }.sorted { $0.key < $1.key }
+        return states
     }
 
-    private func accounts(_ accounts: [AccountReply]) -> [String] {
-        accounts.isEmpty ? ["", "no accounts"] : [""] + AccountText(times: self.times).table(accounts)
+    /// The states that any account has, each with its count.
+    private static func text(of states: [String: Int]) -> String {
+        states.filter { $0.value > 0 }.sorted { $0.key < $1.key }
+            .map { "\($0.value.grouped) \($0.key)" }.joined(separator: ", ")
+    }
+
+    private static func families(_ families: [StatusReply.Family]) -> [String] {
+        guard !families.isEmpty else { return [] }
+        var table = TextTable("FAMILY", "PROVIDER", "ACCOUNTS", "STATES")
+        for family in families {
+            let accounts = "\(family.accounts.grouped) of \(family.max.grouped)"
+            table.add([family.family, family.provider, accounts, Self.text(of: family.states)])
+        }
+        return [""] + table.lines
+    }
+
+    private func accounts(_ status: StatusReply) -> [String] {
+        guard status.accounts.isEmpty else { return [""] + AccountText(times: self.times).table(status.accounts) }
+        return status.families == nil ? ["", "no accounts"] : []
     }
 }
 

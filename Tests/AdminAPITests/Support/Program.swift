@@ -32,23 +32,39 @@ struct Program {
 
     /// - Parameter device: a path for the program's standard output, which is not read; `nil` for a file.
     func run(_ arguments: [String], input: String = "", device: String? = nil) async throws -> Outcome {
-        let (output, complaint) = (device ?? self.directory.path(of: "stdout"), self.directory.path(of: "stderr"))
-        let process = try ChildProcess(
+        let complaint = self.directory.path(of: "stderr")
+        let process = try self.start(arguments, input: self.file("stdin", input), device: device)
+        try await eventually("the program to end", limit: .seconds(60)) { process.endedWith != nil }
+        let status = process.endedWith ?? -1
+        return Outcome(
+            status: status,
+            output: device == nil ? self.output : "",
+            complaint: try String(contentsOfFile: complaint, encoding: .utf8)
+        )
+    }
+
+    /// Starts the program, and does not wait for its end.
+    ///
+    /// - Parameter input: the path of its standard input.
+    func start(_ arguments: [String], input: String, device: String? = nil) throws -> ChildProcess {
+        try ChildProcess(
             // The build places the program next to the tests.
             URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "martlet").path,
             arguments,
             environment: self.environment,
             in: self.directory.path,
-            input: self.file("stdin", input),
-            output: output,
-            errors: complaint
+            input: input,
+            output: device ?? self.directory.path(of: "stdout"),
+            errors: self.directory.path(of: "stderr")
         )
-        try await eventually("the program to end", limit: .seconds(60)) { process.endedWith != nil }
-        let status = process.endedWith ?? -1
-        return Outcome(
-            status: status,
-            output: device == nil ? try String(contentsOfFile: output, encoding: .utf8) : "",
-            complaint: try String(contentsOfFile: complaint, encoding: .utf8)
-        )
+    }
+
+    /// The standard output so far.
+    var output: String { (try? String(contentsOfFile: self.directory.path(of: "stdout"), encoding: .utf8)) ?? "" }
+
+    /// Creates a named pipe, which can be the standard input.
+    func pipe(_ name: String) throws -> String {
+        try self.directory.makePipe(name)
+        return self.directory.path(of: name)
     }
 }
