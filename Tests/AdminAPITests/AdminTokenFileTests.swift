@@ -77,7 +77,7 @@ internal import TokenModel
     @Test(arguments: [
         (
             "olga operator first-canary-0123\nkim boss other-canary-0123\n", 2,
-            "the second word is no role: operator, killer, viewer are"
+            "the second word is no role: operator, killer, viewer, registrar:ACCOUNTS are"
         ),
         ("first-canary-0123 operator olga\n", 1, "an admin token has at least 16 characters"),
         ("kim Killer other-canary-0123\n", 1, "the second word is no role"),
