@@ -17,7 +17,10 @@ struct ApprovalDesk: GatewayApprovals {
         let settings = self.front.settings
         guard let rule = settings.requireApproval else { return [] }
         let (approvals, waiting) = (self.service.statuses(), self.service.waiting())
-        return settings.accounts.map(\.id).filter(rule.applies).map { account in
+        // Of families, only those that somebody uses: the others may be many.
+        let providers = settings.accountProviders
+        let members = Set(approvals.keys).union(waiting).filter { providers.family(of: $0) != nil }
+        return (settings.accounts.map(\.id) + members.sorted()).filter(rule.applies).map { account in
             ApprovalStanding(account, until: approvals[account]?.until, isAwaited: waiting.contains(account))
         }
     }

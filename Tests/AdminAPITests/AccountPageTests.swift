@@ -26,6 +26,26 @@ internal import Testing
         }
     }
 
+    @Test func `existing members of a family are listed page by page`() async throws {
+        try await AdminFixture.run { admin in
+            for number in 1...5 {
+                let tokens = #"{"refresh_token": "canary-\#(number)"}"#
+                try await admin.caller.send(.PUT, "/v1/accounts/customer-\(number)/tokens", tokens)
+            }
+            var names: [String] = []
+            var after = ""
+            while true {
+                let path = "/v1/accounts?prefix=customer-&limit=2\(after)"
+                let page = try await admin.caller.send(.GET, path).read(Accounts.self)
+                #expect(page.accounts.count <= 2)
+                names += page.accounts.map(\.name)
+                guard let next = page.next else { break }
+                after = "&after=\(next)"
+            }
+            #expect(names == (1...5).map { "customer-\($0)" })
+        }
+    }
+
     @Test(arguments: [
         ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=%2B5", "limit"), ("limit=ten", "limit"),
         ("limit=5&limit=5", "limit"), ("limit=", "limit"), ("state=", "state"), ("state=valid,", "state"),

@@ -1,5 +1,4 @@
 internal import AdminAPI
-internal import Synchronization
 internal import TestKit
 internal import Testing
 
@@ -46,14 +45,14 @@ internal import Testing
 
     @Test func `given a reader that is two batches ahead, it waits until a batch is taken`() async throws {
         let queue = LineQueue<Int>(batch: 2)
-        let hasGoneOn = Mutex(false)
+        let goneOn = Tally()
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 _ = await queue.add([1, 2, 3, 4])
-                hasGoneOn.withLock { $0 = true }
+                goneOn.add()
             }
             #expect(await queue.take() == [1, 2])
-            try await eventually("the reader to go on") { hasGoneOn.withLock { $0 } }
+            try await eventually("the reader to go on") { goneOn.count == 1 }
             #expect(await queue.take() == [3, 4])
         }
     }
