@@ -296,7 +296,9 @@ extension RefreshEngine {
             if let tokens = outcome.snapshot?.entry?.record.tokens {
                 facts[LogField.endsAt] = "\(tokens.expiresAt.rfc3339)"
             }
-            self.logger.info("an account was refreshed", metadata: facts)
+            // A hundred thousand members of a family are refreshed all the time.
+            let isMember = self.state.withLock { $0.plans.family(of: plan.account) } != nil
+            self.logger.log(level: isMember ? .debug : .info, "an account was refreshed", metadata: facts)
         case .settled:
             self.logger.debug("a refresh found the account as it should be", metadata: facts)
         case .failed(let error):

@@ -107,9 +107,7 @@ extension RefreshEngine {
         receivedAt: BootInstant,
         by epochs: KillEpochs,
         _ signIn: SignedInTokens? = nil,
-        unless skip: (AccountRecord) throws(AccountChangeError) -> ImportOutcome? = {
-            _ throws(AccountChangeError) in nil
-        },
+        unless skip: (AccountRecord) -> ImportOutcome? = { _ in nil },
         _ tokens: (AccountConfiguration) -> TokenSet
     ) async throws(AccountChangeError) -> StoredTokens {
         guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
@@ -141,7 +139,7 @@ extension RefreshEngine {
             guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
             let isLive = epochs.verdict(on: entry?.record, of: account, at: plan.provider) == .live
             if let old = entry?.record, isLive, old.tokens != nil {
-                if let other = try skip(old) {
+                if let other = skip(old) {
                     outcome = other
                     return nil
                 }

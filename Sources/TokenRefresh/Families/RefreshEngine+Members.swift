@@ -17,11 +17,9 @@ extension RefreshEngine {
     /// Records that other processes have written are read again within this time.
     private static let readingSpread = Duration.seconds(300)
 
-    /// Whether the account exists: it is configured by name, or it is a member of a family that was imported or signed in
-    /// and not removed since. Reads neither the store nor a provider, and may be called on an event loop.
-    package func exists(_ account: AccountID) -> Bool {
-        self.index.exists(account) || self.state.withLock { $0.accountStates[account] != nil }
-    }
+    /// Whether a member of a family exists: it was imported or signed in and not removed since. Reads neither the store nor
+    /// a provider, and holds the lock of the index only: it may be called on an event loop.
+    package func exists(_ account: AccountID) -> Bool { self.index.exists(account) }
 
     /// Makes sure that the account has a state.
     ///
