@@ -15,9 +15,8 @@ struct ApprovalDesk: GatewayApprovals {
 
     func standings() -> [ApprovalStanding] {
         let settings = self.front.settings
-        guard let rule = settings.requireApproval else { return [] }
         let (approvals, waiting) = (self.service.statuses(), self.service.waiting())
-        return settings.accounts.map(\.id).filter(rule.applies).map { account in
+        return settings.accountsUnderApproval(including: waiting.union(approvals.keys)).map { account in
             ApprovalStanding(account, until: approvals[account]?.until, isAwaited: waiting.contains(account))
         }
     }

@@ -40,6 +40,8 @@ final class EngineCredentials: CredentialSource {
         return try await parts.engine.credential(for: account, after: refused)
     }
 
+    func knows(_ account: AccountID) -> Bool { self.engine?.exists(account) ?? false }
+
     func used(_ token: TokenVersion, of account: AccountID) {
         self.engine?.used(token, of: account)
     }

@@ -58,23 +58,25 @@ struct GatewayFront: Sendable {
             logger: logger,
             isLocked: true
         )
+        let state = FrontState(settings)
+        self.state = state
         self.webhook = Webhook(
             settings.webhook.map(WebhookTarget.init),
             replica: name,
             on: MultiThreadedEventLoopGroup.singleton,
+            family: { state.family(of: $0) },
             now: { Timepiece.system.now },
             logger: logger
         )
         self.gateway = CurrentGateway(name: name)
-        self.state = FrontState(settings)
     }
 
     /// The configuration that the gateway follows.
     var settings: GatewaySettings { self.state.settings }
 
-    /// The configured provider of an account; `nil` if the account is not configured.
+    /// The configured provider of an account, or of its family; `nil` if there is none.
     func provider(of account: AccountID) -> ProviderID? {
-        self.settings.accounts.first { $0.id == account }?.provider
+        self.state.provider(of: account)
     }
 
     /// Follows other settings from now on.
@@ -108,12 +110,26 @@ extension GatewayFront {
 
 /// What changes in a front while the process runs.
 private final class FrontState: Sendable {
-    private let current: Mutex<(settings: GatewaySettings, part: OpenPart?)>
+    private struct Current {
+        let settings: GatewaySettings
+        /// Kept, because it takes long to make for many accounts.
+        let providers: AccountMap<ProviderID>
+        var part: OpenPart?
 
-    init(_ settings: GatewaySettings) { self.current = Mutex((settings, nil)) }
+        init(_ settings: GatewaySettings, _ part: OpenPart?) {
+            (self.settings, self.providers, self.part) = (settings, settings.accountProviders, part)
+        }
+    }
+
+    private let current: Mutex<Current>
+
+    init(_ settings: GatewaySettings) { self.current = Mutex(Current(settings, nil)) }
 
     var settings: GatewaySettings { self.current.withLock { $0.settings } }
-    func follow(_ settings: GatewaySettings) { self.current.withLock { $0.settings = settings } }
+    func follow(_ settings: GatewaySettings) { self.current.withLock { $0 = Current(settings, $0.part) } }
+
+    func provider(of account: AccountID) -> ProviderID? { self.current.withLock { $0.providers[account] } }
+    func family(of account: AccountID) -> AccountFamily? { self.current.withLock { $0.providers.family(of: account) } }
 
     var part: OpenPart? {
         get { self.current.withLock { $0.part } }

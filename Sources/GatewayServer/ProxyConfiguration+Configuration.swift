@@ -12,7 +12,7 @@ extension ProxyConfiguration {
     init(_ settings: GatewaySettings, connections: Int, eventLoops: Int) throws(StartError) {
         var made: [UpstreamTLS] = []
         var routes: [RouteConfiguration] = []
-        for route in settings.routes { routes.append(try RouteConfiguration(route, among: settings.accounts, &made)) }
+        for route in settings.routes { routes.append(try RouteConfiguration(route, of: settings, &made)) }
         var listeners: [Listener] = []
         for listener in settings.listeners { listeners.append(try Listener(listener)) }
         self.init(
@@ -105,9 +105,7 @@ extension CallerConfiguration {
             certificate: caller.certificate.map { CertificateName($0) },
             peer: caller.peer.map { PeerRule(user: $0.user, group: $0.group) },
             routes: caller.routes,
-            accounts: caller.accounts.map { patterns in
-                patterns.compactMap { if case .name(let account) = $0 { account } else { nil } }
-            },
+            accounts: caller.accounts,
             methods: caller.methods
         )
     }
@@ -141,22 +139,19 @@ extension CacheConfiguration {
 
 extension RouteConfiguration {
     /// - Parameters:
-    ///   - accounts: all configured accounts.
+    ///   - settings: have all accounts that requests may choose from.
     ///   - made: the TLS settings created so far. Reading the files takes long, so routes with the same files share
     ///     one.
     fileprivate init(
         _ route: RouteSettings,
-        among accounts: [AccountSettings],
+        of settings: GatewaySettings,
         _ made: inout [UpstreamTLS]
     ) throws(StartError) {
-        let choices: [AccountID]
+        let account: Account
         switch route.account {
-        case .fixed(let account): choices = [account]
-        case .fromHeader: choices = accounts.map(\.id)
-        }
-        // The configuration has already been checked: a route can't choose from no accounts.
-        guard let account = choices.first else {
-            throw StartError(.badConfiguration, "route \(route.name): there is no account")
+        case .fixed(let id): account = .fixed(id)
+        case .fromHeader:
+            account = .chosen(settings.accounts.map { .name($0.id) } + settings.families.map { .family($0.family) })
         }
         self.init(
             name: route.name,
@@ -169,7 +164,6 @@ extension RouteConfiguration {
                 tls: try Self.tls(route, &made)
             ),
             account: account,
-            choices: route.account == .fromHeader ? choices : nil,
             strip: route.strip,
             injection: Injection(header: route.injection.header, prefix: route.injection.prefix),
             replayBodyLimit: route.replayBodyLimit,

@@ -13,11 +13,10 @@ package import TokenModel
 /// leave.
 package final class Gateway {
     private var callers: CallerTable
-    private var table: RouteTable
-    /// One slot per account, in the table's order.
-    package private(set) var slots: [CredentialSlot]
-    /// The index of each account's slot in ``slots``.
-    private var places: [AccountID: Int]
+    private(set) var table: RouteTable
+    package let slots = SlotTable()
+    /// Tells what stands for an account of a family that has no slot here; `nil` if the account does not exist.
+    let member: (AccountID) -> CredentialTable.Standing?
     /// Tells which tokens are dead. No slot holds a credential that these epochs declare dead.
     package private(set) var epochs = KillEpochs()
     /// From this moment on no token is added to a request: the store may hold a kill that this process has not read.
@@ -25,12 +24,19 @@ package final class Gateway {
     /// While locked, no slot holds a credential: no token is added to a request, and no stored response is used.
     package private(set) var isLocked = false
 
-    /// - Parameter callers: the callers that may use `table`'s routes; `nil` admits everyone except web pages.
-    package init(_ table: RouteTable, callers: CallerTable? = nil) {
+    /// - Parameters:
+    ///   - callers: the callers that may use `table`'s routes; `nil` admits everyone except web pages.
+    ///   - member: tells what stands for an account of a family, whose events the gateway gets from then on; `nil` if
+    ///     the account does not exist.
+    package init(
+        _ table: RouteTable,
+        callers: CallerTable? = nil,
+        member: @escaping (AccountID) -> CredentialTable.Standing? = { _ in nil }
+    ) {
         self.callers = callers ?? CallerTable(nil, routes: table)
         self.table = table
-        self.slots = table.slots.map { CredentialSlot($0) }
-        self.places = Dictionary(uniqueKeysWithValues: table.slots.enumerated().map { ($1.account, $0) })
+        self.member = member
+        for slot in table.slots { self.slots.append(slot.account, requiresApproval: slot.requiresApproval) }
     }
 
     /// What to do with a request.
@@ -53,7 +59,7 @@ package final class Gateway {
         do throws(GatewayError) {
             let caller = try self.callers.authenticate(request, &unverified)
             unverified.sent(caller)
-            match = try self.table.match(request, for: caller)
+            match = try self.match(request, for: caller)
         } catch {
             return .reply(error)
         }
@@ -63,16 +69,19 @@ package final class Gateway {
         guard !match.route.rewrite.isMistakable(request) else {
             return .reply(GatewayError(.badRequest, "a field name that the upstream may read as the injected field's"))
         }
-        guard !self.slots[match.route.slot].hasCredential else { return .forward(match) }
+        guard !self.slots[match.slot].hasCredential else { return .forward(match) }
         return self.isLocked ? .locked(match) : .wait(match)
     }
 
-    /// Whether the caller that opened a tunnel by `route` may keep it: its key, certificate or peer identity still
-    /// belongs to that caller, and the caller may use a route of the same name, account and upstream. `route` may be
+    /// Whether the caller that opened a tunnel by `match` may keep it: its key, certificate or peer identity still
+    /// belongs to that caller, and the caller may use a route of the same name, account and upstream. The route may be
     /// from an older table.
-    func stillServes(_ unverified: UnverifiedCaller, by route: Route) -> Bool {
-        guard let caller = self.callers.sender(of: unverified) else { return false }
-        return self.table.index(of: route).map(caller.mayTunnel) ?? false
+    func stillServes(_ unverified: UnverifiedCaller, by match: RouteTable.Match) -> Bool {
+        let account = self.account(of: match)
+        guard let caller = self.callers.sender(of: unverified),
+            let index = self.table.index(of: match.route, serving: account)
+        else { return false }
+        return caller.mayTunnel(by: index) && caller.may(use: account)
     }
 
     /// Appends the token to `head`, which may then go upstream. Returns `nil` when the credential has been removed or
@@ -83,12 +92,12 @@ package final class Gateway {
     ///   - refused: the token set that an upstream has rejected for this request; it is not sent again.
     package func authorize(
         _ head: consuming ByteBuffer,
-        _ route: Route,
+        _ match: RouteTable.Match,
         refused: TokenVersion? = nil
     ) -> AuthorizedHead? {
         let now = BootInstant.now
         guard now < self.leaseEnd,
-            let (line, token, origin) = self.slots[route.slot].line(route.line, at: now, unless: refused)
+            let (line, token, origin) = self.slots[match.slot].line(of: match.route, at: now, unless: refused)
         else { return nil }
         head.writeImmutableBuffer(line)
         return AuthorizedHead(head, token, origin)
@@ -108,32 +117,45 @@ package final class Gateway {
         self.slots[slot].isProven ? false : self.slots[slot].prove(token)
     }
 
-    /// Puts a credential into its account's slot, or removes it, or notes an approval. While locked it ignores the event.
+    /// Puts a credential into its account's slot, or removes it, or notes an approval. While locked it ignores the event,
+    /// as it does for accounts that have no slot: a slot that is made later takes what stands by then.
     package func apply(_ event: CredentialEvent) {
         guard !self.isLocked else { return }
         switch event {
         case .installed(let credential):
-            guard let index = self.places[credential.account] else { return }
-            _ = self.install(credential, slot: index)
+            guard let number = self.slots.number(of: credential.account) else { return }
+            if self.install(credential, slot: number), self.slots.isLeaving(number),
+                self.table.offers(credential.account)
+            {
+                self.slots.keep(number)
+            }
         case .lapsed(let account):
-            guard let index = self.places[account] else { return }
-            self.slots[index].lapse()
+            guard let number = self.slots.number(of: account) else { return }
+            self.slots[number].lapse()
         case .dropped(let account):
-            guard let index = self.places[account] else { return }
-            self.slots[index].clear()
+            guard let number = self.slots.number(of: account) else { return }
+            self.clear(number)
         // Requests in progress may still use the credential; `clearUnused(but:)` removes it later.
-        case .retired: break
+        case .retired(let account):
+            guard let number = self.slots.number(of: account) else { return }
+            self.slots.letGo(number)
         case .approved(let account, let end):
-            guard let index = self.places[account] else { return }
-            self.slots[index].approve(until: end)
+            guard let number = self.slots.number(of: account) else { return }
+            self.slots[number].approve(until: end)
         }
     }
 
     /// - Returns: whether the credential may be used, as far as kills and the lock say.
-    private func install(_ credential: UpstreamCredential, slot: Int) -> Bool {
+    func install(_ credential: UpstreamCredential, slot: Int) -> Bool {
         guard !self.isLocked, self.epochs.verdict(on: credential) == .live else { return false }
         self.slots[slot].install(credential)
         return true
+    }
+
+    /// Removes a credential. A member's slot is of no use without one: it can be made again at any time.
+    private func clear(_ slot: Int) {
+        self.slots[slot].clear()
+        self.slots.letGo(slot)
     }
 }
 
@@ -148,32 +170,52 @@ extension Gateway {
         self.table = table
         self.callers = callers
         for (index, slot) in table.slots.enumerated() {
-            if index == self.slots.count {
-                self.slots.append(CredentialSlot(slot))
-                self.places[slot.account] = index
+            if index == self.slots.namedCount {
+                self.slots.append(slot.account, requiresApproval: slot.requiresApproval)
             }
-            self.slots[index].prepare(slot, approvedUntil: credentials.approvedUntil(slot.account))
+            self.slots[index].follow(
+                requiresApproval: slot.requiresApproval,
+                approvedUntil: credentials.approvedUntil(slot.account)
+            )
         }
-        for slot in Set(table.routes.map(\.slot)) {
-            if let credential = credentials[self.slots[slot].account], self.install(credential, slot: slot) {
-                continue
-            } else if let owner = self.slots[slot].cacheOwner, credentials.serves(owner, of: self.slots[slot].account) {
-                // The token has expired, and its grant stands.
-                self.slots[slot].lapse()
-            } else {
-                self.slots[slot].clear()
+        let unused = Set(table.unusedSlots)
+        for number in table.slots.indices where !unused.contains(number) { self.refill(number, from: credentials) }
+        for number in self.slots.memberNumbers {
+            let account = self.slots[number].account
+            self.slots[number].follow(
+                requiresApproval: table.requiresApproval(account),
+                approvedUntil: credentials.approvedUntil(account)
+            )
+            if !table.offers(account) {
+                self.slots.letGo(number)
+            } else if self.slots.isLeaving(number) {
+                self.refill(number, from: credentials)
+                if self.slots[number].credential != nil { self.slots.keep(number) }
             }
         }
     }
 
-    /// Removes the credentials from slots that no route uses any more.
+    private func refill(_ number: Int, from credentials: CredentialTable) {
+        let account = self.slots[number].account
+        if let credential = credentials[account], self.install(credential, slot: number) { return }
+        if let owner = self.slots[number].cacheOwner, credentials.serves(owner, of: account) {
+            // The token has expired, and its grant stands.
+            self.slots[number].lapse()
+        } else {
+            self.clear(number)
+        }
+    }
+
+    /// Removes the credentials from slots that no route uses any more, and the slots of members that are not used.
     ///
-    /// - Parameter busy: returns the slots that requests in progress may still need; called only where there is
-    ///   anything to remove.
-    package func clearUnused(but busy: () -> Set<Int>) {
-        guard self.table.unusedSlots.contains(where: { self.slots[$0].credential != nil }) else { return }
-        let busy = busy()
-        for slot in self.table.unusedSlots where !busy.contains(slot) { self.slots[slot].clear() }
+    /// - Parameter users: returns the slots that requests in progress use; called only where there is anything to
+    ///   remove.
+    package func clearUnused(but users: () -> SlotUsers) {
+        let hasUnused = self.table.unusedSlots.contains { self.slots[$0].credential != nil }
+        guard hasUnused || self.slots.hasLeaving else { return }
+        let users = users()
+        for slot in self.table.unusedSlots where !users.senders.contains(slot) { self.slots[slot].clear() }
+        self.slots.removeLeaving(but: users)
     }
 }
 
@@ -183,7 +225,7 @@ extension Gateway {
     /// Adopts a kill log, unless it is older than the current one, and removes dead credentials from their slots.
     package func fence(_ epochs: KillEpochs) {
         if epochs.last >= self.epochs.last { self.epochs = epochs }
-        for slot in self.slots where slot.holdsDead(by: self.epochs) { slot.clear() }
+        for number in self.slots.numbers where self.slots[number].holdsDead(by: self.epochs) { self.clear(number) }
     }
 
     /// Whether a token that a request carries may still be used.
@@ -240,7 +282,7 @@ extension Gateway {
 
     /// Why a credential that a request waited for can't be used; `nil` where it may be tried.
     package func refusal(of credential: UpstreamCredential) -> CredentialError? {
-        if let slot = self.places[credential.account], let obstacle = self.obstacle(slot: slot) { return obstacle }
+        if let slot = self.slots.number(of: credential.account), let obstacle = self.obstacle(slot: slot) { return obstacle }
         return self.epochs.verdict(on: credential) == .killed ? .accountKilled : nil
     }
 }
@@ -252,9 +294,9 @@ extension Gateway {
     /// ``unlock()``.
     package func lock() {
         self.isLocked = true
-        for slot in self.slots {
-            slot.clear()
-            slot.approve(until: .distantPast)
+        for number in self.slots.numbers {
+            self.clear(number)
+            self.slots[number].approve(until: .distantPast)
         }
     }
 

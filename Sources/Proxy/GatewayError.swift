@@ -42,9 +42,9 @@ package struct GatewayError: Error, Sendable {
     /// The rule of HTTP that an upstream's response broke.
     package private(set) var rule: WireRule?
     package var account: AccountID?
-    /// ``Route/number`` of a route that matches but that the caller may not use; otherwise 0. It is logged and counted,
-    /// and the caller is not told.
-    var forbiddenRoute = 0
+    /// ``Route/number`` of a route that matches but that the request may not use, or not now; otherwise 0. It is logged
+    /// and counted, and the caller is not told.
+    var matchedRoute = 0
     /// Name of the route.
     package var route: String?
     /// How long to wait before a retry may help.

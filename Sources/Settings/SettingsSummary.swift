@@ -12,7 +12,7 @@ package struct SettingsSummary: Sendable {
     package var lines: [String] {
         self.process
             + Self.part("providers", self.settings.providers.flatMap(Self.lines))
-            + Self.part("accounts", self.settings.accounts.map(Self.line))
+            + Self.part("accounts", self.settings.accounts.map(Self.line) + self.settings.families.map(Self.line))
             + (self.settings.requireApproval.map { [Self.line($0)] } ?? [])
             + Self.part("routes", self.settings.routes.flatMap(Self.lines))
             + (self.settings.callers.map { Self.part("callers", $0.map(Self.line)) }
@@ -92,10 +92,13 @@ package struct SettingsSummary: Sendable {
     private static func refreshes(of provider: ProviderSettings) -> String {
         let mode = provider.refresh == .ahead ? "ahead of expiry" : "on expiry"
         let parameters = provider.tokenParameters.keys.sorted().joined(separator: " ")
-        let rate = provider.refreshRate
         return "  refresh \(mode), kept alive after \(Quantity.text(provider.keepAlive)) without use"
-            + (rate == .standard ? "" : ", at most \(rate.perSecond) a second after a burst of \(rate.burst)")
+            + Self.limit(", at most", provider.refreshRate) + Self.limit(", revocations at most", provider.revokeRate)
             + (parameters.isEmpty ? "" : ", token requests carry \(parameters)")
+    }
+
+    private static func limit(_ words: String, _ rate: RequestRateSettings) -> String {
+        rate == .standard ? "" : "\(words) \(rate.perSecond) a second after a burst of \(rate.burst)"
     }
 
     private static func line(_ caller: CallerSettings) -> String {
@@ -273,6 +276,12 @@ extension SettingsSummary {
         }
         return
             "\(account.id): \(account.grant.rawValue) at \(account.provider)\(scopes)\(owner ?? "")\(assertion ?? "")"
+    }
+
+    static func line(_ family: AccountFamilySettings) -> String {
+        let scopes = family.scopes.isEmpty ? "" : ", scopes \(family.scopes.joined(separator: " "))"
+        return "\(family.family): \(AccountSettings.Grant.refreshToken.rawValue) at \(family.provider)\(scopes)"
+            + ", up to \(family.max) accounts"
     }
 
     static func line(_ approval: ApprovalSettings) -> String {

@@ -19,7 +19,7 @@ internal import TokenStorage
             #expect(
                 answer.body == """
                     {"accounts":[{"configured":true,\(empty),"name":"alice",\(rest)},\
-                    {"configured":true,\(empty),"name":"bob",\(rest)}]}
+                    {"configured":true,\(empty),"name":"bob",\(rest)}],"next":null}
 
                     """
             )

@@ -61,14 +61,16 @@ internal import TokenModel
             kim\t killer  other-0123456789
             Vera.2_x-y viewer third-0123456789
             olga operator spare-0123456789
+            rita registrar:customer-* sixth-0123456789
             plain-0123456789
             """
         let tokens = try AdminTokenFile(path: try Self.file(text, mode: 0o600, in: directory)).read()
-        let found = ["first", "other", "third", "spare", "plain"].map {
+        let found = ["first", "other", "third", "spare", "sixth", "plain"].map {
             tokens.administrator(presenting: Secret("\($0)-0123456789"))
         }
-        #expect(found.map { $0?.name } == ["olga", "kim", "Vera.2_x-y", "olga", "admin"])
-        #expect(found.map { $0?.role } == [.operator, .killer, .viewer, .operator, .operator])
+        #expect(found.map { $0?.name } == ["olga", "kim", "Vera.2_x-y", "olga", "rita", "admin"])
+        let family = try #require(AdministratorRole("registrar:customer-*"))
+        #expect(found.map { $0?.role } == [.operator, .killer, .viewer, .operator, family, .operator])
         for word in ["olga", "operator", "olga operator first-0123456789", ""] {
             #expect(!tokens.contain(Secret(word)))
         }
@@ -77,7 +79,7 @@ internal import TokenModel
     @Test(arguments: [
         (
             "olga operator first-canary-0123\nkim boss other-canary-0123\n", 2,
-            "the second word is no role: operator, killer, viewer are"
+            "the second word is no role: operator, killer, viewer, registrar:ACCOUNTS are"
         ),
         ("first-canary-0123 operator olga\n", 1, "an admin token has at least 16 characters"),
         ("kim Killer other-canary-0123\n", 1, "the second word is no role"),
@@ -88,6 +90,11 @@ internal import TokenModel
         (
             "olga operator first-canary-0123\nolga viewer other-canary-0123\n", 2,
             "olga has another role in a line before"
+        ),
+        ("rita registrar first-canary-0123\n", 1, "the second word is no role"),
+        (
+            "rita registrar:a* first-canary-0123\nrita registrar:b* other-canary-0123\n", 2,
+            "rita has another role in a line before"
         ),
         ("admin viewer first-canary-0123\n", 1, "the name admin is that of a token without one"),
         ("other-canary-0123\nadmin killer first-canary-0123\n", 2, "the name admin is that of a token without one"),

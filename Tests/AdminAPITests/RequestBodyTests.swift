@@ -100,7 +100,7 @@ internal import TokenStorage
         }
     }
 
-    @Test(arguments: ["/v1/accounts?state=valid", "/v1/status?", "/readyz?x"])
+    @Test(arguments: ["/v1/kills?state=valid", "/v1/status?", "/readyz?x"])
     func `a query is refused`(path: String) async throws {
         try await AdminFixture.run { admin in
             let answer = try await admin.caller.send(.GET, path)

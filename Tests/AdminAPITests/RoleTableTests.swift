@@ -7,11 +7,12 @@ internal import TokenModel
 
 /// The table of requests and roles in the documentation, against the API.
 @Suite struct RoleTableTests {
-    private static let roles = ["operator", "killer", "viewer"]
+    private static let roles = ["operator", "killer", "viewer", "registrar"]
     private static let tokens = AdminTokens(entries: [
         AdminTokens.Entry(Administrator(name: "olga", role: .operator), Secret("operator-canary")),
         AdminTokens.Entry(Administrator(name: "kim", role: .killer), Secret("killer-canary")),
         AdminTokens.Entry(Administrator(name: "vera", role: .viewer), Secret("viewer-canary")),
+        AdminTokens.Entry(Administrator(name: "rita", role: .registrar(.name(AccountID("alice")))), Secret("registrar-canary")),
     ])
 
     private struct Row {
@@ -21,19 +22,19 @@ internal import TokenModel
         let isPermitted: [Bool]
     }
 
-    /// The rows of the table, such as ``| `GET /v1/lock` | `martlet unlock` | yes | yes | – |``.
+    /// The rows of the table, such as ``| `GET /v1/lock` | `martlet unlock` | yes | – | – | – |``.
     private static func table() throws -> [Row] {
         let package = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
         let page = package.appending(path: "Sources/martlet/Documentation.docc/Configuration.md")
         return try String(contentsOf: page, encoding: .utf8).split(separator: "\n").compactMap { line in
             let cells = line.split(separator: "|").map { $0.trimming { $0 == " " } }
-            guard cells.count == 5, cells.suffix(3).allSatisfy({ $0 == "yes" || $0 == "–" }) else { return nil }
+            guard cells.count == 6, cells.suffix(4).allSatisfy({ $0 == "yes" || $0 == "–" }) else { return nil }
             let request = cells[0].trimming { $0 == "`" }.split(separator: " ")
             guard request.count == 2 else { return nil }
             return Row(
                 method: String(request[0]),
                 path: String(request[1]),
-                isPermitted: cells.suffix(3).map { $0 == "yes" }
+                isPermitted: cells.suffix(4).map { $0 == "yes" }
             )
         }
     }

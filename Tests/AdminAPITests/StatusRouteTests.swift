@@ -115,6 +115,22 @@ internal import TokenModel
         }
     }
 
+    @Test func `the status shows the members of a family in numbers`() async throws {
+        try await AdminFixture.run { admin in
+            for name in ["customer-1", "customer-2"] {
+                let tokens = #"{"refresh_token": "refresh-canary", "access_token": "access-canary"}"#
+                try await admin.caller.send(.PUT, "/v1/accounts/\(name)/tokens", tokens)
+            }
+            let answer = try await admin.caller.send(.GET, "/v1/status")
+
+            let family = #"{"accounts":2,"family":"customer-*","max":1000,"provider":"acme","states":{"valid":2}}"#
+            #expect(answer.body.contains(#""families":[\#(family)]"#), "\(answer.body)")
+            let status = try answer.read(Status.self)
+            #expect(status.providers.map(\.accounts) == [["valid": 2, "empty": 2]])
+            #expect(status.accounts.map(\.name) == ["alice", "bob"])
+        }
+    }
+
     @Test func `the status shows a provider that refuses the client even if its accounts are valid`() async throws {
         try await AdminFixture.run { admin in
             try await admin.caller.send(

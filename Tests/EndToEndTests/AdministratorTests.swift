@@ -62,6 +62,8 @@ import Testing
     @Test(arguments: [
         ["admin", "new", "dana"], ["admin", "new", "dana", "--role", "boss"],
         ["admin", "new", "a b", "--role", "viewer"], ["admin", "new", "admin", "--role", "viewer"],
+        ["admin", "new", "rita", "--role", "registrar"], ["admin", "new", "rita", "--role", "registrar", "--accounts", "*"],
+        ["admin", "new", "kim", "--role", "killer", "--accounts", "customer-*"],
     ])
     func `no token is created with an unknown role or an invalid name`(
         arguments: [String]
@@ -70,6 +72,13 @@ import Testing
         #expect(outcome.exitCode == 64)
         #expect(outcome.output.isEmpty)
         #expect(outcome.errors.split(separator: "\n").count == 1)
+    }
+
+    @Test func `a registrar's line is printed with its accounts`() async throws {
+        let arguments = ["admin", "new", "signup", "--role", "registrar", "--accounts", "customer-*"]
+        let outcome = try await Program.run("martlet", arguments, in: try TemporaryDirectory())
+        #expect(outcome.exitCode == 0)
+        #expect(outcome.output.contains(/\nline:  signup registrar:customer-\* martlet_admin_[0-9A-Za-z]{43}\n/))
     }
 
     @Test func `status and kill work despite 600 silent connections to the admin listener`() async throws {

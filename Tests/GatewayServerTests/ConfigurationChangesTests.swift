@@ -49,6 +49,18 @@ import TokenModel
         )
     }
 
+    @Test func `families are named too`() throws {
+        let before = try self.settings { $0.replacing("alice: {", with: "\"a-*\": { provider: acme }\n  alice: {") }
+        let after = try self.settings {
+            $0.replacing(
+                "alice: {",
+                with: "\"a-*\": { provider: acme, max: 7 }\n  \"b-*\": { provider: acme }\n  alice: {"
+            )
+        }
+        #expect(ConfigurationChanges(from: before, to: after).parts == ["family a-* changed", "family b-* added"])
+        #expect(ConfigurationChanges(from: before, to: try self.settings()).parts == ["family a-* removed"])
+    }
+
     @Test func `a provider whose sign-ins ask for something else has changed`() throws {
         let parts = try self.parts { text in
             text.replacing("client_id: app }", with: "client_id: app, login: { prompt: consent } }")

@@ -51,6 +51,27 @@ import TokenModel
     }
 
     @Test(arguments: [
+        ("customer-*", true), ("customer-eu-*", true), ("cust*", true), ("*", true), ("*-eu", true),
+        ("customer-1", true), ("customer-*@acme.example", true), ("customer-a@b", true), ("c*x", true),
+        ("customer-", false), ("partner-*", false), ("customers-*", false), ("xcustomer-*", false),
+    ])
+    func `a pattern may match accounts of a family, which come and go`(pattern: String, mayMatch: Bool) throws {
+        let file = SampleFile().account("alice: { provider: acme }\n  \"customer-*\": { provider: acme }")
+            .adding("require_approval: { accounts: [alice, \"\(pattern)\"] }")
+        let warnings = try settings(of: file.text).warnings.map(\.message)
+        #expect(warnings.contains("matches no account") == !mayMatch)
+    }
+
+    @Test func `of a family only the used accounts that need an approval are listed`() throws {
+        let file = SampleFile().account("bob: { provider: acme }\n  \"customer-*\": { provider: acme }")
+            .route("account: bob").adding("require_approval: { accounts: [bob, \"customer-eu-*\", other] }")
+        let used: Set = ["customer-eu-2", "customer-eu-1", "customer-1", "bob", "other"]
+        let listed = try settings(of: file.text).accountsUnderApproval(including: Set(used.map { AccountID($0) }))
+        #expect(listed.map(\.rawValue) == ["bob", "customer-eu-1", "customer-eu-2"])
+        #expect(try settings(of: SampleFile().text).accountsUnderApproval(including: [AccountID("alice")]).isEmpty)
+    }
+
+    @Test(arguments: [
         ("{}", ["12:1: require_approval: accounts is missing"]),
         ("[alice]", ["12:19: require_approval: expected a mapping, found a list"]),
         ("{ accounts: alice }", ["12:31: require_approval.accounts: expected a list, found text"]),
@@ -60,11 +81,17 @@ import TokenModel
         ),
         (
             "{ accounts: [\"a b*\"] }",
-            ["12:32: require_approval.accounts[0]: a name has 1 to 64 letters, digits, dots, underscores or hyphens"]
+            [
+                "12:32: require_approval.accounts[0]: a pattern has 1 to 128 letters, digits, dots, underscores, hyphens, @ or "
+                    + "stars"
+            ]
         ),
         (
             "{ accounts: [\"a?\"] }",
-            ["12:32: require_approval.accounts[0]: a name has 1 to 64 letters, digits, dots, underscores or hyphens"]
+            [
+                "12:32: require_approval.accounts[0]: a pattern has 1 to 128 letters, digits, dots, underscores, hyphens, @ or "
+                    + "stars"
+            ]
         ),
         ("{ accounts: [\"\"] }", ["12:32: require_approval.accounts[0]: is empty"]),
         (

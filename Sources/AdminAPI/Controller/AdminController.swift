@@ -61,27 +61,29 @@ final class AdminController: RequestResponder {
         recognized: @Sendable () -> Void
     ) async throws {
         var body = RequestBodyReader(request, on: connection)
-        var answer: AdminResponse
+        let answer: Answer
         var isTurnedAway = false
+        var asked: (administrator: Administrator, route: AdminRoute)?
         let doorway = try await RequestOrigin(connection)
         let peer = doorway.peer.map { "unix socket, uid \($0.user)" } ?? PeerAddress.text(of: connection)
         do {
             if doorway == .network, let shown = try await self.dashboard?.respond(request, &body) {
-                answer = shown
+                answer = .whole(shown)
             } else {
                 let (route, administrator) = try await self.admit(request, at: doorway)
-                if administrator != nil { recognized() }
-                let deed = route.deed(request.method)
-                if let administrator, !administrator.role.permits(deed) {
-                    self.reportOverstep(by: administrator, request.method, route)
-                    throw AdminError.roleForbidden(administrator)
+                if let administrator {
+                    recognized()
+                    asked = (administrator, route)
+                    guard administrator.role.permits(route.deed(request.method)) else {
+                        throw AdminError.roleForbidden(administrator)
+                    }
                 }
+                if let account = route.account { try administrator.requireRight(to: account) }
                 if request.headers[.expect]?.lowercased() == "100-continue" {
                     try await writer.writeInformationalHead(HTTPResponse(status: .continue))
                 }
                 let actor = AuditActor.admin(administrator?.name, at: peer)
-                answer = try await self.respond(request.method, route, &body, to: actor)
-                if self.door != nil, !route.isOpen { answer.fields["Martlet-Gateway"] = self.signature }
+                answer = try await self.respond(request.method, route, &body, to: administrator, actor)
             }
         } catch let error as AdminError {
             // A request without a token is no attempt to guess one.
@@ -92,11 +94,17 @@ final class AdminController: RequestResponder {
                     await self.locking?.refusedToken(from: peer)
                 }
             }
+            if error.code == .roleForbidden, let asked {
+                self.reportOverstep(by: asked.administrator, request.method, asked.route)
+            }
             self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
-            answer = error.respond
+            answer = .whole(error.respond)
             isTurnedAway = error.code == .unauthorized || error.code == .tooManyAttempts
         }
-        try await answer.write(to: writer, isHead: request.method == .head)
+        switch answer {
+        case .whole(let response): try await response.write(to: writer, isHead: request.method == .head)
+        case .bulkImport(let bulk): try await bulk.respond(to: body.takeStream(), with: writer)
+        }
         try await body.discardRest()
         // The connection ends. So each guess of a token needs a new connection and has to get a place among all
         // others.
@@ -118,10 +126,17 @@ final class AdminController: RequestResponder {
         self.logger.warning(
             "an administrator asked for what their role does not permit",
             metadata: [
-                LogField.administrator: "\(administrator.name)", LogField.role: "\(administrator.role.rawValue)",
+                LogField.administrator: "\(administrator.name)", LogField.role: "\(administrator.role.word)",
                 LogField.method: "\(method.rawValue)", LogField.route: "\(route.pattern)",
             ]
         )
+    }
+
+    /// What is sent in response to a request.
+    private enum Answer {
+        case whole(AdminResponse)
+        /// It is written while the request is still being read.
+        case bulkImport(BulkImport)
     }
 
     /// Ends a connection after its response.
@@ -147,8 +162,11 @@ final class AdminController: RequestResponder {
     }
 
     /// Names the responding gateway, for operators who have several.
-    private var signature: String {
-        "\(self.gateway.name) \(self.gateway.open?.kills.incarnation.rawValue.prefix(8) ?? "locked")"
+    private var signatureField: HTTPFields {
+        var fields: HTTPFields = [:]
+        fields["Martlet-Gateway"] =
+            "\(self.gateway.name) \(self.gateway.open?.kills.incarnation.rawValue.prefix(8) ?? "locked")"
+        return fields
     }
 
     /// The administrator who sends the request. On the socket, a user whom the kernel identifies needs no token, but a
@@ -190,7 +208,35 @@ final class AdminController: RequestResponder {
         _ method: HTTPRequest.Method,
         _ route: AdminRoute,
         _ body: inout RequestBodyReader,
-        to actor: AuditActor
+        to administrator: Administrator?,
+        _ actor: AuditActor
+    ) async throws -> Answer {
+        if case .imports(let existing) = route {
+            guard self.gateway.open != nil else { throw AdminError.locked }
+            return .bulkImport(
+                BulkImport(
+                    gateway: self.gateway,
+                    door: self.door,
+                    existing: existing,
+                    administrator: administrator,
+                    actor: actor,
+                    patience: self.limits.bodyTime,
+                    fields: self.door == nil ? [:] : self.signatureField
+                )
+            )
+        }
+        var response = try await self.response(method, route, &body, to: administrator, actor)
+        if self.door != nil, !route.isOpen { response.fields.append(contentsOf: self.signatureField) }
+        return .whole(response)
+    }
+
+    @concurrent
+    private func response(
+        _ method: HTTPRequest.Method,
+        _ route: AdminRoute,
+        _ body: inout RequestBodyReader,
+        to administrator: Administrator?,
+        _ actor: AuditActor
     ) async throws -> AdminResponse {
         switch route {
         case .health:
@@ -231,23 +277,24 @@ final class AdminController: RequestResponder {
             return AdminResponse(.ok, KillResponse(report, isAudited: false))
         default:
             guard let gateway = self.gateway.open else { throw AdminError.locked }
-            return try await self.respond(method, route, &body, to: actor, on: gateway)
+            return try await self.response(method, route, &body, to: administrator, actor, on: gateway)
         }
     }
 
     /// The part of the response that needs an open gateway.
     @concurrent
-    private func respond(
+    private func response(
         _ method: HTTPRequest.Method,
         _ route: AdminRoute,
         _ body: inout RequestBodyReader,
-        to actor: AuditActor,
+        to administrator: Administrator?,
+        _ actor: AuditActor,
         on gateway: OpenGateway
     ) async throws -> AdminResponse {
         switch route {
         case .status:
             let vitals = await self.monitor.vitals()
-            let accounts = await gateway.engine.statuses()
+            let accounts = await gateway.engine.overview()
             return AdminResponse(
                 .ok,
                 StatusResponse(
@@ -261,11 +308,9 @@ final class AdminController: RequestResponder {
                     approvals: gateway.approvalStandings()
                 )
             )
-        case .accounts:
-            return AdminResponse(
-                .ok,
-                AccountsResponse(accounts: await gateway.engine.statuses().map(AccountResponse.init))
-            )
+        case .accounts(let query):
+            let page = await gateway.engine.accounts(query.filter, after: query.after, limit: query.limit)
+            return AdminResponse(.ok, AccountsResponse(page))
         case .account(let account):
             return AdminResponse(.ok, AccountResponse(try await gateway.status(of: account)))
         case .accountWithUnrevoked(let account):
@@ -273,7 +318,7 @@ final class AdminController: RequestResponder {
             return AdminResponse(.ok, ShownAccountResponse(status, unrevoked: try await gateway.unrevoked(of: account)))
         case .tokens(let account) where method == .put:
             let tokens = try TokenImport(try await self.read(&body))
-            try self.checkForAdminTokens(in: tokens)
+            try self.door.checkForAdminTokens(in: tokens)
             return AdminResponse(.ok, AccountResponse(try await gateway.importTokens(tokens, for: account, by: actor)))
         case .tokens(let account):
             try await self.expectNothing(in: &body)
@@ -287,14 +332,18 @@ final class AdminController: RequestResponder {
             return AdminResponse(.ok, AccountResponse(try await gateway.adopt(account, by: actor)))
         case .signIns:
             let request = try SignInRequest(try await self.read(&body))
+            try administrator.requireRight(to: request.account)
             return AdminResponse(.ok, SignInResponse(try await gateway.beginSignIn(request, by: actor)))
         case .signIn(let id) where method == .post:
+            try await gateway.requireRight(of: administrator, to: id)
             let answer = try SignInAnswer(try await self.read(&body))
             return AdminResponse(.ok, SignInResponse(try await gateway.answer(id, answer)))
         case .signIn(let id) where method == .delete:
+            try await gateway.requireRight(of: administrator, to: id)
             try await self.expectNothing(in: &body)
             return AdminResponse(.ok, SignInResponse(try await gateway.cancelSignIn(id, by: actor)))
         case .signIn(let id):
+            try await gateway.requireRight(of: administrator, to: id)
             return AdminResponse(.ok, SignInResponse(try await gateway.signIn(id)))
         case .killing:
             let request = try KillRequest(try await self.read(&body))
@@ -327,18 +376,8 @@ final class AdminController: RequestResponder {
             return AdminResponse(.ok, ApprovedResponse(request.account, until: until))
         case .approvals:
             return AdminResponse(.ok, ApprovalsResponse(gateway.approvalStandings()))
-        case .health, .readiness, .metrics, .description, .history, .lock, .unlock: throw AdminError.noSuchPath
-        }
-    }
-
-    /// An admin token must neither be sent to a provider nor replace tokens that work.
-    private func checkForAdminTokens(in tokens: TokenImport) throws(AdminError) {
-        let fields: [(name: String, token: Secret?)] = [
-            ("refresh_token", tokens.refreshToken), ("access_token", tokens.accessToken),
-        ]
-        for field in fields {
-            guard let token = field.token, self.door?.isOpened(by: token) == true else { continue }
-            throw .adminToken(in: field.name)
+        case .health, .readiness, .metrics, .description, .history, .imports, .lock, .unlock:
+            throw AdminError.noSuchPath
         }
     }
 

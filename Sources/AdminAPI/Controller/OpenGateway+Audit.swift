@@ -52,7 +52,7 @@ extension OpenGateway {
         outcome: (Result) -> String = { _ in "done" },
         detail: (Result) -> String? = { _ in nil }
     ) async throws(AdminError) -> Result {
-        guard await self.engine.status(of: account) != nil else {
+        guard await self.knows(account, for: action) else {
             // A removal works for an account that is not configured, too.
             let error = action == .remove ? AdminError.noSuchAccount : .notConfigured
             throw error.suggesting(await self.name(like: account))
@@ -65,6 +65,14 @@ extension OpenGateway {
             outcome: outcome,
             detail: detail
         )
+    }
+
+    /// An account of a family need not exist before it gets tokens.
+    private func knows(_ account: AccountID, for action: AuditAction) async -> Bool {
+        switch action {
+        case .importTokens, .beginSignIn: self.engine.isConfigured(account)
+        default: await self.engine.status(of: account) != nil
+        }
     }
 
     /// Makes a change that neither waits for its record nor requires one.

@@ -49,6 +49,12 @@ extension OpenGateway {
         }
     }
 
+    /// Refuses a registrar a sign-in of an account that is not theirs.
+    func requireRight(of administrator: Administrator?, to id: SignInID) async throws(AdminError) {
+        guard case .registrar = administrator?.role else { return }
+        try administrator.requireRight(to: try await self.signIn(id).account)
+    }
+
     private func requireSignIns() throws(AdminError) -> SignInService {
         guard let signIns = self.signIns else { throw .noSuchPath }
         return signIns

@@ -140,7 +140,7 @@ struct SessionResponse: Encodable, Sendable {
     init(_ ticket: SessionStore.Ticket, _ administrator: Administrator) {
         self.key = ticket.key.unredactedText
         self.name = administrator.name
-        self.role = administrator.role.rawValue
+        self.role = administrator.role.word
     }
 }
 

@@ -11,6 +11,7 @@ package enum AdminPath: String, Sendable, CaseIterable {
     case tokens = "/v1/accounts/{name}/tokens"
     case refresh = "/v1/accounts/{name}/refresh"
     case adoption = "/v1/accounts/{name}/adopt"
+    case imports = "/v1/imports"
     case signIns = "/v1/logins"
     case signIn = "/v1/logins/{id}"
     case killing = "/v1/kill"
@@ -31,7 +32,7 @@ package enum AdminPath: String, Sendable, CaseIterable {
 /// The OpenAPI description of the admin API: every path, method, body and answer. It is part of the program, so it
 /// describes exactly the API that serves it.
 ///
-/// Any administrator may read it. It holds no secret, but to everybody else the listener says nothing about which paths
+/// Any administrator but a registrar may read it. It holds no secret, but to everybody else the listener says nothing about which paths
 /// there are, and responds 401 to all of them.
 enum APIDescription {
     /// The registered type is `application/vnd.oai.openapi+json`; few tools know it.

@@ -3,6 +3,7 @@ internal import NIOCore
 internal import SignIn
 internal import TextCoding
 internal import TokenModel
+internal import TokenRefresh
 
 /// The resource of the admin API that a request's path names.
 enum AdminRoute: Equatable, Sendable {
@@ -12,13 +13,14 @@ enum AdminRoute: Equatable, Sendable {
     case description
     case status
     case history
-    case accounts
+    case accounts(AccountQuery)
     case account(AccountID)
     /// The account with its unrevoked tokens. This requires reading all unrevoked tokens of the store.
     case accountWithUnrevoked(AccountID)
     case tokens(AccountID)
     case refresh(AccountID)
     case adoption(AccountID)
+    case imports(ExistingAccounts)
     case signIns
     case signIn(SignInID)
     case killing
@@ -48,7 +50,8 @@ enum AdminRoute: Equatable, Sendable {
         case 1 where segments[0] == "openapi.json": self = .description
         case 2 where segments[0] == "v1" && segments[1] == "status": self = .status
         case 2 where segments[0] == "v1" && segments[1] == "history": self = .history
-        case 2 where segments[0] == "v1" && segments[1] == "accounts": self = .accounts
+        case 2 where segments[0] == "v1" && segments[1] == "accounts": self = .accounts(.standard)
+        case 2 where segments[0] == "v1" && segments[1] == "imports": self = .imports(.skip)
         case 2 where segments[0] == "v1" && segments[1] == "logins": self = .signIns
         case 2 where segments[0] == "v1" && segments[1] == "kill": self = .killing
         case 2 where segments[0] == "v1" && segments[1] == "revive": self = .revival
@@ -96,14 +99,31 @@ enum AdminRoute: Equatable, Sendable {
         case .signIn: [.get, .head, .post, .delete]
         case .replica: [.delete]
         case .lock, .approvals: [.get, .head, .post]
-        case .refresh, .adoption, .signIns, .killing, .revival, .cachePurge, .unlock: [.post]
+        case .refresh, .adoption, .imports, .signIns, .killing, .revival, .cachePurge, .unlock: [.post]
+        }
+    }
+
+    /// The account that the path names; `nil` if it names none.
+    var account: AccountID? {
+        switch self {
+        case .account(let account), .accountWithUnrevoked(let account), .tokens(let account), .refresh(let account),
+            .adoption(let account):
+            account
+        default: nil
         }
     }
 
     /// The kind of action that a request with one of these methods is.
     func deed(_ method: HTTPRequest.Method) -> AdminActionKind {
-        if method == .get || method == .head { return .reading }
-        return self == .killing || self == .cachePurge ? .killing : .changing
+        switch self {
+        case .account where method == .get || method == .head: .following
+        case .accountWithUnrevoked: .following
+        case .signIn where method == .get || method == .head: .following
+        case .imports, .signIns, .signIn: .registering
+        case .tokens where method == .put: .registering
+        case .killing, .cachePurge: .killing
+        default: method == .get || method == .head ? .reading : .changing
+        }
     }
 
     /// The same route with the parameters of the request's query.
@@ -111,6 +131,8 @@ enum AdminRoute: Equatable, Sendable {
         guard let query else { return self }
         switch self {
         case .audit: return .audit(try AuditQuery(query))
+        case .accounts: return .accounts(try AccountQuery(query))
+        case .imports: return .imports(try ExistingAccounts(query: query))
         case .account(let account):
             guard query == "unrevoked=true" else { throw .invalidField("query", "the query is not unrevoked=true") }
             return .accountWithUnrevoked(account)
@@ -134,6 +156,7 @@ enum AdminRoute: Equatable, Sendable {
         case .tokens: .tokens
         case .refresh: .refresh
         case .adoption: .adoption
+        case .imports: .imports
         case .signIns: .signIns
         case .signIn: .signIn
         case .killing: .killing
@@ -168,51 +191,9 @@ enum AdminRoute: Equatable, Sendable {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// The maximum length in bytes. No configured name is longer than 64; records of other versions may have longer
-    /// names.
+    /// The maximum length in bytes. No configured name is longer than ``AccountFamily/longestName``; records of other
+    /// versions may have longer names.
     private static let longestName = 256
-}
-
-/// The requested records of the audit log.
-struct AuditQuery: Equatable, Sendable {
-    /// The number of the last record that the client knows.
-    private(set) var after: UInt64 = 0
-    private(set) var limit = 100
-
-    static let standard = AuditQuery()
-    private static let longest = 1_000
-
-    private init() {}
-
-    /// Reads `after=N&limit=N`, each of them at most once.
-    init(_ query: String) throws(AdminError) {
-        var seen: Set<Substring> = []
-        for part in query.split(separator: "&", omittingEmptySubsequences: false) {
-            let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard sides.count == 2, seen.insert(sides[0]).inserted, Self.isNumber(sides[1]) else {
-                throw Self.malformed
-            }
-            switch sides[0] {
-            case "after":
-                guard let after = UInt64(sides[1]) else { throw Self.malformed }
-                self.after = after
-            case "limit":
-                guard let limit = Int(sides[1]), (1...Self.longest).contains(limit) else { throw Self.malformed }
-                self.limit = limit
-            default: throw Self.malformed
-            }
-        }
-    }
-
-    /// Whether the text is digits only. The standard library's own parsing accepts a sign as well.
-    private static func isNumber(_ text: Substring) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-    }
-
-    private static let malformed = AdminError.invalidField(
-        "query",
-        "the query is not after=NUMBER and limit=NUMBER, with a limit of 1 to \(longest)"
-    )
 }
 
 /// The address of a connection's peer, as records show it.

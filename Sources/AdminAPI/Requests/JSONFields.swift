@@ -4,19 +4,33 @@ internal import TokenModel
 /// The members of a request's JSON object. Each member is taken once; a member that is left is an error.
 struct JSONFields {
     private var members: [String: JSONValue]
+    /// What the object is: `body`, `line`, or the name of the field that has it.
+    private let whole: String
 
     /// Reads a body.
     ///
+    /// - Parameter whole: what the object is, for errors.
     /// - Throws: ``AdminError/Code/invalidField`` for anything but one JSON object.
-    init(_ body: [UInt8]) throws(AdminError) {
+    init(_ body: [UInt8], of whole: String = "body") throws(AdminError) {
         let value: JSONValue
         do {
             value = try JSONValue(parsing: body)
         } catch {
-            throw AdminError(error)
+            throw AdminError(error, in: whole)
         }
-        guard case .object(let members) = value else { throw .invalidField("body", "the body is not a JSON object") }
+        guard case .object(let members) = value else { throw .invalidField(whole, "the \(whole) is not a JSON object") }
+        self.init(members, of: whole)
+    }
+
+    private init(_ members: [JSONMember], of whole: String) {
         self.members = Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
+        self.whole = whole
+    }
+
+    /// The members of a required object.
+    mutating func fields(_ name: String) throws(AdminError) -> JSONFields {
+        guard let members = try self.objectIfPresent(name) else { throw .invalidField(name, "\(name) is missing") }
+        return JSONFields(members, of: name)
     }
 
     /// A required string.
@@ -105,7 +119,9 @@ struct JSONFields {
         guard let name = self.members.keys.min() else { return }
         let known = expected.isEmpty ? "there are no fields here" : "there are \(expected.joined(separator: ", "))"
         // The name may be a misplaced token: only text that looks like a name is repeated.
-        guard Self.readsLikeName(name) else { throw .invalidField("body", "the body has an unknown field; \(known)") }
+        guard Self.readsLikeName(name) else {
+            throw .invalidField(self.whole, "the \(self.whole) has an unknown field; \(known)")
+        }
         throw .invalidField(name, "\(name) is an unknown field; \(known)")
     }
 
@@ -119,14 +135,14 @@ struct JSONFields {
 }
 
 extension AdminError {
-    fileprivate init(_ fault: JSONFault) {
+    fileprivate init(_ fault: JSONFault, in whole: String) {
         switch fault {
         case .malformed(let offset):
-            self = .invalidField("body", "the body is not JSON from byte \(offset) on")
+            self = .invalidField(whole, "the \(whole) is not JSON from byte \(offset) on")
         case .tooDeep:
-            self = .invalidField("body", "the body is nested deeper than \(JSONScanner.deepest)")
+            self = .invalidField(whole, "the \(whole) is nested deeper than \(JSONScanner.deepest)")
         case .repeatedName:
-            self = .invalidField("body", "an object in the body has the same name twice")
+            self = .invalidField(whole, "an object in the \(whole) has the same name twice")
         }
     }
 }

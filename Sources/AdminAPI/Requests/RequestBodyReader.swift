@@ -4,13 +4,20 @@ internal import NIOCore
 
 /// Reads the body of one request as it arrives, and ends a connection whose body is too large or takes too long.
 struct RequestBodyReader {
-    private var parts: RequestBody.AsyncIterator
-    private let connection: any Channel
+    private let stream: RequestBodyStream
+    /// `nil` until the first part is asked for.
+    private var parts: RequestBody.AsyncIterator?
     private var isComplete = false
 
     init(_ request: Request, on connection: any Channel) {
-        self.parts = request.body.makeAsyncIterator()
-        self.connection = connection
+        self.stream = RequestBodyStream(body: request.body, connection: connection)
+    }
+
+    /// The body for somebody who reads it to its end. Nothing of it may have been read.
+    mutating func takeStream() -> RequestBodyStream {
+        assert(self.parts == nil, "a body is read once")
+        self.isComplete = true
+        return self.stream
     }
 
     /// Reads the whole body.
@@ -19,7 +26,7 @@ struct RequestBodyReader {
     /// - Throws: ``AdminError/Code/invalidField`` for more than `limit` bytes; errors of the connection.
     @concurrent
     mutating func read(limit: Int, within time: Duration) async throws -> [UInt8] {
-        let deadline = self.closeConnection(after: time)
+        let deadline = self.stream.closeConnection(after: time)
         defer { deadline.cancel() }
         var bytes: [UInt8] = []
         while let part = try await self.next() {
@@ -38,7 +45,7 @@ struct RequestBodyReader {
     @concurrent
     mutating func discardRest() async throws {
         guard !self.isComplete else { return }
-        let deadline = self.closeConnection(after: .seconds(2))
+        let deadline = self.stream.closeConnection(after: .seconds(2))
         defer { deadline.cancel() }
         var discarded = 0
         while let part = try await self.next() {
@@ -50,12 +57,40 @@ struct RequestBodyReader {
     @concurrent
     private mutating func next() async throws -> ByteBuffer? {
         guard !self.isComplete else { return nil }
-        let part = try await self.parts.next()
+        var parts = self.parts ?? self.stream.body.makeAsyncIterator()
+        let part = try await parts.next()
+        self.parts = parts
         self.isComplete = part == nil
         return part
     }
+}
 
-    private func closeConnection(after time: Duration) -> Scheduled<Void> {
+/// The body of one request for a task of its own, which reads it part by part while the response is being written.
+struct RequestBodyStream: Sendable {
+    fileprivate let body: RequestBody
+    let connection: any Channel
+
+    /// Reads to the end of the body. Must be called once.
+    ///
+    /// - Parameters:
+    ///   - patience: the connection is closed if nothing arrives for this long. The time that `take` takes does not count.
+    ///   - take: gets each part before the next one is read.
+    /// - Throws: ``AbandonedBody`` if the body does not arrive to its end.
+    @concurrent
+    func read(patience: Duration, _ take: (ByteBuffer) async -> Void) async throws {
+        var parts = self.body.makeAsyncIterator()
+        while true {
+            let deadline = self.closeConnection(after: patience)
+            defer { deadline.cancel() }
+            // A parser's error would get a response of its own, in the middle of the one that is being written.
+            guard let part = try? await parts.next() as ByteBuffer?? else { throw AbandonedBody() }
+            deadline.cancel()
+            guard let part else { return }
+            await take(part)
+        }
+    }
+
+    fileprivate func closeConnection(after time: Duration) -> Scheduled<Void> {
         let connection = self.connection
         return connection.eventLoop.scheduleTask(in: TimeAmount(time)) { connection.close(promise: nil) }
     }

@@ -13,9 +13,12 @@ struct TokenImport: Equatable, Sendable {
 
     private static let fields = ["refresh_token", "access_token", "expires_in", "scope"]
 
-    /// Reads the body of an import. Tokens must fit into a header field: printable ASCII without spaces.
-    init(_ body: [UInt8]) throws(AdminError) {
-        var fields = try JSONFields(body)
+    /// Reads the body of an import.
+    init(_ body: [UInt8]) throws(AdminError) { try self.init(try JSONFields(body)) }
+
+    /// Reads the members of an import. Tokens must fit into a header field: printable ASCII without spaces.
+    init(_ fields: JSONFields) throws(AdminError) {
+        var fields = fields
         self.refreshToken = try fields.secret("refresh_token")
         self.accessToken = try fields.secretIfPresent("access_token")
         self.expiresIn = try fields.countIfPresent("expires_in").map { .seconds($0) }

@@ -49,9 +49,24 @@ struct AccountResponse: Encodable, Sendable {
     }
 }
 
-/// All accounts.
+/// A page of accounts, sorted by name.
 struct AccountsResponse: Encodable, Sendable {
-    let accounts: [AccountResponse]
+    private let accounts: [AccountResponse]
+    /// The `after` of a request for the next page; `nil` on the last page.
+    private let next: String?
+
+    init(_ page: AccountPage) {
+        self.accounts = page.accounts.map(AccountResponse.init)
+        self.next = page.next?.rawValue
+    }
+
+    private enum Key: String, CodingKey { case accounts, next }
+
+    func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: Key.self)
+        try members.encode(self.accounts, forKey: .accounts)
+        try members.encode(self.next, forKey: .next)
+    }
 }
 
 /// An account as in the other responses, with those of its tokens that are still to be revoked.

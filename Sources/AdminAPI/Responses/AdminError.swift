@@ -136,9 +136,17 @@ extension AdminError {
 
     /// The administrator's role does not permit the request.
     static func roleForbidden(_ administrator: Administrator) -> AdminError {
-        let isKiller = administrator.role == .killer
-        let rights = isKiller ? "a killer, who may read, kill and purge caches" : "a viewer, who may read"
-        let needed = isKiller ? "an operator's" : "an operator's, or for a kill or a purge a killer's"
+        let (rights, needed) =
+            switch administrator.role {
+            case .operator: ("an operator, who may do everything", "nothing more")
+            case .killer: ("a killer, who may read, kill and purge caches", "an operator's")
+            case .viewer: ("a viewer, who may read", "an operator's, or for a kill or a purge a killer's")
+            case .registrar(let accounts):
+                (
+                    "a registrar, who may import tokens for \(accounts), sign in there and see those accounts",
+                    "another role, or a right to other accounts"
+                )
+            }
         return AdminError(
             .roleForbidden,
             "the admin token is \(administrator.name)'s, \(rights); this takes \(needed)"

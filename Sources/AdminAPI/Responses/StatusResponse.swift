@@ -22,21 +22,24 @@ struct StatusResponse: Encodable, Sendable {
     /// Those of them that are not in the store yet. They are killed in this replica alone.
     let waitingKills: [ScopeResponse]
     let providers: [Provider]
+    /// The accounts of families are not among them.
     let accounts: [AccountResponse]
+    /// Left out if the configuration has no family.
+    let families: [Family]?
     /// The accounts that are used only after an approval; left out if there are none.
     let approvals: [ApprovalResponse]?
 
     /// The overview of a gateway that is not open.
     init(_ vitals: GatewayVitals, lock: LockStatus, at time: WallTime) {
         let lease = LeaseReading(now: time, until: nil)
-        self.init(vitals, [], [], killed: [], waiting: [], lease: lease, lock: lock)
+        self.init(vitals, [], nil, killed: [], waiting: [], lease: lease, lock: lock)
     }
 
     /// - Parameter providers: the configured providers. Others, which only records name, are shown without a state.
     init(
         _ vitals: GatewayVitals,
         _ providers: [ProviderStatus],
-        _ accounts: [AccountStatus],
+        _ overview: AccountOverview?,
         killed: Set<KillScope>,
         waiting: [KillScope],
         lease: LeaseReading,
@@ -61,23 +64,25 @@ struct StatusResponse: Encodable, Sendable {
         self.store = Store(vitals.store)
         self.listeners = vitals.listeners.map { Listener(address: $0.address, bound: $0.isBound) }
         let known = Dictionary(providers.map { ($0.provider, $0) }) { first, _ in first }
-        self.providers = Dictionary(grouping: accounts, by: \.provider)
+        self.providers = (overview?.states ?? [:])
             .sorted { $0.key < $1.key }
-            .map { provider, accounts in
+            .map { provider, states in
                 Provider(
                     name: provider.rawValue,
                     state: known[provider]?.state.rawValue,
                     retryAt: known[provider]?.retryAt?.rfc3339,
                     revokes: known[provider]?.revokes,
-                    accounts: Dictionary(grouping: accounts, by: \.state.rawValue).mapValues(\.count)
+                    accounts: states.byName
                 )
             }
-        self.accounts = accounts.map(AccountResponse.init)
+        self.accounts = overview?.named.map(AccountResponse.init) ?? []
+        let families = overview?.families.map(Family.init) ?? []
+        self.families = families.isEmpty ? nil : families
     }
 
     private enum CodingKeys: String, CodingKey {
         case time, version, ready, stopping, lock, replica, configuration, store, listeners, killed, providers, accounts
-        case approvals
+        case approvals, families
         case waitingKills = "waiting_kills"
     }
 
@@ -222,6 +227,47 @@ struct StatusResponse: Encodable, Sendable {
             try members.encode(self.revokes, forKey: .revokes)
             try members.encode(self.accounts, forKey: .accounts)
         }
+    }
+}
+
+extension StatusResponse {
+    /// A family of accounts in numbers.
+    struct Family: Encodable, Sendable {
+        /// As in the configuration, with the star.
+        let family: String
+        let provider: String
+        /// How many accounts exist.
+        let accounts: Int
+        /// How many may exist.
+        let max: Int
+        let states: [String: Int]
+
+        init(_ status: FamilyStatus) {
+            self.family = status.family.description
+            self.provider = status.provider.rawValue
+            self.accounts = status.accounts
+            self.max = status.max
+            self.states = status.states.byName
+        }
+    }
+}
+
+extension [AccountStatus.State: Int] {
+    /// The numbers by the names of the states, without those that are 0.
+    fileprivate var byName: [String: Int] {
+        [String: Int](uniqueKeysWithValues: self.filter { $0.value > 0 }.map { ($0.key.rawValue, $0.value) })
+    }
+}
+
+extension AccountOverview {
+    /// The number of all accounts in each state, by provider.
+    fileprivate var states: [ProviderID: [AccountStatus.State: Int]] {
+        var states: [ProviderID: [AccountStatus.State: Int]] = [:]
+        for account in self.named { states[account.provider, default: [:]][account.state, default: 0] += 1 }
+        for family in self.families {
+            states[family.provider, default: [:]].merge(family.states) { $0 + $1 }
+        }
+        return states
     }
 }
 

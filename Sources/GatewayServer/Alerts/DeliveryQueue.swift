@@ -121,6 +121,8 @@ package struct WebhookPace: Sendable {
     package var longestPause: Duration
     /// The time for the remaining alerts when the process ends.
     package var grace: Duration
+    /// How long events of a family are summed up before they are sent as one alert.
+    package var summingTime: Duration
 
     package init(
         room: Int = 256,
@@ -128,7 +130,8 @@ package struct WebhookPace: Sendable {
         timeout: Duration = .seconds(5),
         firstPause: Duration = .seconds(1),
         longestPause: Duration = .seconds(60),
-        grace: Duration = .seconds(5)
+        grace: Duration = .seconds(5),
+        summingTime: Duration = .seconds(60)
     ) {
         self.room = room
         self.longestAge = longestAge
@@ -136,5 +139,6 @@ package struct WebhookPace: Sendable {
         self.firstPause = firstPause
         self.longestPause = longestPause
         self.grace = grace
+        self.summingTime = summingTime
     }
 }

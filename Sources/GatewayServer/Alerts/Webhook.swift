@@ -3,24 +3,46 @@ package import NIOCore
 internal import Synchronization
 package import TokenModel
 
-/// Reports events to the configured receiver: one signed POST for each event, again until it is taken.
+/// Reports events to the configured receiver: one signed POST for each event, again until it is taken. Events of accounts
+/// in families are summed up first, see ``EventDigest``.
 ///
 /// ``post(_:)`` never waits, so nothing here can hold up a refresh. ``run()`` must run for anything to be sent. It ends
 /// after ``stop()``, which gives each remaining alert one last try.
 package final class Webhook: Sendable {
     private struct State {
         var queue: DeliveryQueue<Alert>
+        var digest: EventDigest
         var target: WebhookTarget?
         var counts = WebhookCounts()
         var isOverflowing = false
         /// Set by ``stop()``.
         var endsBy: BootInstant?
+
+        /// - Returns: whether the alert is the first that is dropped since the queue last had room.
+        mutating func add(_ alert: Alert, now: BootInstant) -> Bool {
+            guard !self.queue.add(alert, now: now) else {
+                self.isOverflowing = false
+                return false
+            }
+            self.counts.dropped += 1
+            defer { self.isOverflowing = true }
+            return !self.isOverflowing
+        }
+
+        /// Queues the sums that are due, after ``stop()`` all of them.
+        ///
+        /// - Returns: as ``add(_:now:)``.
+        mutating func addSums(now: BootInstant) -> Bool {
+            let sums = self.endsBy == nil ? self.digest.due(now: now) : self.digest.flush()
+            return sums.reduce(false) { isFirst, sum in self.add(Alert(sum), now: now) || isFirst }
+        }
     }
 
     private let state: Mutex<State>
     private let pace: WebhookPace
     private let replica: String
     private let group: any EventLoopGroup
+    private let family: @Sendable (AccountID) -> AccountFamily?
     private let now: @Sendable () -> Moment
     private let logger: Logger
     private let wakes: AsyncStream<Void>
@@ -30,18 +52,22 @@ package final class Webhook: Sendable {
     ///   - target: if `nil`, events are dropped.
     ///   - replica: this process's name, for the receiver.
     ///   - group: runs the connections.
+    ///   - family: the family of an account; `nil` for an account that is configured by name.
     package init(
         _ target: WebhookTarget?,
         replica: String,
         pace: WebhookPace = WebhookPace(),
         on group: any EventLoopGroup,
+        family: @escaping @Sendable (AccountID) -> AccountFamily?,
         now: @escaping @Sendable () -> Moment,
         logger: Logger
     ) {
-        self.state = Mutex(State(queue: DeliveryQueue(pace), target: target))
+        let digest = EventDigest(length: pace.summingTime)
+        self.state = Mutex(State(queue: DeliveryQueue(pace), digest: digest, target: target))
         self.pace = pace
         self.replica = replica
         self.group = group
+        self.family = family
         self.now = now
         self.logger = logger
         (self.wakes, self.wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -49,23 +75,22 @@ package final class Webhook: Sendable {
 
     package var counts: WebhookCounts { self.state.withLock { $0.counts } }
 
-    /// Queues an event to be sent.
+    /// Queues an event to be sent, by itself or in the sum of its account's family.
     package func post(_ event: RefreshEvent) {
         let now = self.now().boot
+        let share = event.account.flatMap { account in self.family(account).map { (account, $0) } }
         let isFirstDropped: Bool = self.state.withLock { state in
             guard state.target != nil else { return false }
-            guard !state.queue.add(Alert(event), now: now) else {
-                state.isOverflowing = false
-                return false
-            }
-            state.counts.dropped += 1
-            defer { state.isOverflowing = true }
-            return !state.isOverflowing
+            guard let (account, family) = share else { return state.add(Alert(event), now: now) }
+            guard let sum = state.digest.add(event, account, of: family, now: now) else { return false }
+            return state.add(Alert(sum), now: now)
         }
-        if isFirstDropped {
-            self.logger.warning("too many alerts wait for the webhook, and new ones are dropped", metadata: self.facts)
-        }
+        if isFirstDropped { self.reportOverflow() }
         self.wake.yield()
+    }
+
+    private func reportOverflow() {
+        self.logger.warning("too many alerts wait for the webhook, and new ones are dropped", metadata: self.facts)
     }
 
     /// Sends to another target from now on. `nil` sends to none, and drops the waiting alerts.
@@ -73,7 +98,7 @@ package final class Webhook: Sendable {
         self.state.withLock { state in
             guard state.target != target else { return }
             state.target = target
-            if target == nil { state.counts.dropped += UInt64(state.queue.clear()) }
+            if target == nil { state.counts.dropped += UInt64(state.queue.clear() + state.digest.flush().count) }
             state.queue.tryAgain()
         }
         self.wake.yield()
@@ -118,23 +143,29 @@ package final class Webhook: Sendable {
         await client.shutDown()
     }
 
-    /// - Returns: when to call it again, if an alert waits for a pause to end, and whether this is the end.
+    /// - Returns: when to call it again, if an alert waits for a pause to end or a sum for its time, and whether this is
+    ///   the end.
     private func sendDue(by client: AlertClient) async -> (rest: BootInstant?, isOver: Bool) {
         while !Task.isCancelled {
             let now = self.now().boot
+            var isFirstDropped = false
+            var nextSum: BootInstant?
             typealias Turn = (DeliveryQueue<Alert>.Step, Int, WebhookTarget?, BootInstant?)
             let (step, expired, target, endsBy): Turn = self.state.withLock { state in
+                isFirstDropped = state.addSums(now: now)
+                nextSum = state.digest.nextDue
                 if let endsBy = state.endsBy, now >= endsBy { return (.idle, 0, state.target, endsBy) }
                 let (step, expired) = state.queue.next(now: now)
                 state.counts.dropped += UInt64(expired)
                 return (step, expired, state.target, state.endsBy)
             }
+            if isFirstDropped { self.reportOverflow() }
             if expired > 0 {
                 self.logger.warning("alerts could not be delivered in time", metadata: self.facts(dropped: expired))
             }
             switch step {
-            case .idle: return (nil, endsBy != nil)
-            case .rest(let until): return (until, false)
+            case .idle: return (nextSum, endsBy != nil)
+            case .rest(let until): return (nextSum.map { min($0, until) } ?? until, false)
             case .send(let alert):
                 let timeout = min(endsBy.map { now.duration(to: $0) } ?? self.pace.timeout, self.pace.timeout)
                 var ending = AlertClient.Ending.failed("no_target")

@@ -106,6 +106,10 @@ struct GatewayOpening: Sendable {
                 throw StartError(error, store: "of this gateway")
             }
             try await self.startKillSwitch(part.kills, overridesLock: overridesLock)
+            // By the kills that are known by now.
+            do throws(StoreError) { try await part.engine.indexAccounts() } catch {
+                throw StartError(error, store: "of this gateway")
+            }
             await part.approvals.start()
         } catch {
             part.release()
@@ -140,6 +144,7 @@ struct GatewayOpening: Sendable {
         )
         let engine = RefreshEngine(
             plans: providers.current.plans(settings.accounts, counting: metrics.refreshes),
+            families: providers.current.families(settings.families, counting: metrics.refreshes),
             vault: self.store.accounts,
             kills: kills,
             incarnation: self.incarnation,

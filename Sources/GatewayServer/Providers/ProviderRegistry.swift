@@ -49,8 +49,8 @@ struct ProviderRegistry: Sendable {
         for account in configuration.accounts { mints[account.id] = try MintGrant(account) }
         self.mints = mints
         let canSignIn = Set(configuration.providers.filter(\.canSignIn).map(\.id))
-        let signedIn = configuration.accounts.filter { $0.grant == .refreshToken }
-        self.signInProviders = canSignIn.intersection(signedIn.map(\.provider))
+        let signedIn = configuration.accounts.filter { $0.grant == .refreshToken }.map(\.provider)
+        self.signInProviders = canSignIn.intersection(signedIn + configuration.families.map(\.provider))
     }
 
     /// The providers that are new, removed, or have another endpoint than in `old`.
@@ -77,33 +77,69 @@ struct ProviderRegistry: Sendable {
         self.entries.filter { self.signInProviders.contains($0.key) }.mapValues { make($0.settings, $0.endpoint) }
     }
 
-    /// The refresh engine's configuration of the accounts.
+    /// The refresh engine's configuration of the accounts that are configured by name.
     func plans(_ accounts: [AccountSettings], counting refreshes: RefreshMeter) -> [AccountConfiguration] {
         accounts.compactMap { account in
-            guard let entry = self.entries[account.provider] else { return nil }
-            return AccountConfiguration(
-                account: account.id,
-                provider: account.provider,
-                grant: AccountGrant(account.grant),
-                endpoint: MeteredTokenEndpoint(
-                    provider: account.provider,
-                    shared: entry.endpoint,
-                    meter: refreshes,
-                    grant: self.mints[account.id] ?? .clientCredentials
-                ),
-                endpointID: ObjectIdentifier(entry.endpoint),
+            self.plan(
+                account.id,
+                at: account.provider,
+                AccountGrant(account.grant),
                 scopes: account.scopes,
-                defaultLifetime: entry.settings.defaultLifetime,
-                timing: RefreshTiming(
-                    mode: entry.settings.refresh == .ahead ? .ahead : .onExpiry,
-                    keepAlive: entry.settings.keepAlive
-                ),
-                rate: RefreshRate(
-                    perSecond: entry.settings.refreshRate.perSecond,
-                    burst: entry.settings.refreshRate.burst
-                )
+                mint: self.mints[account.id],
+                counting: refreshes
             )
         }
+    }
+
+    /// The refresh engine's configuration of the families.
+    func families(
+        _ families: [AccountFamilySettings],
+        counting refreshes: RefreshMeter
+    ) -> [AccountFamilyConfiguration] {
+        families.compactMap { family in
+            let member = self.plan(
+                AccountID(family.family.description),
+                at: family.provider,
+                .refreshToken,
+                scopes: family.scopes,
+                mint: nil,
+                counting: refreshes
+            )
+            return member.map { AccountFamilyConfiguration(family.family, member: $0, max: family.max) }
+        }
+    }
+
+    private func plan(
+        _ account: AccountID,
+        at provider: ProviderID,
+        _ grant: AccountGrant,
+        scopes: [String],
+        mint: MintGrant?,
+        counting refreshes: RefreshMeter
+    ) -> AccountConfiguration? {
+        guard let entry = self.entries[provider] else { return nil }
+        return AccountConfiguration(
+            account: account,
+            provider: provider,
+            grant: grant,
+            endpoint: MeteredTokenEndpoint(
+                provider: provider,
+                shared: entry.endpoint,
+                meter: refreshes,
+                grant: mint ?? .clientCredentials
+            ),
+            endpointID: ObjectIdentifier(entry.endpoint),
+            scopes: scopes,
+            defaultLifetime: entry.settings.defaultLifetime,
+            timing: RefreshTiming(
+                mode: entry.settings.refresh == .ahead ? .ahead : .onExpiry,
+                keepAlive: entry.settings.keepAlive
+            ),
+            rate: RefreshRate(
+                perSecond: entry.settings.refreshRate.perSecond,
+                burst: entry.settings.refreshRate.burst
+            )
+        )
     }
 
     private static func endpoint(

@@ -13,6 +13,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
             $0 != $1 || providers.contains($0.id)
         }
         parts += Self.names("account", old.accounts, new.accounts, { $0.id.rawValue }, areDifferent: !=)
+        parts += Self.names("family", old.families, new.families, { $0.family.description }, areDifferent: !=)
         parts += Self.names("route", old.routes, new.routes, { $0.name }, areDifferent: !=)
         parts += Self.names("caller", old.callers ?? [], new.callers ?? [], { $0.name }, areDifferent: !=)
         if old.requireApproval != new.requireApproval { parts.append("require_approval") }
@@ -36,45 +37,6 @@ package struct ConfigurationChanges: Equatable, Sendable {
             return areDifferent(known, part) ? "\(kind) \(name(part)) changed" : nil
         }
         return there + old.map(name).filter { !after.contains($0) }.map { "\(kind) \($0) removed" }
-    }
-}
-
-/// The origin of each account's tokens, for all accounts since the start.
-///
-/// A request in progress keeps its old route but takes the account's current token. If that token came from another
-/// issuer, the old upstream would receive a token meant for the new one.
-struct AccountOrigins {
-    private struct Origin: Equatable {
-        let issuer: HTTPURL?
-        let tokenEndpoint: HTTPURL?
-    }
-
-    private var origins: [AccountID: Origin] = [:]
-
-    init(_ settings: GatewaySettings) {
-        self.add(settings)
-    }
-
-    /// The accounts whose tokens would come from another origin than before.
-    func moved(in settings: GatewaySettings) -> [AccountID] {
-        Self.origins(of: settings).compactMap { account, origin in
-            self.origins[account].map { $0 == origin } ?? true ? nil : account
-        }
-    }
-
-    /// Remembers the origins of new accounts.
-    mutating func add(_ settings: GatewaySettings) {
-        for (account, origin) in Self.origins(of: settings) where self.origins[account] == nil {
-            self.origins[account] = origin
-        }
-    }
-
-    private static func origins(of settings: GatewaySettings) -> [(AccountID, Origin)] {
-        settings.accounts.compactMap { account in
-            settings.providers.first { $0.id == account.provider }.map { provider in
-                (account.id, Origin(issuer: provider.issuer, tokenEndpoint: provider.tokenEndpoint))
-            }
-        }
     }
 }
 

@@ -223,18 +223,27 @@ extension Reloader {
         let before = part?.providers.current
         if let providers = prepared.providers { part?.providers.reload(providers) }
         let plans = prepared.providers?.plans(settings.accounts, counting: counting) ?? []
+        let families = prepared.providers?.families(settings.families, counting: counting) ?? []
         // New accounts exist before the first request that needs them. Removed ones stay until no request can need
         // them.
         let configured = Set(plans.map(\.account))
         let leaving = running.accounts.filter { !configured.contains($0.id) }
-        part?.engine.reload(plans + (before?.plans(leaving, counting: counting) ?? []), waiters: waiters)
+        let kept = Set(families.map(\.family))
+        let leavingFamilies = running.families.filter { !kept.contains($0.family) }
+        part?.engine.reload(
+            plans + (before?.plans(leaving, counting: counting) ?? []),
+            families: families + (before?.families(leavingFamilies, counting: counting) ?? []),
+            waiters: waiters
+        )
         part?.approvals.reload(ApprovalPolicy(running.requireApproval, or: settings.requireApproval))
         let renewal = await self.front.proxy.reload(
             prepared.plan,
             accessLog: settings.log.access ? self.front.log : nil
         )
         part?.approvals.reload(settings.requireApproval.map { ApprovalPolicy($0) })
-        if !leaving.isEmpty { part?.engine.reload(plans, waiters: waiters) }
+        if !leaving.isEmpty || !leavingFamilies.isEmpty {
+            part?.engine.reload(plans, families: families, waiters: waiters)
+        }
         if let part { await self.renewKeys(of: part, settings.followed(since: self.started)) }
         self.front.webhook.reload(settings.webhook.map(WebhookTarget.init))
         self.front.log.format = LogFormat(settings.log.format)

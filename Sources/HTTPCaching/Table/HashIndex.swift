@@ -2,7 +2,7 @@
 ///
 /// It grows by one bucket with each insertion (linear hashing, Litwin 1980). A dictionary rehashes everything once in a
 /// while, under the lock that it stands behind.
-struct HashIndex: ~Copyable {
+package struct HashIndex: ~Copyable {
     private struct Node {
         var hash: Int
         /// The next number in the bucket, or one of the two below.
@@ -20,7 +20,7 @@ struct HashIndex: ~Copyable {
     private var mask = 0
     private var count = 0
 
-    init() { self.buckets.append(Self.end) }
+    package init() { self.buckets.append(Self.end) }
 
     private func bucket(of hash: Int) -> Int {
         let bucket = hash & self.mask
@@ -30,10 +30,10 @@ struct HashIndex: ~Copyable {
     func contains(_ number: Int) -> Bool { number < self.nodes.count && self.nodes[number].next != Self.absent }
 
     /// A number that was inserted with `hash`; ``next(after:)`` has the others.
-    func first(_ hash: Int) -> Int? { self.match(hash, from: self.buckets[self.bucket(of: hash)]) }
+    package func first(_ hash: Int) -> Int? { self.match(hash, from: self.buckets[self.bucket(of: hash)]) }
 
     /// A further number with the hash of `number`.
-    func next(after number: Int) -> Int? { self.match(self.nodes[number].hash, from: self.nodes[number].next) }
+    package func next(after number: Int) -> Int? { self.match(self.nodes[number].hash, from: self.nodes[number].next) }
 
     private func match(_ hash: Int, from first: Int32) -> Int? {
         var number = first
@@ -45,7 +45,7 @@ struct HashIndex: ~Copyable {
     }
 
     /// - Parameter number: not in the index now. Each number up to the largest takes memory.
-    mutating func insert(_ number: Int, hash: Int) {
+    package mutating func insert(_ number: Int, hash: Int) {
         while number >= self.nodes.count { self.nodes.append(Node(hash: 0, next: Self.absent)) }
         self.nodes[number].hash = hash
         self.link(number, into: self.bucket(of: hash))
@@ -53,7 +53,8 @@ struct HashIndex: ~Copyable {
         if self.count > self.buckets.count { self.split() }
     }
 
-    mutating func remove(_ number: Int) {
+    /// - Parameter number: in the index now.
+    package mutating func remove(_ number: Int) {
         let bucket = self.bucket(of: self.nodes[number].hash)
         let next = self.nodes[number].next
         self.nodes[number].next = Self.absent

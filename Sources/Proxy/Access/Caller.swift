@@ -1,14 +1,18 @@
 import HTTPWire
 import NIOCore
 import SystemSupport
+import TokenModel
 
 /// A caller that was authenticated for one request. Only ``CallerTable/authenticate(_:_:)`` returns one, and no route
 /// is found without one.
 package final class Caller: Sendable {
     /// The caller's name in the configuration; `nil` if the configuration names no callers.
     package let name: String?
-    /// Whether the caller may use each route, in the table's order; `nil` for all.
+    /// Whether the caller may use each route, in the table's order; `nil` for all. Where requests choose the account,
+    /// that is judged apart.
     private let routes: [Bool]?
+    /// The accounts that the caller may use; `nil` for all.
+    private let accounts: AccountSet?
     /// A bit for each known method; `nil` for all methods.
     private let methods: UInt8?
     /// Further methods, as they stand in a request.
@@ -25,6 +29,7 @@ package final class Caller: Sendable {
         self.configGeneration = configGeneration
         self.name = nil
         self.routes = nil
+        self.accounts = nil
         self.methods = nil
         self.otherMethods = []
         self.overriding = []
@@ -34,14 +39,14 @@ package final class Caller: Sendable {
     init(_ plan: CallerConfiguration, for table: RouteTable, of configGeneration: CallerTable.ConfigGeneration) {
         self.configGeneration = configGeneration
         self.name = plan.name
-        // A route with a choice of accounts has one entry for each account.
         let routes = plan.routes.map { Set($0) }
-        let accounts = plan.accounts.map { Set($0) }
+        let accounts = plan.accounts.map { AccountSet($0) }
+        self.accounts = accounts
         self.routes =
             routes == nil && accounts == nil
             ? nil
             : table.routes.map { route in
-                routes?.contains(route.plan.name) != false && accounts?.contains(route.plan.account) != false
+                routes?.contains(route.plan.name) != false && accounts?.covers(fixedOf: route.plan) != false
             }
         self.methods = plan.methods.map { names in
             names.reduce(0) { bits, name in HTTPMethod(name: name).map { bits | 1 << $0.rawValue } ?? bits }
@@ -57,6 +62,9 @@ package final class Caller: Sendable {
         return self.mayUseMethod(of: request) && (!request.overridesMethod || self.mayOverrideMethod(in: request))
     }
 
+    /// Whether the caller may use an account that its request names.
+    func may(use account: AccountID) -> Bool { self.accounts?.covers(account) ?? true }
+
     /// Whether a tunnel that the caller opened by the route at `index` of the table may go on. Tunnels are opened with
     /// GET.
     func mayTunnel(by index: Int) -> Bool {
@@ -67,7 +75,7 @@ package final class Caller: Sendable {
     /// For the operator: what part of a request is not allowed, after ``may(use:for:)`` has returned `false`.
     func refusal(of route: RouteConfiguration) -> String {
         if self.plan?.routes?.contains(route.name) == false { return "the caller may not use the route" }
-        if self.plan?.accounts?.contains(route.account) == false { return "the caller may not use the route's account" }
+        if self.accounts?.covers(fixedOf: route) == false { return "the caller may not use the route's account" }
         return "the caller may not use the method"
     }
 
@@ -90,6 +98,13 @@ package final class Caller: Sendable {
             name.count == request.methodName.count
                 && name.indices.allSatisfy { name[$0] == bytes[request.methodName.lower + $0] }
         }
+    }
+}
+
+extension AccountSet {
+    /// Whether a route's account is covered. One that a request chooses is judged with the request.
+    fileprivate func covers(fixedOf route: RouteConfiguration) -> Bool {
+        if case .fixed(let account) = route.account { self.covers(account) } else { true }
     }
 }
 

@@ -23,7 +23,7 @@ package final class CallerTable: Sendable {
         self.configGeneration = configGeneration
         self.anyone = Caller(of: configGeneration)
         self.callers = plans.map { plans in Callers(plans.map { ($0, Caller($0, for: table, of: configGeneration)) }) }
-        self.webPages = WebPageRule(hosts: table.plans.compactMap(\.plan.host) + hosts)
+        self.webPages = WebPageRule(hosts: table.routes.compactMap(\.plan.host) + hosts)
     }
 
     /// Authenticates the sender of a request: by the connection's certificate, if any caller is configured with one; by
@@ -112,7 +112,7 @@ package struct CallerConfiguration: Sendable {
     /// Names of the routes that it may use; `nil` for all.
     package var routes: [String]?
     /// Accounts that it may use; `nil` for all.
-    package var accounts: [AccountID]?
+    package var accounts: [AccountPattern]?
     /// Methods that it may use, as they stand in a request; `nil` for all. `GET` does not include `HEAD`.
     package var methods: [String]?
 
@@ -122,7 +122,7 @@ package struct CallerConfiguration: Sendable {
         certificate: CertificateName? = nil,
         peer: PeerRule? = nil,
         routes: [String]? = nil,
-        accounts: [AccountID]? = nil,
+        accounts: [AccountPattern]? = nil,
         methods: [String]? = nil
     ) {
         self.name = name

@@ -14,15 +14,12 @@ extension ProxyServer {
     ///   - path: as callers write it, with all below it and any query; `nil` for all.
     package func purgeCaches(route: String?, account: AccountID?, path: String?) async -> CachePurge {
         let table = self.running.withLock { $0.table }
-        let slot = account.map { account in table.slots.firstIndex { $0.account == account } }
-        // No route has ever used that account.
-        if case .some(.none) = slot { return CachePurge() }
         let path = path.map { Array($0.utf8) }
         var purge = CachePurge()
         for (name, cache) in zip(table.names, table.caches) where route == nil || route == name {
             guard let cache else { continue }
             let removed = cache.responses.purge { key, _ in
-                RouteCache.matches(key, slot: slot.flatMap { $0 }, path: path)
+                RouteCache.matches(key, account: account, path: path)
             }
             purge.entries += removed.entries
             purge.bytes += removed.bytes
@@ -55,18 +52,19 @@ extension ProxyServer {
     /// Frees what no request can get any more: stored responses of authorizations that have ended, and of configurations
     /// that were replaced. The event loops have stopped using them before.
     func removeDeadResponses() {
-        let (table, credentials) = self.running.withLock { ($0.table, $0.credentials) }
-        let accounts = table.slots.map(\.account)
+        // While somebody else has the credentials too, the next change copies all of them.
+        let running = self.running.withLock { running in
+            running.table.caches.contains { $0 != nil } ? (running.table, running.credentials) : nil
+        }
+        guard let (table, credentials) = running else { return }
         for cache in table.caches {
             guard let cache else { continue }
             let isInUse = table.routes.contains { $0.cache === cache }
             _ = cache.responses.purge { key, owner in
                 // What is under way is judged when it is complete.
                 guard let owner else { return !isInUse }
-                guard isInUse, cache.isOfThisGeneration(key), let slot = RouteCache.slot(of: key),
-                    accounts.indices.contains(slot)
-                else { return true }
-                return !credentials.serves(owner, of: accounts[slot])
+                guard isInUse, cache.isOfThisGeneration(key) else { return true }
+                return !credentials.serves(owner, of: RouteCache.account(of: key))
             }
         }
     }

@@ -1,6 +1,7 @@
 import HTTPCaching
 import HTTPWire
 import NIOCore
+import TokenModel
 
 /// The response cache of one route, as one configuration of the route uses it. All event loops share the stored
 /// responses.
@@ -72,15 +73,15 @@ extension RouteCache {
     ///
     /// - Parameters:
     ///   - prefix: how much of the request's path the route's path covers.
-    ///   - slot: of the route's account.
+    ///   - account: whose token fetches responses. Its slot has another number on each event loop.
     ///   - caller: the caller's name; `nil` if callers have none.
     /// - Returns: `nil` if an upstream may take one of the request's fields for a key field, and another may not.
-    func key(for request: RequestHead, prefix: Int, slot: Int, caller: String?) -> CacheKey? {
+    func key(for request: RequestHead, prefix: Int, account: AccountID, caller: String?) -> CacheKey? {
         var key = self.resourceBytes(of: request, prefix: prefix)
         let resourceLength = key.bytes.count
         // Not a part of the resource: an unsafe request that began before a reload invalidates what came after it.
         key.append(number: self.generation)
-        key.append(number: UInt32(truncatingIfNeeded: slot))
+        key.append(text: account.rawValue)
         key.append(text: self.configuration.isSharedByCallers ? nil : caller)
         let source = request.bytes.readableBytesUInt8Span
         for name in self.keyFields {
@@ -109,7 +110,7 @@ extension RouteCache {
     private func resourceBytes(of request: RequestHead, prefix: Int) -> KeyBytes {
         let path = request.target.path
         let query = request.target.query
-        var key = KeyBytes(minimumCapacity: 64 + self.path.count + path.count + query.count)
+        var key = KeyBytes(minimumCapacity: 96 + self.path.count + path.count + query.count)
         key.append(
             [ByteRange(path.lower + prefix, path.upper), query],
             of: request.bytes.readableBytesUInt8Span,
@@ -121,10 +122,10 @@ extension RouteCache {
     /// Whether a stored response is for that account, and for a path and query that begin so.
     ///
     /// - Parameters:
-    ///   - slot: of the account; `nil` for all.
+    ///   - account: `nil` for all.
     ///   - path: as callers write it; `nil` for all.
-    static func matches(_ key: CacheKey, slot: Int?, path: [UInt8]?) -> Bool {
-        if let slot, Self.slot(of: key) != slot { return false }
+    static func matches(_ key: CacheKey, account: AccountID?, path: [UInt8]?) -> Bool {
+        if let account, !Self.accountBytes(of: key).elementsEqual(account.rawValue.utf8) { return false }
         guard let path else { return true }
         return key.resource.dropFirst(KeyBytes.numberSize).starts(with: path)
     }
@@ -135,10 +136,14 @@ extension RouteCache {
         return KeyBytes.number(&bytes) == self.generation
     }
 
-    /// The slot of the account that a stored response is for.
-    static func slot(of key: CacheKey) -> Int? {
+    /// The account that a stored response is for.
+    static func account(of key: CacheKey) -> AccountID {
+        AccountID(String(decoding: Self.accountBytes(of: key), as: UTF8.self))
+    }
+
+    private static func accountBytes(of key: CacheKey) -> ArraySlice<UInt8> {
         var bytes = key.bytes.dropFirst(key.resourceLength + KeyBytes.numberSize)
-        return KeyBytes.number(&bytes).map(Int.init)
+        return KeyBytes.number(&bytes).map { bytes.prefix(Int($0)) } ?? []
     }
 }
 

@@ -2,8 +2,8 @@ package import HTTPCaching
 package import NIOCore
 package import TokenModel
 
-/// One account's current credential on one event loop, with the head lines that carry its token, which are made once
-/// per credential. It is a class for the same reason as ``Gateway``.
+/// One account's current credential on one event loop, with the head lines that carry its token, which are made at
+/// most once per credential. It is a class for the same reason as ``Gateway``.
 package final class CredentialSlot {
     /// The provider that a token belongs to, and those it belonged to before.
     private struct Owner: Equatable {
@@ -12,7 +12,6 @@ package final class CredentialSlot {
     }
 
     package let account: AccountID
-    private var injections: [Injection]
     package private(set) var credential: UpstreamCredential?
     /// The parts of the credential that each request needs, apart from it: copying the credential retains every part.
     private var token: TokenVersion?
@@ -21,6 +20,7 @@ package final class CredentialSlot {
     private var owners: [Owner] = []
     /// The end of the token or of the approval, whichever comes first: one comparison judges both.
     private var usableUntil = BootInstant.distantPast
+    /// By the index of their injection; empty where no request has needed the line yet.
     private var lines: [ByteBuffer] = []
     /// The account may be used only while an operator's approval stands.
     package private(set) var requiresApproval: Bool
@@ -36,11 +36,10 @@ package final class CredentialSlot {
     /// The authorization whose stored responses may be used. It outlives the credential while its grant stands.
     package private(set) var cacheOwner: CacheOwner?
 
-    init(_ slot: RouteTable.Slot) {
-        self.account = slot.account
-        self.injections = slot.injections
-        self.requiresApproval = slot.requiresApproval
-        self.approvedUntil = slot.requiresApproval ? .distantPast : .distantFuture
+    init(_ account: AccountID, requiresApproval: Bool) {
+        self.account = account
+        self.requiresApproval = requiresApproval
+        self.approvedUntil = requiresApproval ? .distantPast : .distantFuture
     }
 
     deinit {
@@ -58,7 +57,15 @@ package final class CredentialSlot {
         self.isProven = false
         self.cacheOwner = CacheOwner(credential)
         self.wipeLines()
-        self.lines = self.injections.map { $0.line(for: credential) }
+    }
+
+    /// Whether `name` is the account's.
+    func isNamed(_ name: Span<UInt8>) -> Bool {
+        let account = self.account.rawValue
+        let own = account.utf8.span
+        guard own.count == name.count else { return false }
+        for index in own.indices where own[index] != name[index] { return false }
+        return true
     }
 
     /// Overwrites the lines. Heads have copies, so nobody else uses the lines' memory.
@@ -80,20 +87,12 @@ package final class CredentialSlot {
         self.usableUntil = min(self.credential?.usableUntil ?? .distantPast, self.approvedUntil)
     }
 
-    /// Adopts the slot of another table.
+    /// Adopts the rule of another configuration.
     ///
     /// - Parameter end: of the account's approval, if it requires one.
-    func prepare(_ slot: RouteTable.Slot, approvedUntil end: BootInstant) {
-        self.requiresApproval = slot.requiresApproval
+    func follow(requiresApproval: Bool, approvedUntil end: BootInstant) {
+        self.requiresApproval = requiresApproval
         self.approve(until: end)
-        self.prepare(slot.injections)
-    }
-
-    /// Prepares lines for `injections`, which begin with the present ones.
-    private func prepare(_ injections: [Injection]) {
-        guard injections.count > self.injections.count else { return }
-        if let credential { self.lines += injections.dropFirst(self.injections.count).map { $0.line(for: credential) } }
-        self.injections = injections
     }
 
     /// - Returns: whether this is the first time for the current credential.
@@ -143,15 +142,23 @@ package final class CredentialSlot {
         now < self.usableUntil ? self.credential : nil
     }
 
-    /// The prepared line of the credential, and the token set that it carries, if the token may be written at `now` and
-    /// is not `refused`.
+    /// The line of the credential that `route` injects, and the token set that it carries, if the token may be written at
+    /// `now` and is not `refused`.
     func line(
-        _ index: Int,
+        of route: Route,
         at now: BootInstant,
         unless refused: TokenVersion?
     ) -> (line: ByteBuffer, token: TokenVersion, origin: TokenOrigin)? {
         guard let token = self.token, now < self.usableUntil, token != refused else { return nil }
-        return (self.lines[index], token, self.origin)
+        if route.line >= self.lines.count || self.lines[route.line].writerIndex == 0 { self.prepareLine(of: route) }
+        return (self.lines[route.line], token, self.origin)
+    }
+
+    /// Few accounts are used on all routes, so a line is made when the first request needs it.
+    private func prepareLine(of route: Route) {
+        guard let credential else { return }
+        while self.lines.count <= route.line { self.lines.append(ByteBuffer()) }
+        self.lines[route.line] = route.plan.injection.line(for: credential)
     }
 
     /// The provider of the last credential; `nil` where none has ever come.
@@ -220,76 +227,4 @@ package struct Injection: Sendable, Hashable {
         line.writeStaticString("\r\n\r\n")
         return line
     }
-}
-
-/// The last announced credential of each account, whether any route uses it or not: nothing is announced again when a
-/// route that uses it is added. Dead credentials are not kept.
-package struct CredentialTable: Sendable {
-    private var credentials: [AccountID: UpstreamCredential] = [:]
-    /// The end of each account's last approval, whether one is required or not.
-    private var approvals: [AccountID: BootInstant] = [:]
-    /// The gateway is locked: the table is empty, and takes no event.
-    private(set) var isLocked = false
-    /// The authorization whose stored responses may be used, of each account that has one.
-    private var owners: [AccountID: (owner: CacheOwner, provider: ProviderID, formerProviders: [ProviderID])] = [:]
-    /// Which tokens are dead.
-    package private(set) var epochs = KillEpochs()
-
-    package init() {}
-
-    /// - Returns: whether an authorization has ended whose responses may be stored.
-    @discardableResult package mutating func apply(_ event: CredentialEvent) -> Bool {
-        guard !self.isLocked else { return false }
-        switch event {
-        case .installed(let credential):
-            guard self.epochs.verdict(on: credential) == .live else { return false }
-            self.credentials[credential.account] = credential
-            let old = self.owners[credential.account]?.owner
-            let owner = CacheOwner(credential)
-            self.owners[credential.account] = owner.map { ($0, credential.provider, credential.formerProviders) }
-            return old.map { owner?.covers($0) != true } ?? false
-        case .lapsed(let account), .retired(let account):
-            self.credentials[account] = nil
-            return false
-        case .dropped(let account):
-            self.credentials[account] = nil
-            return self.owners.removeValue(forKey: account) != nil
-        case .approved(let account, let end):
-            self.approvals[account] = end
-            return false
-        }
-    }
-
-    /// Removes everything but the kill log, and takes no event until ``unlock()``.
-    package mutating func lock() {
-        self.isLocked = true
-        self.credentials = [:]
-        self.owners = [:]
-        self.approvals = [:]
-    }
-
-    package mutating func unlock() { self.isLocked = false }
-
-    /// The end of an account's last approval.
-    func approvedUntil(_ account: AccountID) -> BootInstant { self.approvals[account] ?? .distantPast }
-
-    /// Whether a stored response may still be used.
-    func serves(_ owner: CacheOwner, of account: AccountID) -> Bool {
-        guard let mine = self.owners[account], mine.owner.covers(owner) else { return false }
-        return self.epochs.verdict(
-            on: owner.observedEpoch,
-            of: account,
-            at: mine.provider,
-            formerly: mine.formerProviders
-        ) == .live
-    }
-
-    /// Adopts a kill log, unless it is older than the current one, and drops dead credentials.
-    package mutating func fence(_ epochs: KillEpochs) {
-        if epochs.last >= self.epochs.last { self.epochs = epochs }
-        self.credentials = self.credentials.filter { self.epochs.verdict(on: $0.value) == .live }
-        self.owners = self.owners.filter { self.serves($0.value.owner, of: $0.key) }
-    }
-
-    package subscript(account: AccountID) -> UpstreamCredential? { self.credentials[account] }
 }

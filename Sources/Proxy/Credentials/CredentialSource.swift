@@ -12,6 +12,10 @@ package protocol CredentialSource: Sendable {
     /// comes without it is asked for anew a few times, as one that comes without a lease, and then the request fails.
     func credential(for account: AccountID, refused: TokenVersion?) async throws(CredentialError) -> UpstreamCredential
 
+    /// Whether an account of a family exists. Called on an event loop, each time a request names one that the loop does
+    /// not know, so anybody who may use the family can have it called with any name; returns at once, and reads no store.
+    func knows(_ account: AccountID) -> Bool
+
     /// A request has carried the token, so the account is in use, whatever the response. Called once per token set and
     /// event loop; returns at once.
     func used(_ token: TokenVersion, of account: AccountID)

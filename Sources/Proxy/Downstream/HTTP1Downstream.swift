@@ -334,15 +334,12 @@ extension HTTP1Downstream {
     /// Whether a request is in progress.
     var isBusy: Bool { self.exchange?.isIdle == false }
 
-    /// The slot whose token the request in progress may still need; a tunnel needs it no more.
-    var slotInUse: Int? { self.isTunnelling ? nil : self.exchange?.match?.route.slot }
-
     /// Cuts a tunnel if the configuration no longer has its caller, no longer accepts the caller's proof, or no longer
     /// allows the caller the tunnel's route. Other requests in progress end as they began; their callers authenticate
     /// again with the next request.
     func reload(_ gateway: Gateway) {
-        guard self.isTunnelling, let exchange = self.exchange, let route = exchange.match?.route else { return }
-        if !gateway.stillServes(exchange.unverified, by: route) { self.closeNow() }
+        guard self.isTunnelling, let exchange = self.exchange, let match = exchange.match else { return }
+        if !gateway.stillServes(exchange.unverified, by: match) { self.closeNow() }
     }
 
     /// Ends a connection or request that has been waited for too long.

@@ -4,8 +4,8 @@ import NIOCore
 import Telemetry
 import TokenModel
 
-/// The exchange asks its route's response cache in two places: before it dials (``answersFromCache(_:on:)``), and when
-/// the head of a response is about to pass (``takesForCache(_:on:)``). `HTTPCaching` decides.
+/// The exchange asks its route's response cache in two places: before it dials (``answersFromCache(_:by:)``), and when
+/// the head of a response is about to pass (``takesForCache(_:by:)``). `HTTPCaching` decides.
 extension Exchange {
     /// How long a request waits for the response to another one before it goes upstream itself. With the sweep's
     /// tolerance that is below 5 s.
@@ -21,34 +21,38 @@ extension Exchange {
     ///
     /// - Returns: whether the request needs nothing more now: it was answered, or waits for the response to another
     ///   request. Otherwise it goes upstream.
-    func answersFromCache(_ cache: RouteCache, on route: Route) -> Bool {
+    func answersFromCache(_ cache: RouteCache, by match: RouteTable.Match) -> Bool {
         guard let head = self.head else { return false }
         let directives = RequestDirectives(head)
         if let reason = CacheDecision.exclusion(head, directives), !directives.onlyIfCached {
             self.cacheTurn = CacheTurn(cache, key: nil, directives, reason: reason)
             return false
         }
-        let prefix = self.match?.prefix ?? 0
-        guard let key = cache.key(for: head, prefix: prefix, slot: route.slot, caller: self.unverified.sender?.name)
-        else {
+        let key = cache.key(
+            for: head,
+            prefix: match.prefix,
+            account: self.loop.gateway.account(of: match),
+            caller: self.unverified.sender?.name
+        )
+        guard let key else {
             self.cacheTurn = CacheTurn(cache, key: nil, directives, reason: .bypass)
             return false
         }
-        return self.looksUp(key, directives, in: cache, on: route)
+        return self.looksUp(key, directives, in: cache, by: match)
     }
 
     private func looksUp(
         _ key: CacheKey,
         _ directives: RequestDirectives,
         in cache: RouteCache,
-        on route: Route
+        by match: RouteTable.Match
     ) -> Bool {
         guard let head = self.head else { return false }
         let now = BootInstant.now
         for _ in 0..<Self.lookupLimit {
-            let found = self.loop.gateway.cacheOwner(slot: route.slot, at: now)
+            let found = self.loop.gateway.cacheOwner(slot: match.slot, at: now)
                 .map { cache.responses.find(key, for: $0, matching: head) }
-            let stored = found?.stored.flatMap { self.mayServe($0, on: route) ? $0 : nil }
+            let stored = found?.stored.flatMap { self.mayServe($0, by: match) ? $0 : nil }
             let decision = CacheDecision(
                 head,
                 directives,
@@ -104,12 +108,12 @@ extension Exchange {
     /// Looks again if there was no authorization before: many requests may have waited for the same token.
     ///
     /// - Returns: whether the request needs no connection now.
-    func answersFromCacheAfterAll(on route: Route) -> Bool {
+    func answersFromCacheAfterAll(by match: RouteTable.Match) -> Bool {
         guard let turn = self.cacheTurn, turn.isBlind, let key = turn.key else { return false }
         // Once: a token that lapses again and again must not hide how often.
         turn.isBlind = false
         self.attempt.reset()
-        if !self.looksUp(key, turn.directives, in: turn.cache, on: route) { self.proceed(on: route) }
+        if !self.looksUp(key, turn.directives, in: turn.cache, by: match) { self.proceed(by: match) }
         return true
     }
 
@@ -129,13 +133,13 @@ extension Exchange {
     /// The request that this one waits for has a response, or has none.
     func collapseSettled(_ outcome: CollapseOutcome, of requestID: UInt64) {
         guard self.requestID == requestID, let turn = self.cacheTurn, turn.ticket.take() != nil,
-            let key = turn.key, let route = self.match?.route
+            let key = turn.key, let match = self.match
         else { return }
         switch outcome {
         case .stored, .retry:
-            if !self.looksUp(key, turn.directives, in: turn.cache, on: route) { self.proceed(on: route) }
+            if !self.looksUp(key, turn.directives, in: turn.cache, by: match) { self.proceed(by: match) }
         case .goAlone:
-            self.proceed(on: route)
+            self.proceed(by: match)
         }
         self.flush()
     }
@@ -146,9 +150,9 @@ extension Exchange {
     func sweepCollapse() -> Bool {
         guard let turn = self.cacheTurn, let ticket = turn.ticket, let since = turn.waitingSince else { return false }
         // A waiter that is being told now gets its outcome as a task of the loop.
-        guard !self.mayWait(since: since), ticket.expire(), let route = self.match?.route else { return true }
+        guard !self.mayWait(since: since), ticket.expire(), let match = self.match else { return true }
         turn.ticket = nil
-        self.proceed(on: route)
+        self.proceed(by: match)
         self.flush()
         return true
     }
@@ -156,9 +160,9 @@ extension Exchange {
     /// Asks upstream whether the stored response is still good; `nil` where the request goes as it came.
     ///
     /// The request may have waited for its token since the lookup, and the token may be of another authorization.
-    func validatorLines(on route: Route) -> [UInt8]? {
+    func validatorLines(by match: RouteTable.Match) -> [UInt8]? {
         guard let turn = self.cacheTurn, let stored = turn.stored else { return nil }
-        guard self.mayServe(stored, on: route) else {
+        guard self.mayServe(stored, by: match) else {
             turn.forgetStored()
             return nil
         }
@@ -166,12 +170,12 @@ extension Exchange {
     }
 
     /// Whether a stored response may be used now: its authorization stands, and it has not been removed since the lookup.
-    private func mayServe(_ stored: StoredResponse, on route: Route) -> Bool {
-        !stored.isWithdrawn && self.loop.gateway.mayServe(stored.owner, slot: route.slot)
+    private func mayServe(_ stored: StoredResponse, by match: RouteTable.Match) -> Bool {
+        !stored.isWithdrawn && self.loop.gateway.mayServe(stored.owner, slot: match.slot)
     }
 
-    private func proceed(on route: Route) {
-        self.proceed(hasCredential: self.loop.gateway.slots[route.slot].hasCredential, on: route)
+    private func proceed(by match: RouteTable.Match) {
+        self.proceed(hasCredential: self.loop.gateway.slots[match.slot].hasCredential, by: match)
     }
 }
 
@@ -232,8 +236,8 @@ extension Exchange {
     /// - Parameter status: of the error.
     /// - Returns: whether it was sent.
     func servesStale(insteadOf status: Int) -> Bool {
-        guard let turn = self.cacheTurn, let stored = turn.stored, let route = self.match?.route,
-            !self.response.hasBegun, StoredResponse.isError(status), self.mayServe(stored, on: route)
+        guard let turn = self.cacheTurn, let stored = turn.stored, let match = self.match,
+            !self.response.hasBegun, StoredResponse.isError(status), self.mayServe(stored, by: match)
         else { return false }
         let now = BootInstant.now
         guard stored.mayServeOnError(turn.directives, turn.cache.rules, at: now) else { return false }
@@ -272,7 +276,7 @@ extension Exchange {
         self.cacheTurn = turn
         self.request.begin(hasBody: false)
         self.kept = KeptBody(limit: match.route.plan.replayBodyLimit, memory: self.loop.limits.replayMemory)
-        self.proceed(on: match.route)
+        self.proceed(by: match)
         self.flush()
     }
 }

@@ -34,9 +34,9 @@ extension Exchange {
     func reply(_ error: GatewayError) {
         if self.cacheTurn != nil, self.servesStale(insteadOf: error.status.code) { return self.flush() }
         var error = error
-        if let plan = self.match?.route.plan {
-            error.route = plan.name
-            error.account = plan.account
+        if let match = self.match {
+            error.route = match.route.plan.name
+            error.account = self.loop.gateway.account(of: match)
         }
         self.record?.status = error.status.code
         self.note(error)
@@ -156,11 +156,11 @@ extension Exchange {
 
     /// How long the exchange may stay in its present state without anything moving; `nil` for no limit.
     private var timeLimit: Duration? {
-        guard let route = self.match?.route else { return nil }
-        let timeouts = route.plan.timeouts
+        guard let match = self.match else { return nil }
+        let timeouts = match.route.plan.timeouts
         guard self.response.phase == .none || self.response.phase == .held else { return timeouts.idle }
         return switch self.attempt.phase {
-        case .waiting: self.loop.credentialTimeout(slot: route.slot)
+        case .waiting: self.loop.credentialTimeout(slot: match.slot)
         // A dial enforces this limit itself, and reports more exactly what failed.
         // One credential releases its requests all at once, so they wait in the pool's queue as for a response.
         case .connecting: self.isReleased ? timeouts.response : timeouts.connect
@@ -176,7 +176,7 @@ extension Exchange {
         let isBodyAwaited = !self.request.isWhole && self.response.phase == .none
         switch self.attempt.phase {
         case .waiting:
-            return self.match.flatMap { self.loop.gateway.obstacle(slot: $0.route.slot) }.map { GatewayError($0) }
+            return self.match.flatMap { self.loop.gateway.obstacle(slot: $0.slot) }.map { GatewayError($0) }
                 ?? GatewayError(.refreshFailed, "no token came in time")
         case .connecting:
             return GatewayError(.overloaded, "no upstream connection became free in time")

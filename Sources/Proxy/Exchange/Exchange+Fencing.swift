@@ -59,16 +59,16 @@ extension ResponseStream.Phase {
 extension Exchange {
     /// Applies the consequence of ``FencingReach``, in this tick.
     ///
-    /// - Parameter killed: slots whose accounts may get no token.
-    func fence(killed: Set<Int>) -> FencedExchanges {
-        guard let slot = self.match?.route.slot else { return FencedExchanges() }
+    /// - Parameter isKilled: whether a slot's account may get no token.
+    func fence(isKilled: (Int) -> Bool) -> FencedExchanges {
+        guard let slot = self.match?.slot else { return FencedExchanges() }
         let requestID = self.requestID
         let mayEnd = self.carriesDead(slot) && self.mayEndWithIt(slot) && (self.served != nil || self.isHeadOut)
         // `isHeadOut` flushes, which may have lost the connection and ended the exchange. A request that has begun
         // since then came after the kill.
         guard self.requestID == requestID, self.match != nil else { return FencedExchanges() }
         let carriesDead = self.carriesDead(slot)
-        let reach = FencingReach(carriesDead: carriesDead, mayEnd: mayEnd, isKilled: killed.contains(slot))
+        let reach = FencingReach(carriesDead: carriesDead, mayEnd: mayEnd, isKilled: isKilled(slot))
         let error: CredentialError = carriesDead ? .tokenKilled : .accountKilled
         return switch self.apply(reach, GatewayError(error), cause: .killed) {
         case .ignore: FencedExchanges()
@@ -91,7 +91,7 @@ extension Exchange {
         guard self.match != nil else { return }
         let requestID = self.requestID
         let isUnsent = self.sentOrigin != nil && self.upstream != nil && !self.isHeadOut
-        // As in `fence(killed:)`.
+        // As in `fence(isKilled:)`.
         guard self.requestID == requestID, self.match != nil else { return }
         let reach = FencingReach(carriesDead: isUnsent && self.upstream != nil, mayEnd: false, isKilled: true)
         let consequence = self.apply(reach, GatewayError(CredentialError.locked), cause: .locked)

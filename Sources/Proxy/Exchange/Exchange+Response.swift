@@ -7,12 +7,12 @@ import TokenModel
 extension Exchange {
     func responded(_ head: ResponseHead) {
         self.lastProgress = self.loop.coarseNow
-        guard let route = self.match?.route else { return self.abort() }
-        self.loop.pools[route.pool].responded(minorVersion: head.minorVersion)
+        guard let match = self.match else { return self.abort() }
+        self.loop.pools[match.route.pool].responded(minorVersion: head.minorVersion)
         guard !head.isInterim else { return self.respondedInterim(head) }
-        switch TokenRejection.evidence(of: head, signs: route.plan.retryOn) {
-        case .rejected: self.judge(head, on: route, rejectsToken: true)
-        case .accepted: self.judge(head, on: route, rejectsToken: false)
+        switch TokenRejection.evidence(of: head, signs: match.route.plan.retryOn) {
+        case .rejected: self.judge(head, by: match, rejectsToken: true)
+        case .accepted: self.judge(head, by: match, rejectsToken: false)
         case .inBody:
             self.response.inspect()
             self.heldHead = head
@@ -21,7 +21,8 @@ extension Exchange {
     }
 
     /// Decides what a response means for the request, and acts on it.
-    private func judge(_ head: ResponseHead, on route: Route, rejectsToken: Bool) {
+    private func judge(_ head: ResponseHead, by match: RouteTable.Match, rejectsToken: Bool) {
+        let route = match.route
         let isKept = self.isKept
         let judgement = self.attempt.judge(
             Attempt.Response(
@@ -33,27 +34,27 @@ extension Exchange {
         // A refused expectation says nothing about the token: the upstream may have checked the expectation first.
         if let token = self.sentToken, judgement != .sendAgain {
             if rejectsToken {
-                self.loop.pools[route.pool].refused(token, slot: route.slot)
+                self.loop.pools[route.pool].refused(token, slot: match.slot)
             } else if head.status != 401 {
-                self.loop.accepted(token, slot: route.slot)
-                self.loop.pools[route.pool].took(token, slot: route.slot)
+                self.loop.accepted(token, slot: match.slot)
+                self.loop.pools[route.pool].took(token, slot: match.slot)
             }
         }
         self.note(judgement)
         switch judgement {
         case .pass: self.pass(head)
         case .passMarkedReplayed:
-            if let token = self.sentToken { self.loop.refusedAgain(token, slot: route.slot) }
+            if let token = self.sentToken { self.loop.refusedAgain(token, slot: match.slot) }
             self.pass(head, isReplayed: true)
         case .passAndRefresh:
-            self.loop.refreshInBackground(slot: route.slot, refused: self.sentToken)
+            self.loop.refreshInBackground(slot: match.slot, refused: self.sentToken)
             self.pass(head)
         case .hold:
             self.response.hold()
             self.heldHead = head
             self.upstream?.holdResponse()
             self.rejectedToken = self.sentToken
-            self.awaitCredential(route, rejected: self.sentToken)
+            self.awaitCredential(match, rejected: self.sentToken)
         case .sendAgain:
             self.loop.pools[route.pool].refusedExpectation()
             self.releaseUpstream(reusable: false)
@@ -88,7 +89,7 @@ extension Exchange {
 
     /// Sends the head to the caller, with what was read of the body. The request is not sent again from here on.
     private func pass(_ head: ResponseHead, isReplayed: Bool = false) {
-        if self.cacheTurn != nil, let route = self.match?.route, self.takesForCache(head, on: route) { return }
+        if self.cacheTurn != nil, let match = self.match, self.takesForCache(head, by: match) { return }
         guard self.response.pass() else { return self.abort() }
         self.heldHead = nil
         self.goOnWithRequest(behind: head)
@@ -169,7 +170,7 @@ extension Exchange {
         // TLS and TCP may both report that a tunnel's upstream has ended its side.
         guard !self.isTunnel || self.response.phase != .ended else { return }
         guard self.response.end() else { return self.abort() }
-        if self.cacheTurn != nil, let route = self.match?.route { self.endStoring(on: route) }
+        if self.cacheTurn != nil, let slot = self.match?.slot { self.endStoring(slot: slot) }
         if self.isTunnel { self.flush() }
         if self.isTunnel, self.request.isOver { return self.finish(isReusable: false) }
         self.downstream.end(trailers)
@@ -188,13 +189,13 @@ extension Exchange {
     /// Judges a response by its body, which may say that the token is rejected. The response is complete, so its
     /// connection is released in any case.
     private func judgeInspected(isReusable: Bool) {
-        guard let route = self.match?.route, let head = self.heldHead, let body = self.heldBody else {
+        guard let match = self.match, let head = self.heldHead, let body = self.heldBody else {
             return self.abort()
         }
         self.releaseUpstream(reusable: isReusable)
         // Releasing it may have flushed the end of the request and found the connection lost.
         guard self.response.phase == .inspecting else { return }
-        self.judge(head, on: route, rejectsToken: route.plan.retryOn.contains { $0.isShown(by: head, body) })
+        self.judge(head, by: match, rejectsToken: match.route.plan.retryOn.contains { $0.isShown(by: head, body) })
     }
 
     /// - Parameters:
@@ -243,10 +244,10 @@ extension Exchange {
             return self.upstreamInvalid(.upgradeNotAsked)
         }
         // The caller or the route may have been removed since the request: before the 101 there was no tunnel to cut.
-        guard self.loop.gateway.stillServes(self.unverified, by: match.route) else { return self.abort() }
+        guard self.loop.gateway.stillServes(self.unverified, by: match) else { return self.abort() }
         self.attempt.switched()
         guard self.attempt.phase == .settled, self.response.pass() else { return self.abort() }
-        if let token = self.sentToken { self.loop.accepted(token, slot: match.route.slot) }
+        if let token = self.sentToken { self.loop.accepted(token, slot: match.slot) }
         if self.record?.isReplayed == true { self.record?.replay = .answered }
         self.record?.status = head.status
         // A tunnel may last for days, so the request head is not kept.

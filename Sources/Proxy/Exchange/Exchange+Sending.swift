@@ -6,16 +6,16 @@ import TokenModel
 /// The way to the upstream: a credential, a connection, the head with the token, the body.
 extension Exchange {
     /// The request waits for a credential.
-    func awaitCredential(_ route: Route, rejected: TokenVersion?) {
+    func awaitCredential(_ match: RouteTable.Match, rejected: TokenVersion?) {
         self.lastProgress = self.loop.coarseNow
-        self.loop.requestCredential(for: self, slot: route.slot, refused: rejected)
+        self.loop.requestCredential(for: self, slot: match.slot, refused: rejected)
     }
 
     func credentialArrived(_ credential: UpstreamCredential) {
-        guard let route = self.match?.route else { return }
+        guard let match = self.match else { return }
         switch self.attempt.credentialArrived(isNewer: TokenVersion(credential) != self.rejectedToken) {
         case .connect:
-            if !self.answersFromCacheAfterAll(on: route) { self.connect(route) }
+            if !self.answersFromCacheAfterAll(by: match) { self.connect(match.route) }
         case .replay:
             self.record?.replay = .sent
             // Flush the end of the request now: nothing flushes a connection that waits for its next request.
@@ -28,7 +28,7 @@ extension Exchange {
             self.upstream = nil
             self.request.rewind()
             self.discardResponse()
-            self.connect(route)
+            self.connect(match.route)
         case .passHeld:
             self.passHeld()
         case .ignore: break
@@ -73,26 +73,26 @@ extension Exchange {
         guard self.attempt.phase == .connecting, let head = self.head, let match = self.match else { return false }
         let route = match.route
         let framing = self.framing(of: head, on: route)
-        let asks = self.asks(head, on: route)
+        let asks = self.asks(head, by: match)
         let bytes = upstream.head(
             for: head,
             match,
             framing: framing,
             asks: asks,
-            validators: self.validatorLines(on: route),
+            validators: self.validatorLines(by: match),
             hop: route.rewrite.appendsForwarded ? self.downstream.hop : nil,
             reusing: self.loop.requestHeads.take()
         )
-        guard let authorized = self.loop.gateway.authorize(consume bytes, route, refused: self.rejectedToken) else {
-            self.credentialLapsed(route)
+        guard let authorized = self.loop.gateway.authorize(consume bytes, match, refused: self.rejectedToken) else {
+            self.credentialLapsed(match)
             return false
         }
         let token = authorized.token
         self.sentToken = token
         self.sentOrigin = authorized.origin
-        self.cacheTurn?.sent(as: self.loop.gateway.slots[route.slot].cacheOwner)
+        self.cacheTurn?.sent(as: self.loop.gateway.slots[match.slot].cacheOwner)
         self.loop.meter.injected(route: route.number)
-        self.loop.used(token, slot: route.slot)
+        self.loop.used(token, slot: match.slot)
         self.attempt.sent(onReused: upstream.isReused, asks: asks)
         self.upstream = upstream
         self.lastProgress = self.loop.coarseNow
@@ -124,19 +124,20 @@ extension Exchange {
     /// Whether to ask the upstream before the body is sent (RFC 9110 §10.1.1). This is done for a body whose length is
     /// above the replay limit: a rejected token then costs no upload, and the request can be sent again whatever its
     /// size. It is not done where the upstream has just accepted the token.
-    private func asks(_ head: RequestHead, on route: Route) -> Bool {
+    private func asks(_ head: RequestHead, by match: RouteTable.Match) -> Bool {
+        let route = match.route
         guard case .length(let length) = head.body, length > route.plan.replayBodyLimit,
-            route.plan.asksBeforeBodies, let credential = self.loop.gateway.slots[route.slot].credential
+            route.plan.asksBeforeBodies, let credential = self.loop.gateway.slots[match.slot].credential
         else { return false }
-        return self.loop.pools[route.pool].mayExpect(TokenVersion(credential), slot: route.slot)
+        return self.loop.pools[route.pool].mayExpect(TokenVersion(credential), slot: match.slot)
     }
 
-    private func credentialLapsed(_ route: Route) {
+    private func credentialLapsed(_ match: RouteTable.Match) {
         switch self.attempt.lapsed() {
-        case .wait: self.awaitCredential(route, rejected: self.rejectedToken)
+        case .wait: self.awaitCredential(match, rejected: self.rejectedToken)
         case .fail:
             self.reply(
-                self.loop.gateway.obstacle(slot: route.slot).map { GatewayError($0) }
+                self.loop.gateway.obstacle(slot: match.slot).map { GatewayError($0) }
                     ?? GatewayError(
                         .refreshFailed,
                         "every token expired before it could be used; the token lifetime is too short"

@@ -9,14 +9,14 @@ extension Exchange {
     /// What the cache does with a response before its head passes.
     ///
     /// - Returns: whether the caller gets a stored response in place of this one.
-    func takesForCache(_ head: ResponseHead, on route: Route) -> Bool {
+    func takesForCache(_ head: ResponseHead, by match: RouteTable.Match) -> Bool {
         guard let turn = self.cacheTurn, let request = self.head else { return false }
         self.record?.cache = turn.outcome
         if Invalidation.applies(to: request, status: head.status) {
             turn.cache.responses.invalidate(
                 resourceOf: turn.cache.resource(of: request, prefix: self.match?.prefix ?? 0)
             )
-            for target in Invalidation.targets(of: head, to: request, by: route.targets) {
+            for target in Invalidation.targets(of: head, to: request, by: match.route.targets) {
                 turn.cache.responses.invalidate(resourceOf: turn.cache.resource(target))
             }
         }
@@ -28,7 +28,7 @@ extension Exchange {
         let now = Timepiece.system.now
         let times = ExchangeTimes(requestedAt: turn.requestedAt, receivedAt: now.boot, receivedAtWall: now.wall)
         if let stored = turn.stored, turn.isRevalidation, head.status == 304 {
-            self.revalidated(stored, by: head, turn, key, owner, times, on: route)
+            self.revalidated(stored, by: head, turn, key, owner, times, slot: match.slot)
             return true
         }
         if let stored = turn.stored, request.method == .head {
@@ -103,7 +103,7 @@ extension Exchange {
         _ key: CacheKey,
         _ owner: CacheOwner,
         _ times: ExchangeTimes,
-        on route: Route
+        slot: Int
     ) {
         guard let request = self.head else { return self.abort() }
         let confirmed = stored.confirmed(
@@ -123,7 +123,7 @@ extension Exchange {
         self.upstream?.discardResponse()
         self.upstream = nil
         var status = turn.status(upstream: 304)
-        if let confirmed, self.loop.gateway.mayServe(owner, slot: route.slot) {
+        if let confirmed, self.loop.gateway.mayServe(owner, slot: slot) {
             let isShared = confirmed.isFresh(at: times.receivedAt)
             let isStored =
                 turn.fill.take()?.revalidated(stored, as: confirmed, isShared: isShared)
@@ -178,11 +178,11 @@ extension Exchange {
     }
 
     /// A response that was being stored is complete.
-    func endStoring(on route: Route) {
+    func endStoring(slot: Int) {
         guard let turn = self.cacheTurn, let storable = turn.storable, let owner = turn.owner,
             let fill = turn.fill.take()
         else { return }
-        if self.loop.gateway.mayServe(owner, slot: route.slot) {
+        if self.loop.gateway.mayServe(owner, slot: slot) {
             _ = fill.finish { storable.with($0) }
         } else {
             fill.abandon(.retry, remember: false)

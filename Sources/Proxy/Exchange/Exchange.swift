@@ -127,7 +127,8 @@ extension Exchange {
         record.caller = self.unverified.sender?.name
         switch decision {
         case .reply(let error):
-            record.route = error.forbiddenRoute
+            record.route = error.matchedRoute
+            record.account = error.account
             self.record = record
             self.request.begin(hasBody: hasBody)
             self.reply(error)
@@ -136,7 +137,7 @@ extension Exchange {
         case .locked(let match):
             self.match = match
             record.route = match.route.number
-            record.account = match.route.plan.account
+            record.account = self.loop.gateway.account(of: match)
             self.record = record
             self.request.begin(hasBody: hasBody)
             self.reply(GatewayError(CredentialError.locked))
@@ -152,24 +153,24 @@ extension Exchange {
         let route = match.route
         self.match = match
         record.route = route.number
-        record.account = route.plan.account
+        record.account = self.loop.gateway.account(of: match)
         self.record = record
         if self.head?.hasCookies == true, !route.plan.passesCookies { self.loop.dropped(.request, on: route) }
         // The upstream can't read chunks, so a body of unknown length must be whole before it is sent.
         let awaitsWhole = hasBody && self.head?.body.isChunked == true && self.loop.pools[route.pool].speaksHTTP10
         self.request.begin(hasBody: hasBody, awaitsWhole: awaitsWhole)
         self.kept = KeptBody(limit: route.plan.replayBodyLimit, memory: self.loop.limits.replayMemory)
-        if let cache = route.cache, self.answersFromCache(cache, on: route) { return }
-        guard awaitsWhole else { return self.proceed(hasCredential: hasCredential, on: route) }
+        if let cache = route.cache, self.answersFromCache(cache, by: match) { return }
+        guard awaitsWhole else { return self.proceed(hasCredential: hasCredential, by: match) }
         self.lastProgress = self.loop.coarseNow
         if self.head?.expectsContinue == true { self.sendContinue() }
     }
 
     /// Starts the first attempt: everything that must be read before it has been read.
-    func proceed(hasCredential: Bool, on route: Route) {
+    func proceed(hasCredential: Bool, by match: RouteTable.Match) {
         switch self.attempt.begin(hasCredential: hasCredential) {
-        case .connect: self.connect(route)
-        case .wait: self.awaitCredential(route, rejected: nil)
+        case .connect: self.connect(match.route)
+        case .wait: self.awaitCredential(match, rejected: nil)
         }
     }
 
@@ -216,8 +217,8 @@ extension Exchange {
             if !self.isTunnel || !isOver { self.sendEnd() }
             if isOver { self.finish(isReusable: true) }
         case .proceed:
-            guard let route = self.match?.route else { return self.abort() }
-            self.proceed(hasCredential: self.loop.gateway.slots[route.slot].hasCredential, on: route)
+            guard let match = self.match else { return self.abort() }
+            self.proceed(hasCredential: self.loop.gateway.slots[match.slot].hasCredential, by: match)
         case .nothing: break
         }
     }

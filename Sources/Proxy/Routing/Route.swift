@@ -8,9 +8,11 @@ package final class Route: Sendable {
     package let plan: RouteConfiguration
     /// The number under which the route is counted: the index of its name in ``RouteTable/names``, counted from 1.
     package let number: Int
-    /// The index of the account's slot.
-    package let slot: Int
-    /// The index, in the slot, of the prepared line that this route injects.
+    /// The index of the account's slot; `nil` where requests choose the account.
+    package let slot: Int?
+    /// The accounts that requests choose from; `nil` where the account is fixed.
+    let choices: AccountSet?
+    /// The index, in each slot, of the prepared line that this route injects.
     package let line: Int
     /// The index of the upstream's pool.
     package let pool: Int
@@ -24,8 +26,6 @@ package final class Route: Sendable {
 
     /// The host in lower case, or empty for any.
     let hostName: [UInt8]
-    /// The account that a request must name to use this route; `nil` where it need not name one.
-    let accountName: [UInt8]?
     /// The path as it stands in a request without percent signs; `nil` where a segment contains a slash, which a
     /// request can send only encoded.
     private let path: [UInt8]?
@@ -35,7 +35,7 @@ package final class Route: Sendable {
     init(
         _ plan: RouteConfiguration,
         number: Int,
-        slot: Int,
+        slot: Int?,
         line: Int,
         pool: Int,
         cookieNotice: CookieNotice,
@@ -46,6 +46,7 @@ package final class Route: Sendable {
         self.cache = cache
         self.number = number
         self.slot = slot
+        self.choices = if case .chosen(let patterns) = plan.account { AccountSet(patterns) } else { nil }
         self.line = line
         self.pool = pool
         let upstream = plan.upstream
@@ -66,30 +67,10 @@ package final class Route: Sendable {
             strip: plan.strip
         )
         self.hostName = Array((plan.host ?? "").lowercased().utf8)
-        self.accountName = plan.choices == nil ? nil : Array(plan.account.rawValue.utf8)
         let segments = Self.segments(of: Array(plan.path.utf8))
         self.segments = segments
         self.path =
             segments.contains { $0.contains(0x2F) } ? nil : segments.reduce(into: [0x2F]) { $0 += $1 + [0x2F] }
-    }
-
-    /// A copy of `other` whose requests get another account's token; everything else is shared.
-    init(_ other: Route, for account: AccountID, slot: Int, line: Int) {
-        var plan = other.plan
-        plan.account = account
-        self.plan = plan
-        self.number = other.number
-        self.slot = slot
-        self.line = line
-        self.pool = other.pool
-        self.rewrite = other.rewrite
-        self.targets = other.targets
-        self.cookieNotice = other.cookieNotice
-        self.cache = other.cache
-        self.hostName = other.hostName
-        self.accountName = plan.choices == nil ? nil : Array(account.rawValue.utf8)
-        self.path = other.path
-        self.segments = other.segments
     }
 
     /// Splits first and decodes afterwards, so that an encoded slash stays within its segment.

@@ -8,12 +8,7 @@ package struct RouteConfiguration: Equatable, Sendable {
     /// Whole segments as a URL has them (percent-encoded), beginning and ending with `/`.
     package var path: String
     package var upstream: Upstream
-    /// The account whose token the requests get. With ``choices`` it is any of them, and in each of the plan's routes
-    /// it is the one that the route is for.
-    package var account: AccountID
-    /// The accounts that a request can name in `Martlet-Account` to get their token; `nil` where all requests get that
-    /// of ``account``. Only known callers may choose.
-    package var choices: [AccountID]?
+    package var account: Account
     /// Replace the matched path by the upstream's path; otherwise append the whole path to the upstream's.
     package var strip: Bool
     package var injection: Injection
@@ -34,6 +29,14 @@ package struct RouteConfiguration: Equatable, Sendable {
     package var asksBeforeBodies: Bool
     /// `nil`: responses are not stored.
     package var cache: CacheConfiguration?
+
+    /// Whose token the requests get.
+    package enum Account: Equatable, Sendable {
+        case fixed(AccountID)
+        /// The account that a request names in `Martlet-Account`, if one of these patterns covers it. A family covers the
+        /// accounts of it that exist at the time. Only known callers may choose.
+        case chosen([AccountPattern])
+    }
 
     /// Where requests go: a host and port, under a path that begins and ends with `/`.
     package struct Upstream: Sendable, Hashable {
@@ -86,8 +89,7 @@ package struct RouteConfiguration: Equatable, Sendable {
         host: String? = nil,
         path: String,
         upstream: Upstream,
-        account: AccountID,
-        choices: [AccountID]? = nil,
+        account: Account,
         strip: Bool = true,
         injection: Injection = Injection(),
         replayBodyLimit: Int = 64 << 10,
@@ -105,7 +107,6 @@ package struct RouteConfiguration: Equatable, Sendable {
         self.path = path
         self.upstream = upstream
         self.account = account
-        self.choices = choices
         self.strip = strip
         self.injection = injection
         self.replayBodyLimit = replayBodyLimit

@@ -2,7 +2,9 @@ import TokenModel
 
 /// Assigns the indexes under which routes find what they share. Indexes that an older table has assigned stay the same.
 struct RouteIndexes {
-    private(set) var slots: [(account: AccountID, injections: [Injection])]
+    /// The accounts that the configuration names.
+    private(set) var slots: [AccountID]
+    private(set) var injections: [Injection]
     private(set) var pools: [UpstreamOrigin]
     private(set) var names: [String]
     /// One for each of the ``names``.
@@ -19,44 +21,37 @@ struct RouteIndexes {
     private var trusts: Set<UpstreamTLS>
 
     init(following old: RouteTable?) {
-        self.slots = old?.slots.map { ($0.account, $0.injections) } ?? []
+        self.slots = old?.slots.map(\.account) ?? []
+        self.injections = old?.injections ?? []
         self.pools = old?.pools ?? []
         self.names = old?.names ?? []
         self.cookieNotices = old?.cookieNotices ?? []
         self.caches = old?.caches ?? []
         self.trusts = Set(self.pools.compactMap(\.tls))
-        for (place, slot) in self.slots.enumerated() { self.slotOf[slot.account] = place }
+        for (place, account) in self.slots.enumerated() { self.slotOf[account] = place }
         for (place, pool) in self.pools.enumerated() { self.poolOf[pool] = place }
         for (place, name) in self.names.enumerated().reversed() { self.freeNames[name, default: []].append(place) }
     }
 
-    /// The routes of a plan, with their indexes: one route, or one for each account that requests may choose, in the
-    /// byte order of the accounts' names.
-    mutating func place(_ plan: RouteConfiguration) -> [Route] {
-        guard let choices = plan.choices else { return [self.route(of: plan)] }
-        let accounts = Set(choices).sorted { $0.rawValue.utf8.lexicographicallyPrecedes($1.rawValue.utf8) }
-        guard let first = accounts.first else { return [] }
-        var plan = plan
-        plan.account = first
-        let route = self.route(of: plan)
-        return [route]
-            + accounts.dropFirst().map { account in
-                let slot = self.slot(of: account)
-                return Route(route, for: account, slot: slot, line: self.line(of: plan.injection, in: slot))
-            }
-    }
-
-    private mutating func route(of plan: RouteConfiguration) -> Route {
+    /// The route of a plan, with its indexes; `nil` where its account is to be chosen from none.
+    mutating func place(_ plan: RouteConfiguration) -> Route? {
+        let slot: Int?
+        switch plan.account {
+        case .fixed(let account): slot = self.slot(of: account)
+        case .chosen(let patterns):
+            guard !patterns.isEmpty else { return nil }
+            for case .name(let account) in patterns { _ = self.slot(of: account) }
+            slot = nil
+        }
         var plan = plan
         if let tls = plan.upstream.tls { plan.upstream.tls = self.trusts.insert(tls).memberAfterInsert }
-        let slot = self.slot(of: plan.account)
         let name = self.name(of: plan.name)
         self.caches[name] = RouteCache.following(self.caches[name], for: plan)
         return Route(
             plan,
             number: name + 1,
             slot: slot,
-            line: self.line(of: plan.injection, in: slot),
+            line: self.line(of: plan.injection),
             pool: self.pool(of: UpstreamOrigin(plan)),
             cookieNotice: self.cookieNotices[name],
             cache: plan.cache == nil ? nil : self.caches[name]
@@ -74,14 +69,14 @@ struct RouteIndexes {
     private mutating func slot(of account: AccountID) -> Int {
         if let slot = self.slotOf[account] { return slot }
         self.slotOf[account] = self.slots.count
-        self.slots.append((account, []))
+        self.slots.append(account)
         return self.slots.count - 1
     }
 
-    private mutating func line(of injection: Injection, in slot: Int) -> Int {
-        if let line = self.slots[slot].injections.firstIndex(of: injection) { return line }
-        self.slots[slot].injections.append(injection)
-        return self.slots[slot].injections.count - 1
+    private mutating func line(of injection: Injection) -> Int {
+        if let line = self.injections.firstIndex(of: injection) { return line }
+        self.injections.append(injection)
+        return self.injections.count - 1
     }
 
     private mutating func pool(of origin: UpstreamOrigin) -> Int {

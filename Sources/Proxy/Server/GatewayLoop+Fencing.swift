@@ -3,18 +3,16 @@ import TokenModel
 /// The moments from which on this loop writes no token.
 extension GatewayLoop {
     /// This loop's part of ``ProxyServer/fence(_:providers:)``, within this tick.
-    func fence(_ epochs: KillEpochs, providers: [AccountID: ProviderID]) -> FencedExchanges {
+    func fence(_ epochs: KillEpochs, providers: AccountMap<ProviderID>) -> FencedExchanges {
         // Fence the slots first: the replies and closed connections below make room for other requests, whose heads may
         // be sent at once.
         self.gateway.fence(epochs)
-        let killed = Set(
-            self.gateway.slots.indices.filter {
-                self.gateway.isKilled(slot: $0, at: providers[self.gateway.slots[$0].account])
-            }
-        )
-        self.forgetWaiters { killed.contains($0.slot) }
+        let isKilled = { (slot: Int) in
+            self.gateway.isKilled(slot: slot, at: providers[self.gateway.slots[slot].account])
+        }
+        self.forgetWaiters { isKilled($0.slot) }
         var fenced = FencedExchanges()
-        for exchange in self.exchanges { fenced += exchange.fence(killed: killed) }
+        for exchange in self.exchanges { fenced += exchange.fence(isKilled: isKilled) }
         for pool in self.pools { pool.severUnsent() }
         return fenced
     }
@@ -29,7 +27,7 @@ extension GatewayLoop {
     }
 
     /// All exchanges. It is a list of its own: ending an exchange may close its connection, which changes the loop's.
-    private var exchanges: [Exchange] {
+    var exchanges: [Exchange] {
         self.callers.compactMap(\.exchange) + self.revalidations.compactMap(\.exchange)
     }
 

@@ -54,6 +54,7 @@ final class GatewayLoop {
         limits: SharedLimits,
         logger: Logger,
         credentials: any CredentialSource,
+        running: CurrentSnapshot,
         credentialQueries: AsyncStream<CredentialQuery>.Continuation
     ) {
         self.eventLoop = eventLoop
@@ -66,7 +67,9 @@ final class GatewayLoop {
         self.logger = logger
         self.credentials = credentials
         self.credentialQueries = credentialQueries
-        self.gateway = Gateway(tables.table, callers: tables.callers)
+        self.gateway = Gateway(tables.table, callers: tables.callers) { account in
+            credentials.knows(account) ? running.standing(of: account) : nil
+        }
         if tables.credentials.isLocked { self.gateway.lock() }
         self.addPools(tables.table.pools)
     }
@@ -100,10 +103,18 @@ final class GatewayLoop {
         // Another loop may need the connections that this loop can spare.
         while self.limits.upstreams.isOver, self.closeIdlest() {}
         if self.limits.upstreams.isOver { self.dropUnwanted() }
-        self.gateway.clearUnused {
-            Set(self.callers.compactMap(\.slotInUse) + self.revalidations.compactMap { $0.exchange?.match?.route.slot })
-        }
+        self.gateway.clearUnused { self.slotUsers }
         self.meter.handOn()
+    }
+
+    /// The slots of requests in progress. A tunnel needs its token no more, but a kill of it ends the tunnel.
+    private var slotUsers: SlotUsers {
+        var users = SlotUsers()
+        for exchange in self.exchanges {
+            guard let slot = exchange.match?.slot else { continue }
+            if exchange.isTunnel { users.holders.insert(slot) } else { users.senders.insert(slot) }
+        }
+        return users
     }
 
     /// Calls ``Exchange/flush()`` after all reads of this tick.
@@ -295,6 +306,8 @@ extension GatewayLoop {
         _ result: Result<UpstreamCredential, CredentialError>,
         lapses: Int
     ) {
+        // Nobody waits for a slot that is gone.
+        guard self.gateway.slots.contains(key.slot) else { return _ = self.waiting.empty(key) }
         if case .success = result, self.gateway.obstacle(slot: key.slot) != nil, lapses < Self.mostLapses {
             // The next response waits for the lease, or the approval.
             return self.ask(key, lapses: lapses + 1)

@@ -1,4 +1,5 @@
 package import HTTPWire
+import Synchronization
 import SystemSupport
 import Telemetry
 package import TokenModel
@@ -156,7 +157,7 @@ struct RoutingSnapshot: Sendable {
     ) {
         let table = RouteTable(
             plan.routes,
-            requiresApproval: { plan.approval?.applies($0) ?? false },
+            requiresApproval: { [approval = plan.approval] in approval?.applies($0) ?? false },
             following: old?.table
         )
         self.table = table
@@ -166,6 +167,24 @@ struct RoutingSnapshot: Sendable {
         self.approvalWait = plan.approval?.wait ?? .zero
         self.credentials = credentials
         self.accessLog = accessLog
+    }
+}
+
+/// What the event loops use, or have been told to use. The loops share it with the threads that change it.
+final class CurrentSnapshot: Sendable {
+    private let current: Mutex<RoutingSnapshot>
+
+    init(_ snapshot: RoutingSnapshot) { self.current = Mutex(snapshot) }
+
+    func withLock<Result>(_ body: (inout RoutingSnapshot) -> Result) -> Result { self.current.withLock { body(&$0) } }
+
+    /// What stands for an account now, for a slot that is made now.
+    ///
+    /// Each event is applied here first, and then given to the loops. So an event that the slot's loop has behind it is
+    /// included, and one that is not included is still to come there. One that is included and still to come is applied
+    /// twice, which changes nothing in the end.
+    func standing(of account: AccountID) -> CredentialTable.Standing {
+        self.withLock { $0.credentials.standing(of: account) }
     }
 }
 

@@ -97,7 +97,7 @@ extension ProxyServer {
             guard let other = read.first(where: { $0 == tls }) else { continue }
             isNews[tls] = tls.renew(from: other)
         }
-        renewal.routes = table.plans.sorted { $0.number < $1.number }
+        renewal.routes = table.routes.sorted { $0.number < $1.number }
             .filter { $0.plan.upstream.tls.flatMap { isNews[$0] } == true }
             .map(\.plan.name)
         return (renewal, Set(isNews.filter(\.value).keys))
@@ -122,7 +122,7 @@ extension ProxyServer {
     ///   wait in vain. For an account that is missing here, its last credential decides.
     package func fence(
         _ epochs: KillEpochs,
-        providers: [AccountID: ProviderID] = [:]
+        providers: AccountMap<ProviderID> = AccountMap()
     ) async -> FencedExchanges {
         var answers: [EventLoopFuture<FencedExchanges>] = []
         self.ifLoopsRun {

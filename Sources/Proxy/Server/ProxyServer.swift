@@ -28,7 +28,7 @@ package final class ProxyServer: Sendable {
     private let isShuttingDown = Atomic(false)
     let limits: SharedLimits
     /// What the loops use, or have been told to use.
-    let running: Mutex<RoutingSnapshot>
+    let running: CurrentSnapshot
     /// The loops' counts when they were last asked. After the loops' end these are all that remain.
     private let lastTraffic: Mutex<TrafficCounts>
 
@@ -52,7 +52,8 @@ package final class ProxyServer: Sendable {
         var locked = CredentialTable()
         if isLocked { locked.lock() }
         let tables = RoutingSnapshot(plan, hosts: plan.hostFields, credentials: locked, accessLog: accessLog)
-        self.running = Mutex(tables)
+        let running = CurrentSnapshot(tables)
+        self.running = running
         let limits = SharedLimits(plan)
         self.limits = limits
         self.lastTraffic = Mutex(TrafficCounts(routes: plan.routes.count))
@@ -66,6 +67,7 @@ package final class ProxyServer: Sendable {
                     limits: limits,
                     logger: logger,
                     credentials: credentials,
+                    running: running,
                     credentialQueries: credentialQueries.continuation
                 )
                 loop.start()

@@ -62,15 +62,19 @@ package struct Expectations {
         var at: CoarseTime
     }
 
-    /// The last accepted token of each slot.
+    /// The last accepted tokens. Slots share places: a token that is forgotten for another slot's is asked about once
+    /// more than needed.
     private var taken: [Taken?] = []
+    private static let mostTaken = 1_024
+    private static func place(of slot: Int) -> Int { slot & (Self.mostTaken - 1) }
     private var refusedAt: CoarseTime?
 
     package init() {}
 
     package func mayExpect(_ token: TokenVersion, slot: Int, at now: CoarseTime) -> Bool {
         if let refusedAt = self.refusedAt, now.duration(since: refusedAt) < Self.refusalMemory { return false }
-        guard slot < self.taken.count, let taken = self.taken[slot], taken.token == token else { return true }
+        let place = Self.place(of: slot)
+        guard place < self.taken.count, let taken = self.taken[place], taken.token == token else { return true }
         return now.duration(since: taken.at) >= Self.tokenMemory
     }
 
@@ -79,18 +83,20 @@ package struct Expectations {
 
     /// The upstream accepted a token. Called for each response, so it works at most once per tick.
     package mutating func took(_ token: TokenVersion, slot: Int, at now: CoarseTime) {
-        if slot < self.taken.count, self.taken[slot]?.at == now,
-            self.taken[slot]?.token.generation.rawValue == token.generation.rawValue
+        let place = Self.place(of: slot)
+        if place < self.taken.count, self.taken[place]?.at == now,
+            self.taken[place]?.token.generation.rawValue == token.generation.rawValue
         {
             return
         }
-        while self.taken.count <= slot { self.taken.append(nil) }
-        self.taken[slot] = Taken(token: token, at: now)
+        while self.taken.count <= place { self.taken.append(nil) }
+        self.taken[place] = Taken(token: token, at: now)
     }
 
     /// The upstream no longer accepts a token.
     package mutating func forget(_ token: TokenVersion, slot: Int) {
-        guard slot < self.taken.count, self.taken[slot]?.token == token else { return }
-        self.taken[slot] = nil
+        let place = Self.place(of: slot)
+        guard place < self.taken.count, self.taken[place]?.token == token else { return }
+        self.taken[place] = nil
     }
 }

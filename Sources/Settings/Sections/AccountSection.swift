@@ -2,7 +2,7 @@ internal import TokenModel
 
 /// The keys of one account.
 enum AccountKey: String, Vocabulary {
-    case provider, grant, scopes, username, password, assertion
+    case provider, grant, scopes, max, username, password, assertion
 }
 
 extension AccountSettings.Grant: Vocabulary {}
@@ -21,6 +21,7 @@ extension AccountSettings {
         self.owner = Owner(section, of: grant)
         self.assertion = Assertion(section, of: grant)
         self.scopes = section.read(.scopes) { $0.scopes() } ?? []
+        section[.max]?.faultAtKey("is for a family of accounts, such as customer-*")
         guard let provider = section.require(.provider, { $0.reference(to: "provider", among: providers) }) else {
             return nil
         }

@@ -9,8 +9,8 @@ enum ApprovalKey: String, Vocabulary {
 extension ApprovalSettings {
     /// Reads `require_approval`; `nil` if no accounts are named, or wrong ones.
     ///
-    /// - Parameter accounts: the names in the file; `nil` if they can't be read.
-    init?(_ place: Place, accounts: [String]?) {
+    /// - Parameter accounts: all accounts; `nil` if they can't be determined.
+    init?(_ place: Place, accounts: ConfiguredAccounts?) {
         guard let section = Section<ApprovalKey>(place) else { return nil }
         self.duration = section.read(.duration) { $0.duration(in: .seconds(1) ... .hours(24)) } ?? .seconds(900)
         self.wait = section.read(.wait) { $0.duration(in: .zero ... .seconds(300)) } ?? .seconds(30)
@@ -21,7 +21,7 @@ extension ApprovalSettings {
                 try ApprovalPattern.check(text)
                 return text
             }
-            if let pattern, accounts?.contains(where: { ApprovalPattern.matches($0, pattern) }) == false {
+            if let pattern, let accounts, !accounts.all.contains(where: { ApprovalPattern.mayMatch($0, pattern) }) {
                 item.warn("matches no account")
             }
             return pattern

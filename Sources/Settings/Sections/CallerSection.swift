@@ -12,12 +12,12 @@ extension CallerSettings {
     /// - Parameters:
     ///   - listeners: the listeners for callers.
     ///   - routes: all routes; `nil` if they can't be determined.
-    ///   - accounts: the names of all accounts; `nil` if they can't be determined.
+    ///   - accounts: all accounts; `nil` if they can't be determined.
     static func list(
         _ place: Place,
         listeners: [ListenerSettings],
         routes: [RouteSettings]?,
-        accounts: [String]?
+        accounts: ConfiguredAccounts?
     ) -> [CallerSettings]? {
         guard let items = place.items() else { return nil }
         if items.isEmpty {
@@ -51,7 +51,17 @@ extension CallerSettings {
                 place.warn("no listener is a Unix socket")
             }
             let allowedRoutes = section.read(.routes) { $0.references(to: "route", among: routes?.map(\.name)) }
-            let allowedAccounts = section.read(.accounts) { $0.references(to: "account", among: accounts) }
+            let allowedAccounts = section.read(.accounts) { place in place.atLeastOne { $0.accounts(among: accounts) } }
+            if !section.has(.accounts), let family = accounts?.families.first,
+                let route = routes?.first(where: { route in
+                    route.account == .fromHeader && allowedRoutes?.contains(route.name) ?? !section.has(.routes)
+                })
+            {
+                section.missing(
+                    "needs accounts: requests on \(route.name) choose theirs, and without a list this caller could use each "
+                        + "account of \(family)"
+                )
+            }
             let methods = section.read(.methods) { place in place.atLeastOne { $0.method() } }
             if let name, let first = names.updateValue(index, forKey: name) {
                 section[.name]?.fault("is the name of callers[\(first)] too, give each a name of its own")
@@ -63,7 +73,7 @@ extension CallerSettings {
                 certificate: certificate,
                 peer: peer,
                 routes: allowedRoutes,
-                accounts: allowedAccounts?.map { .name(AccountID($0)) },
+                accounts: allowedAccounts,
                 methods: methods
             )
             if let routes, !routes.isEmpty, !routes.contains(where: caller.mayUse) {

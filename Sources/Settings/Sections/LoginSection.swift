@@ -127,8 +127,7 @@ enum LoginRules {
     /// If only a preset says where people sign in, it is a warning: such an account may always have been given its
     /// tokens by import.
     static func check(
-        _ accounts: [AccountSettings],
-        at accountMembers: [Place.Member],
+        _ accounts: [AccountsSection.Entry],
         _ providers: [ProviderSettings],
         at providerMembers: [Place.Member]
     ) {
@@ -136,8 +135,7 @@ enum LoginRules {
             guard let provider = providers.first(where: { $0.id == account.provider }), provider.issuer == nil,
                 let providerPlace = providerMembers.first(where: { $0.name == provider.id.rawValue })?.place,
                 providerPlace.member(ProviderKey.issuer.rawValue) == nil,
-                let place = accountMembers.first(where: { $0.name == account.id.rawValue })?.place
-                    .member(AccountKey.scopes.rawValue)
+                let place = account.place.member(AccountKey.scopes.rawValue)
             else { continue }
             let keys: [ProviderKey] = [.login, .authorizationEndpoint, .deviceAuthorizationEndpoint]
             if keys.contains(where: { providerPlace.member($0.rawValue) != nil }) {

@@ -18,21 +18,18 @@ extension GatewaySettings {
 
         // References are checked against all names in the file, even if the named object itself has faults.
         let providers = section.requireMembers(.providers)
-        let accounts = section.requireMembers(.accounts)
-        let accountSettings = accounts?.compactMap { account in
-            AccountSettings(account.name, account.place, providers: providers?.map(\.name))
-        }
+        let accounts = AccountsSection(section.requireMembers(.accounts), providers: providers?.map(\.name))
         let routes = section.require(.routes) {
             RouteSettings.list(
                 $0,
-                accounts: accounts?.map(\.name),
+                accounts: accounts.configured,
                 hasCallers: section.has(.callers),
                 listeners: listeners
             )
         }
 
         self.callers = section.read(.callers) {
-            CallerSettings.list($0, listeners: listeners, routes: routes, accounts: accounts?.map(\.name))
+            CallerSettings.list($0, listeners: listeners, routes: routes, accounts: accounts.configured)
         }
         self.listeners = listeners
         self.admin = AdminSettings(section.section(.admin, of: AdminKey.self), state: state, besides: listeners)
@@ -51,12 +48,12 @@ extension GatewaySettings {
                     + "its own"
             )
         }
-        self.accounts = accountSettings ?? []
-        self.families = []
+        self.accounts = accounts.accounts
+        self.families = accounts.families
         self.requireApproval = section.read(.requireApproval) {
-            ApprovalSettings($0, accounts: accounts?.map(\.name))
+            ApprovalSettings($0, accounts: accounts.configured)
         }
-        LoginRules.check(self.accounts, at: accounts ?? [], self.providers, at: providers ?? [])
+        LoginRules.check(accounts.entries, self.providers, at: providers ?? [])
         if let login = self.login { LoginRules.check(self.providers, at: providers ?? [], besides: login) }
         self.routes = routes ?? []
         self.limits = LimitSettings(section.section(.limits, of: LimitKey.self))
@@ -64,22 +61,21 @@ extension GatewaySettings {
         self.log = LogSettings(section.section(.log, of: LogKey.self))
 
         let unproven = Set(self.providers.filter { $0.clientAuthentication == .none }.map(\.id))
-        let minting = self.accounts.filter { $0.grant == .clientCredentials && unproven.contains($0.provider) }
-        let unfit = Set(minting.map(\.id.rawValue))
-        for account in accounts ?? [] where unfit.contains(account.name) {
+        for account in accounts.entries
+        where account.grant == .clientCredentials && unproven.contains(account.provider) {
             account.place.warn("client_credentials is for clients that prove themselves, and client_auth is none")
         }
-        let usedProviders = Set(self.accounts.map(\.provider.rawValue))
+        let usedProviders = Set(accounts.entries.map(\.provider.rawValue))
         for provider in providers ?? [] where !usedProviders.contains(provider.name) {
             provider.place.warn("no account uses it")
         }
-        let (callers, accountIDs) = (self.callers ?? [], self.accounts.map(\.id))
-        let reached = self.routes.map { (name: $0.name, accounts: $0.accounts(among: accountIDs, for: callers)) }
-        let usedAccounts = Set(reached.flatMap { $0.accounts.map(\.rawValue) })
-        for account in accounts ?? [] where !usedAccounts.contains(account.name) {
+        let (callers, configured) = (self.callers ?? [], accounts.configured ?? ConfiguredAccounts())
+        let reached = self.routes.map { (name: $0.name, accounts: $0.accounts(among: configured, for: callers)) }
+        let usedAccounts = Set(reached.flatMap(\.accounts))
+        for account in accounts.entries where !usedAccounts.contains(account.pattern) {
             account.place.warn("no route uses it")
         }
-        let providerOf = Dictionary(self.accounts.map { ($0.id, $0.provider) }) { first, _ in first }
+        let providerOf = Dictionary(accounts.entries.map { ($0.pattern, $0.provider) }) { first, _ in first }
         for (route, accounts) in reached where Set(accounts.compactMap { providerOf[$0] }).count > 1 {
             section[.routes]?.warn("callers may have \(route) send its upstream tokens of several providers")
         }

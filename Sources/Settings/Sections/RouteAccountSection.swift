@@ -9,12 +9,12 @@ extension RouteAccount {
     /// Reads a route's `account`: a name, or the header field in which requests name it.
     ///
     /// - Parameters:
-    ///   - names: the names of all accounts; `nil` if they can't be determined.
+    ///   - accounts: all accounts; `nil` if they can't be determined.
     ///   - hasCallers: whether the file names callers.
-    init?(_ place: Place, among names: [String]?, hasCallers: Bool) {
+    init?(_ place: Place, among accounts: ConfiguredAccounts?, hasCallers: Bool) {
         guard case .mapping = place.content else {
-            guard let name = place.reference(to: "account", among: names) else { return nil }
-            self = .fixed(AccountID(name))
+            guard let account = place.account(among: accounts) else { return nil }
+            self = .fixed(account)
             return
         }
         guard let section = Section<RouteAccountKey>(place) else { return nil }
@@ -28,25 +28,25 @@ extension RouteAccount {
         if !hasCallers, let place = section[.fromHeader] {
             place.faultAtKey("needs callers: without them anybody could choose any account")
         }
-        if names?.isEmpty == true { place.faultAtKey("there is no account to choose") }
+        if accounts?.all.isEmpty == true { place.faultAtKey("there is no account to choose") }
         guard isRead != nil else { return nil }
         self = .fromHeader
     }
 }
 
 extension RouteSettings {
-    /// The accounts whose tokens the route may send to its upstream.
+    /// The accounts and families whose tokens the route may send to its upstream.
     ///
     /// - Parameters:
-    ///   - all: all accounts.
+    ///   - configured: all accounts.
     ///   - callers: the callers that may choose an account.
-    func accounts(among all: [AccountID], for callers: [CallerSettings]) -> Set<AccountID> {
+    func accounts(among configured: ConfiguredAccounts, for callers: [CallerSettings]) -> Set<AccountPattern> {
         switch self.account {
-        case .fixed(let account): return [account]
+        case .fixed(let account): return [.name(account)]
         case .fromHeader:
             return callers.filter { $0.routes?.contains(self.name) != false }
                 .reduce(into: []) { reached, caller in
-                    reached.formUnion(all.filter { one in caller.accounts?.contains { $0.covers(one) } != false })
+                    reached.formUnion(caller.accounts?.flatMap(configured.reached) ?? configured.all)
                 }
         }
     }

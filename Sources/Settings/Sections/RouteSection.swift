@@ -17,12 +17,12 @@ extension RouteSettings {
     /// Reads `routes`.
     ///
     /// - Parameters:
-    ///   - accounts: the names of all accounts; `nil` if they can't be determined.
+    ///   - accounts: all accounts; `nil` if they can't be determined.
     ///   - hasCallers: whether the file names callers, which may then choose accounts.
     ///   - listeners: the listeners for callers.
     static func list(
         _ place: Place,
-        accounts: [String]?,
+        accounts: ConfiguredAccounts?,
         hasCallers: Bool,
         listeners: [ListenerSettings]
     ) -> [RouteSettings]? {

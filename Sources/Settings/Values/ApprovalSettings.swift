@@ -15,6 +15,17 @@ package struct ApprovalSettings: Equatable, Sendable {
     }
 }
 
+extension GatewaySettings {
+    /// The accounts that need an approval: those in the file, and of families those in `used`. A family has too many to list
+    /// them all.
+    package func accountsUnderApproval(including used: Set<AccountID>) -> [AccountID] {
+        guard let rule = self.requireApproval else { return [] }
+        let providers = self.accountProviders
+        let members = used.filter { providers.family(of: $0) != nil }.sorted()
+        return (self.accounts.map(\.id) + members).filter(rule.applies)
+    }
+}
+
 /// Names of accounts with `*` in place of any characters.
 enum ApprovalPattern {
     /// Whether the pattern matches the whole name. Takes time in proportion to both lengths' product at most.
@@ -39,9 +50,21 @@ enum ApprovalPattern {
         return pattern[next...].allSatisfy { $0 == UInt8(ascii: "*") }
     }
 
+    /// Whether the pattern matches the account, or may match one of the family. Whatever a family's prefix leaves open, a
+    /// star fits it: so only the text before the first star has to agree with the prefix.
+    static func mayMatch(_ accounts: AccountPattern, _ pattern: String) -> Bool {
+        switch accounts {
+        case .name(let name): return Self.matches(name.rawValue, pattern)
+        case .family(let family):
+            let head = pattern.utf8.prefix { $0 != UInt8(ascii: "*") }
+            guard head.count < pattern.utf8.count else { return family.contains(AccountID(pattern)) }
+            return head.starts(with: family.prefix.utf8) || family.prefix.utf8.starts(with: head)
+        }
+    }
+
     static func check(_ pattern: String) throws(ValueError) {
-        let rest = pattern.filter { $0 != "*" }
-        guard !pattern.isEmpty, pattern.utf8.count <= 64 else { throw ValueError("a pattern has 1 to 64 characters") }
-        if !rest.isEmpty { try ConfiguredName.check(rest) }
+        guard (1...AccountFamily.longestName).contains(pattern.utf8.count),
+            pattern.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || "*._-@".utf8.contains($0) })
+        else { throw ValueError("a pattern has 1 to 128 letters, digits, dots, underscores, hyphens, @ or stars") }
     }
 }

@@ -25,7 +25,11 @@ extension AccountState {
             let tokenVersion = snapshot.tokenVersion,
             entry.record.binding.match(self.binding) == .same
         else { return nil }
-        if self.jitter?.of != tokenVersion { self.jitter = (tokenVersion, random()) }
+        if self.jitter?.of != tokenVersion {
+            self.jitter = (tokenVersion, self.known?.jitter ?? random())
+            self.known = nil
+        }
+        if let turnedAway { return turnedAway.since }
         let due = timing.due(
             snapshot,
             isUsed: self.usedTokenVersion == tokenVersion,
@@ -37,6 +41,16 @@ extension AccountState {
             self.mints || entry.record.tokens?.refreshToken != nil && entry.record.failureRecord?.endsGrant != true
         let retry = self.retry == .due && hasMeans && timing.mayReplace(snapshot, now: now) ? now : nil
         return [due, retry].compactMap { $0 }.min().map { max($0, self.restsUntil) }
+    }
+
+    /// Notes whether the account must wait for its turn at the provider.
+    mutating func noteTurn(after result: FlightOutcome.Result, now: BootInstant) {
+        guard case .failed(let error) = result, error.restraint == .provider else {
+            self.turnedAway = nil
+            return
+        }
+        let until = now.advanced(by: error.retryAfter ?? .zero)
+        self.turnedAway = (self.turnedAway?.since ?? now, until, error)
     }
 
     /// Whether to ask a provider that refused the client again, since a reload has changed what the client sends.

@@ -35,6 +35,7 @@ extension AccountState {
             // The refresh that was to resolve a doubt about the stored times has failed.
             if let freshness = self.snapshot?.freshness { self.snapshot?.freshness = freshness.believed }
         }
+        self.noteTurn(after: outcome.result, now: now)
         self.keepUnwritten(of: outcome, now: now)
         self.noteIssue(at: now)
         self.endRetry(with: outcome, now: now)
@@ -61,7 +62,7 @@ extension AccountState {
     /// Takes a record that was read because it may have changed. Serves the waiters that its token satisfies.
     package mutating func observe(_ entry: AccountVault.Entry?, now: Moment) -> Landing {
         guard self.isNewer(entry) else { return Landing() }
-        self.accept(RecordSnapshot(entry, after: self.snapshot, now: now))
+        self.accept(RecordSnapshot(entry, after: self.snapshot, knownSince: self.known?.firstSeenAt, now: now))
         return self.serveUsable(now: now.boot)
     }
 
@@ -75,7 +76,7 @@ extension AccountState {
         now: Moment
     ) -> Landing {
         guard self.snapshot?.entry == known else { return Landing() }
-        self.accept(RecordSnapshot(entry, after: self.snapshot, now: now))
+        self.accept(RecordSnapshot(entry, after: self.snapshot, knownSince: self.known?.firstSeenAt, now: now))
         self.fellAt = self.revision
         return self.serveUsable(now: now.boot)
     }
@@ -123,6 +124,8 @@ extension AccountState {
             self.restsUntil = .distantPast
             self.issueSince = nil
             self.retry = .no
+            self.turnedAway = nil
+            self.touchedAt = snapshot.readAt
         }
         let known = self.snapshot
         // Tokens of a new grant have no refreshes behind them.

@@ -82,13 +82,23 @@ package struct AccountState<Waiter> {
     var unwritten: (error: CredentialError, version: Version, until: BootInstant)?
     /// The earliest moment of the next background refresh, after a refresh that left the token set unchanged.
     var restsUntil = BootInstant.distantPast
+    /// What was known of a member of a family before it came into use; `nil` once its record was read.
+    var known: IndexedAccount?
+    /// When anything was last asked of the account, or its record last changed.
+    var touchedAt: BootInstant?
+    /// Set after a request was turned away because more refreshes were due than the provider's rate lets through: since
+    /// when, until when the account's turn should have come, and the error. The refresh is made in its turn, whether
+    /// somebody asks again or not.
+    package internal(set) var turnedAway: (since: BootInstant, until: BootInstant, error: CredentialError)?
 
     package init(
         account: AccountID,
         binding: AccountRecord.Binding,
         mints: Bool = false,
-        epochs: KillEpochs = KillEpochs()
+        epochs: KillEpochs = KillEpochs(),
+        known: IndexedAccount? = nil
     ) {
+        self.known = known
         self.epochs = epochs
         self.account = account
         self.binding = binding
@@ -160,6 +170,22 @@ package struct AccountState<Waiter> {
             .endWithRemoval
     }
 
+    /// Whether nobody needs what this state knows beyond the stored record: nothing happened since `then`, nobody waits,
+    /// no refresh is in progress or due by use, and no other process holds a claim.
+    func isIdle(since then: BootInstant, now: BootInstant) -> Bool {
+        guard self.flight == nil, self.waiting.isEmpty, self.turnedAway == nil, self.retry == .no,
+            self.snapshot?.entry?.record.claim == nil, self.touchedAt.map({ $0 <= then }) ?? true
+        else { return false }
+        let isUsed = self.usedTokenVersion != nil && self.usedTokenVersion == self.snapshot?.tokenVersion
+        return !isUsed || self.snapshot?.freshness.isUsable(at: now) != true
+    }
+
+    /// How urgent the account's next background refresh is.
+    var urgency: Agenda.Urgency {
+        if self.turnedAway != nil { return .turnedAway }
+        return self.usedTokenVersion != nil && self.usedTokenVersion == self.snapshot?.tokenVersion ? .inUse : .unused
+    }
+
     /// Whether a flight is in progress or about to start.
     package var isFlying: Bool { self.flight != nil }
     /// The number of waiters.
@@ -183,6 +209,10 @@ package struct AccountState<Waiter> {
         if let lastError, let failedAt, failedAt.duration(to: now) < Self.restAfterFailure {
             return .failure(lastError)
         }
+        if let turnedAway {
+            let wait = max(now.duration(to: turnedAway.until), Self.restAfterRead)
+            return .failure(turnedAway.error.with(retryAfter: wait))
+        }
         return nil
     }
 
@@ -204,6 +234,7 @@ package struct AccountState<Waiter> {
         if let obstacle { return .now(waiter, .failure(obstacle)) }
         let watch = !self.isWatched
         self.isWatched = true
+        self.touchedAt = now
         let age = self.awaitsAnswerSince?.duration(to: now) ?? .zero
         let wait = max(min(timeout, Self.leastWait), timeout - age)
         self.waiting[id] = Waiting(waiter: waiter, request: request, deadline: now.advanced(by: wait))

@@ -5,7 +5,7 @@ package import TokenStorage
 
 /// The part of one account's configuration that refreshes need.
 package struct AccountConfiguration: Sendable {
-    package let account: AccountID
+    package private(set) var account: AccountID
     package let provider: ProviderID
     /// How the account gets its tokens.
     package let grant: AccountGrant
@@ -43,6 +43,13 @@ package struct AccountConfiguration: Sendable {
         self.defaultLifetime = defaultLifetime
         self.timing = timing
         self.rate = rate
+    }
+
+    /// The same for another account.
+    func named(_ account: AccountID) -> AccountConfiguration {
+        var other = self
+        other.account = account
+        return other
     }
 
     /// How long callers wait for the account's refresh.
@@ -124,7 +131,7 @@ extension RefreshEngine {
     package var providerStatuses: [ProviderStatus] {
         let now = self.timepiece.now
         let endpoints = self.state.withLock { state in
-            Dictionary(state.plans.values.map { ($0.provider, $0.endpoint) }) { first, _ in first }
+            Dictionary(state.plans.all.map { ($0.provider, $0.endpoint) }) { first, _ in first }
         }
         return self.providers.sorted { $0.key < $1.key }.map { provider, availability in
             ProviderStatus(

@@ -1,4 +1,5 @@
 package import TokenModel
+internal import TokenStorage
 
 /// The tokens of one account in a bulk import.
 package struct AccountImport: Sendable {
@@ -47,4 +48,94 @@ package enum ImportOutcome: Equatable, Sendable {
     /// The refresh token was imported for this account before, and was left out: it may be spent.
     case importedBefore
     case refused(AccountChangeError)
+}
+
+extension AccountImport {
+    /// The tokens to store, for an account of that configuration.
+    func tokens(for plan: AccountConfiguration, at now: WallTime) -> TokenSet {
+        let lifetime = min(max(self.expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
+        return TokenSet(
+            accessToken: self.accessToken,
+            refreshToken: self.refreshToken,
+            receivedAt: now,
+            lifetime: self.accessToken == nil ? .zero : lifetime,
+            scopes: self.scopes
+        )
+    }
+}
+
+extension RefreshEngine {
+    /// The most accounts of one call of ``importTokens(_:existing:)``.
+    package static let largestImport = 256
+
+    /// Imports tokens for up to ``largestImport`` accounts at once. The store commits them together, and the kill log is
+    /// read twice, so that this costs little more than one import. The provider is not asked.
+    ///
+    /// An account that occurs twice gets the tokens of either.
+    ///
+    /// - Returns: what came of each, in the same order.
+    package func importTokens(_ imports: [AccountImport], existing: ExistingAccounts) async -> [ImportOutcome] {
+        let epochs: KillEpochs
+        do throws(StoreError) { epochs = try await self.kills.read() } catch {
+            return imports.map { .refused(AccountChangeError($0.account, error)) }
+        }
+        let stored = await withTaskGroup(of: (Int, Result<StoredTokens, AccountChangeError>).self) { writes in
+            for (index, one) in imports.enumerated() {
+                writes.addTask {
+                    do throws(AccountChangeError) {
+                        return (index, .success(try await self.store(one, existing: existing, by: epochs)))
+                    } catch {
+                        return (index, .failure(error))
+                    }
+                }
+            }
+            var stored = [Result<StoredTokens, AccountChangeError>?](repeating: nil, count: imports.count)
+            for await (index, result) in writes { stored[index] = result }
+            return stored
+        }
+        // A kill may have come between the read of the log and a write. The written tokens are dead then.
+        let later = try? await self.kills.read()
+        return zip(imports, stored).map { one, result in
+            switch result {
+            case .failure(let error)?: return .refused(error)
+            case nil: return .refused(.notConfigured(one.account))
+            case .success(let stored)?:
+                guard let later, let record = stored.entry?.record else { return stored.outcome }
+                guard let refusal = self.refusal(of: record, one.account, by: later) else { return stored.outcome }
+                return .refused(refusal)
+            }
+        }
+    }
+
+    private func store(
+        _ one: AccountImport,
+        existing: ExistingAccounts,
+        by epochs: KillEpochs
+    ) async throws(AccountChangeError) -> StoredTokens {
+        try self.checkSecret(one.refreshToken, of: one.account)
+        let now = self.timepiece.now
+        let stored = try await self.replaceTokens(
+            of: one.account,
+            under: .random(),
+            receivedAt: now.boot,
+            by: epochs,
+            unless: { old throws(AccountChangeError) in
+                switch existing {
+                case .skip: return .exists
+                case .fail: throw .exists(one.account)
+                // The token may be spent, and its successor stands in the record.
+                case .replace: return old.hasImported(one.refreshToken) ? .importedBefore : nil
+                }
+            }
+        ) { one.tokens(for: $0, at: now.wall) }
+        // Entries of the log that are ordered at the same time become one.
+        if stored.mayHaveHadTokens { await self.tell(of: one.account, grant: stored.grant) }
+        return stored
+    }
+}
+
+extension AccountChangeError {
+    fileprivate static func exists(_ account: AccountID) -> AccountChangeError {
+        AccountChangeError(.exists, "account \(account) has tokens already, which an import must not replace here")
+    }
 }

@@ -1,3 +1,4 @@
+internal import Synchronization
 package import TokenModel
 
 /// Which accounts to list.
@@ -16,9 +17,11 @@ package struct AccountFilter: Equatable, Sendable {
     }
 
     package func covers(_ status: AccountStatus) -> Bool {
-        status.account.rawValue.utf8.starts(with: self.prefix.utf8)
-            && (self.provider.map { $0 == status.provider } ?? true)
-            && (self.states.isEmpty || self.states.contains(status.state))
+        self.covers(status.account, at: status.provider) && (self.states.isEmpty || self.states.contains(status.state))
+    }
+
+    fileprivate func covers(_ account: AccountID, at provider: ProviderID) -> Bool {
+        account.rawValue.utf8.starts(with: self.prefix.utf8) && (self.provider.map { $0 == provider } ?? true)
     }
 }
 
@@ -43,7 +46,8 @@ package struct FamilyStatus: Equatable, Sendable {
 
 /// All accounts at a glance: those that are configured by name, each with its status, and the others in numbers.
 package struct AccountOverview: Equatable, Sendable {
-    /// The accounts that are configured by name, and stored ones that the configuration does not have.
+    /// The accounts that are configured by name, and stored ones that the configuration does not have, up to 1,000 of
+    /// these.
     package let named: [AccountStatus]
     package let families: [FamilyStatus]
     /// All accounts, those of families too, by provider.
@@ -51,50 +55,90 @@ package struct AccountOverview: Equatable, Sendable {
 }
 
 extension RefreshEngine {
-    /// The accounts that `filter` covers, sorted by name.
+    /// The accounts that `filter` covers, sorted by name: those that are configured by name, existing members of families,
+    /// and stored ones that the configuration does not have.
     ///
     /// - Parameters:
     ///   - after: the name to list behind; `nil` for the first page.
     ///   - limit: at most this many.
     package func accounts(_ filter: AccountFilter, after: AccountID?, limit: Int) async -> AccountPage {
-        let all = await self.statuses().filter { status in
-            filter.covers(status) && (after.map { $0 < status.account } ?? true)
-        }
-        let page = Array(all.prefix(limit))
-        return AccountPage(accounts: page, next: page.count < all.count ? page.last?.account : nil)
-    }
-
-    /// All accounts at a glance. The number of accounts in families does not matter for the time that this takes.
-    package func overview() async -> AccountOverview {
-        AccountOverview(named: await self.statuses(), families: [], counts: await self.accountCounts())
-    }
-
-    /// Imports tokens for up to ``largestImport`` accounts at once, which costs little more than for one.
-    ///
-    /// - Returns: what came of each, in the same order.
-    package func importTokens(_ imports: [AccountImport], existing: ExistingAccounts) async -> [ImportOutcome] {
-        var outcomes: [ImportOutcome] = []
-        for one in imports {
-            do throws(AccountChangeError) {
-                try await self.importTokens(
-                    one.refreshToken,
-                    accessToken: one.accessToken,
-                    expiresIn: one.expiresIn,
-                    scopes: one.scopes,
-                    for: one.account
-                )
-                outcomes.append(.imported)
-            } catch {
-                outcomes.append(.refused(error))
+        await self.indexOnce()
+        var accounts: [AccountStatus] = []
+        var after = after
+        while true {
+            // The states of members are known well enough to leave most others out, and their statuses decide.
+            let wanted = max(limit - accounts.count + 1, 64)
+            let names = self.names(filter, behind: after, count: wanted)
+            for status in await self.statuses(of: names) where filter.covers(status) {
+                guard accounts.count < limit else {
+                    return AccountPage(accounts: accounts, next: accounts.last?.account)
+                }
+                accounts.append(status)
             }
+            guard names.count == wanted, let last = names.last else { return AccountPage(accounts: accounts, next: nil) }
+            after = last
         }
-        return outcomes
     }
 
-    /// The most accounts of one call of ``importTokens(_:existing:)``.
-    package static let largestImport = 256
+    /// All accounts at a glance. The number of accounts in families hardly matters for the time that this takes.
+    package func overview() async -> AccountOverview {
+        await self.indexOnce()
+        let plans = self.state.withLock { $0.plans }
+        var others: [AccountID] = []
+        self.index.forEach { account, known in
+            if known.exists, plans.provider(of: account) == nil { others.append(account) }
+        }
+        let named = await self.statuses(of: (Array(plans.names) + others.sorted().prefix(1_000)).sorted())
+        return AccountOverview(named: named, families: self.familyStatuses, counts: await self.accountCounts())
+    }
 
-    /// Whether the account exists: it is configured by name, or it is of a family and was imported or signed in. Reads
-    /// neither the store nor a provider.
-    package func exists(_ account: AccountID) -> Bool { self.isConfigured(account) }
+    /// The configured families and their accounts in numbers, sorted by pattern. Reads no record.
+    var familyStatuses: [FamilyStatus] {
+        let now = self.timepiece.now.boot
+        let (plans, epochs, gates) = self.state.withLock { ($0.plans, $0.epochs, $0.gates) }
+        guard !plans.families.isEmpty else { return [] }
+        var states: [AccountFamily: [AccountStatus.State: Int]] = [:]
+        self.index.forEach { account, known in
+            guard known.exists, let family = plans.family(of: account), let plan = plans.families[family]?.member
+            else { return }
+            let isHeld = gates[plan.provider]?.isHeld == true
+            let state = known.state(of: account, at: plan.provider, under: epochs, isHeld: isHeld, now: now)
+            states[family, default: [:]][state, default: 0] += 1
+        }
+        return plans.families.values.sorted { $0.family < $1.family }.map { family in
+            let known = states[family.family] ?? [:]
+            return FamilyStatus(
+                family: family.family,
+                provider: family.member.provider,
+                accounts: known.values.reduce(0, +),
+                max: family.max,
+                states: Dictionary(uniqueKeysWithValues: AccountStatus.State.allCases.map { ($0, known[$0] ?? 0) })
+            )
+        }
+    }
+
+    /// The first names behind `after` of accounts that `filter` may cover, sorted.
+    private func names(_ filter: AccountFilter, behind after: AccountID?, count: Int) -> [AccountID] {
+        let now = self.timepiece.now.boot
+        let (plans, epochs, gates) = self.state.withLock { ($0.plans, $0.epochs, $0.gates) }
+        func mayBeListed(_ account: AccountID, at provider: ProviderID) -> Bool {
+            filter.covers(account, at: provider) && after.map { $0 < account } ?? true
+        }
+        var names = plans.named.filter { mayBeListed($0.account, at: $0.provider) }.map(\.account)
+        self.index.forEach { account, known in
+            guard known.exists else { return }
+            let provider = plans.provider(of: account)
+            guard mayBeListed(account, at: provider ?? known.provider) else { return }
+            if !filter.states.isEmpty, known.content != .unread {
+                let isHeld = provider.flatMap { gates[$0] }?.isHeld == true
+                let state = known.state(of: account, at: provider, under: epochs, isHeld: isHeld, now: now)
+                // A refresh may be in progress, which the index does not tell.
+                guard filter.states.contains(state) || filter.states.contains(.refreshing) else { return }
+            }
+            names.append(account)
+            // The list stays short, however many accounts there are.
+            if names.count > 4 * count + 1_000 { names = Array(names.sorted().prefix(count)) }
+        }
+        return Array(names.sorted().prefix(count))
+    }
 }

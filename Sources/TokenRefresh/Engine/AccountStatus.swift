@@ -40,6 +40,23 @@ package struct AccountStatus: Equatable, Sendable {
 }
 
 extension AccountStatus {
+    /// What is known of a member of a family without its record.
+    init(_ account: AccountID, of provider: ProviderID, _ state: State) {
+        self.init(
+            account: account,
+            provider: provider,
+            isConfigured: true,
+            state: state,
+            expiresAt: nil,
+            generation: .none,
+            lastRefreshAt: nil,
+            lastError: nil,
+            refreshError: nil,
+            issue: nil,
+            scopes: []
+        )
+    }
+
     /// The ``lastError`` of tokens that were issued for another provider, token endpoint or client.
     package static let boundElsewhere = "bound_elsewhere"
     /// The ``lastError`` of an account whose tokens were killed, after the revival. New tokens must be imported.

@@ -10,37 +10,38 @@ extension RefreshEngine {
     /// An account's current status in the store, or its last known status if the store is unreachable; `nil` if neither
     /// the configuration nor the store knows the account.
     package func status(of account: AccountID) async -> AccountStatus? {
-        if self.plan(of: account) != nil {
+        if self.isInUse(account) {
             await self.look(at: account)
             // The account may have been removed from the configuration meanwhile.
             if let status = self.knownStatus(of: account) { return status }
         }
-        return await self.statusOfUnconfigured(account)
+        return await self.storedStatus(of: account)
     }
 
-    /// All accounts of the configuration and those that only the store knows, sorted by name.
-    package func statuses() async -> [AccountStatus] {
-        var accounts = self.state.withLock { Set($0.plans.keys) }
-        if let stored = try? await self.vault.accounts() { accounts.formUnion(stored) }
-        var rest = accounts.makeIterator()
-        return await withTaskGroup(of: AccountStatus?.self) { reads in
-            for account in (0..<Self.mostReadsAtOnce).compactMap({ _ in rest.next() }) {
-                reads.addTask { await self.status(of: account) }
+    /// The statuses of these accounts, in the same order. An account that nobody knows is left out.
+    func statuses(of accounts: [AccountID]) async -> [AccountStatus] {
+        let statuses = await withTaskGroup(of: (Int, AccountStatus?).self) { reads in
+            var rest = accounts.enumerated().makeIterator()
+            for (index, account) in (0..<Self.mostReadsAtOnce).compactMap({ _ in rest.next() }) {
+                reads.addTask { (index, await self.status(of: account)) }
             }
-            var statuses: [AccountStatus] = []
-            for await status in reads {
-                if let status { statuses.append(status) }
-                if let account = rest.next() { reads.addTask { await self.status(of: account) } }
+            var statuses = [AccountStatus?](repeating: nil, count: accounts.count)
+            for await (place, status) in reads {
+                statuses[place] = status
+                if let (index, account) = rest.next() {
+                    reads.addTask { (index, await self.status(of: account)) }
+                }
             }
-            return statuses.sorted { $0.account < $1.account }
+            return statuses
         }
+        return statuses.compactMap { $0 }
     }
 
     /// Limits concurrent reads, so that many accounts need neither many threads nor much time.
     static let mostReadsAtOnce = 16
 
-    /// The accounts of the configuration, sorted by name. Reads neither the store nor a provider.
-    package var configuredAccounts: [AccountID] { self.state.withLock { $0.plans }.keys.sorted() }
+    /// The accounts that are configured by name, sorted. Reads neither the store nor a provider.
+    package var configuredAccounts: [AccountID] { self.state.withLock { $0.plans }.names.sorted() }
 
     /// Whether the configuration or the store knows an account of that name, or the store can't tell.
     package func mayKnow(_ account: AccountID) async -> Bool {
@@ -51,12 +52,14 @@ extension RefreshEngine {
     /// Whether the configuration or the store knows a provider of that name, or the store can't tell.
     package func mayKnow(_ provider: ProviderID) async -> Bool {
         if self.providerStatuses.contains(where: { $0.provider == provider }) { return true }
-        do throws(StoreError) { _ = try await self.vault.accounts() } catch { return true }
-        if await self.statuses().contains(where: { $0.provider == provider }) { return true }
-        // A kill of an adopted account's previous provider kills its tokens too. All records have just been read.
-        return self.state.withLock { state in
-            state.accountStates.values.contains { $0.snapshot?.entry?.record.providers.contains(provider) == true }
+        // A kill of an adopted account's previous provider kills its tokens too.
+        var isFound = false
+        do throws(StoreError) {
+            try await self.vault.forEach { isFound = isFound || $1.record.providers.contains(provider) }
+        } catch {
+            return true
         }
+        return isFound
     }
 
     /// Refreshes now, even if the token is valid or a backoff is in force. It does not refresh a dead grant, and it
@@ -117,6 +120,7 @@ extension RefreshEngine {
     /// of the configuration comes between.
     ///
     /// - Parameters:
+    ///   - isMissing: whether there is probably no record, so that the first try reads none.
     ///   - isDone: whether a record is the one to write, from a write whose response was lost; without this closure the
     ///     grant decides.
     ///   - make: receives the stored entry and the current configuration; returns `nil` to write nothing.
@@ -124,6 +128,7 @@ extension RefreshEngine {
     ///   entry that was read.
     func rewrite(
         _ account: AccountID,
+        isMissing: Bool = false,
         isDone: ((AccountRecord, AccountConfiguration) -> Bool)? = nil,
         _ make: (AccountVault.Entry?, AccountConfiguration) async throws(AccountChangeError) -> AccountRecord?
     ) async throws(AccountChangeError) -> (entry: AccountVault.Entry?, hasWritten: Bool) {
@@ -134,9 +139,9 @@ extension RefreshEngine {
             lastError = error.code == .unreachable ? error : lastError
             return error.code != .conflict && error.code != .unreachable
         }
-        for _ in 0..<Self.mostRewrites {
+        for number in 0..<Self.mostRewrites {
             let entry: AccountVault.Entry?
-            switch await self.read(account) {
+            switch isMissing && number == 0 ? .success(nil) : await self.read(account) {
             case .success(let read): entry = read
             case .failure(let error) where isFinal(error):
                 throw AccountChangeError(account, error, mayBeDone: mayBeDone)
@@ -193,23 +198,43 @@ extension RefreshEngine {
         }
     }
 
-    private func statusOfUnconfigured(_ account: AccountID) async -> AccountStatus? {
-        let now = self.timepiece.now
-        let epochs = self.state.withLock { $0.epochs }
+    /// The status of an account that has no state here: a member of a family that nobody uses, or an account that the
+    /// configuration does not have.
+    private func storedStatus(of account: AccountID) async -> AccountStatus? {
+        let (plan, epochs, gate) = self.state.withLock { state in
+            let plan = state.plans[account]
+            return (plan, state.epochs, plan.flatMap { state.gates[$0.provider] })
+        }
         let nobody = AccountRecord.Binding(provider: ProviderID(""), issuer: .origin(""), clientID: "")
+        func status(_ apply: (inout Account) -> Void, binding: AccountRecord.Binding = nobody) -> AccountStatus {
+            var accountState =
+                plan.map { Account($0, epochs) } ?? Account(account: account, binding: binding, epochs: epochs)
+            apply(&accountState)
+            return AccountStatus(
+                accountState,
+                incarnation: self.incarnation,
+                isConfigured: plan != nil,
+                gate: gate,
+                timing: plan?.timing,
+                now: self.timepiece.now
+            )
+        }
         switch await self.read(account) {
-        case .success(nil):
-            return nil
         case .success(let entry?):
-            var accountState = Account(account: account, binding: entry.record.binding, epochs: epochs)
-            _ = accountState.observe(entry, now: now)
-            return AccountStatus(accountState, incarnation: self.incarnation, isConfigured: false, gate: nil, now: now)
+            self.note(entry, of: account)
+            let now = self.timepiece.now
+            return status({ _ = $0.observe(entry, now: now) }, binding: entry.record.binding)
+        case .success(nil):
+            // A member that does not exist is as empty as an account without tokens.
+            return plan.map { _ in status { _ in } }
         case .failure(let error) where error.code == .unreadable:
-            var accountState = Account(account: account, binding: nobody, epochs: epochs)
-            _ = accountState.observeUnreadable(.unreadable(account, error))
-            return AccountStatus(accountState, incarnation: self.incarnation, isConfigured: false, gate: nil, now: now)
+            return status { _ = $0.observeUnreadable(.unreadable(account, error)) }
         case .failure:
-            return nil
+            guard let plan, let known = self.index[account] else { return nil }
+            let now = self.timepiece.now.boot
+            let isHeld = gate?.isHeld == true
+            let state = known.state(of: account, at: plan.provider, under: epochs, isHeld: isHeld, now: now)
+            return AccountStatus(account, of: plan.provider, state)
         }
     }
 }
@@ -234,6 +259,13 @@ extension AccountChangeError {
         // Tokens that a lifted kill covers need no revival. Other tokens must be imported.
         let help = revivals.isEmpty ? "" : ": before tokens can come it takes \(revivals.joined(separator: " and "))"
         return AccountChangeError(.killed, "account \(account) is killed\(help); martlet kills shows the kill")
+    }
+
+    static func familyFull(_ account: AccountID, _ family: AccountFamily) -> AccountChangeError {
+        AccountChangeError(
+            .familyFull,
+            "account \(account): the family \(family) has as many accounts as its max allows; raise max, or remove some"
+        )
     }
 
     static func minted(_ account: AccountID, by grant: AccountGrant) -> AccountChangeError {

@@ -49,10 +49,12 @@ extension RefreshEngine {
     private func queue(_ plan: AccountConfiguration, _ refresh: RefreshRequest) -> ProviderGate.Place {
         let now = self.timepiece.now.boot
         let (place, isRateLimited): (ProviderGate.Place, Bool?) = self.state.withLock { state in
+            // Whoever was turned away before comes first. Background refreshes begin in that order.
+            let backlog = refresh.ripe == nil ? state.agenda.turnedAway(of: plan.provider) : 0
             let patience = state.limits.wait(for: plan)
             guard
                 let place = state.gates[plan.provider]?
-                    .queue(plan.account, isForced: refresh.isForced, patience: patience, now: now)
+                    .queue(plan.account, isForced: refresh.isForced, patience: patience, behind: backlog, now: now)
             else { return (.at(now), nil) }
             guard case .at(let moment) = place else { return (place, nil) }
             return (place, state.gates[plan.provider]?.crowding(wait: now.duration(to: moment), now: now))
@@ -120,26 +122,36 @@ extension RefreshEngine {
     /// The availability of each configured provider in this process.
     package var providers: [ProviderID: ProviderAvailability] {
         self.state.withLock { state in
-            let configured = Set(state.plans.values.map(\.provider))
+            let configured = Set(state.plans.all.map(\.provider))
             return state.gates.filter { configured.contains($0.key) }.mapValues(\.availability)
         }
     }
 
     /// A gate for each provider of `plans`. Existing gates are kept.
     static func gates(
-        _ plans: [AccountID: AccountConfiguration],
+        _ plans: AccountPlans,
         after known: [ProviderID: ProviderGate] = [:],
         now: BootInstant
     ) -> [ProviderID: ProviderGate] {
         var gates: [ProviderID: ProviderGate] = [:]
-        for (provider, plans) in Dictionary(grouping: plans.values, by: \.provider) {
+        let families = Set(plans.families.values.map(\.member.provider))
+        for (provider, plans) in Dictionary(grouping: plans.all, by: \.provider) {
             guard let plan = plans.first else { continue }
             let timeout = plan.timeout
-            var gate = known[provider] ?? ProviderGate(plan.rate, accounts: plans.count, timeout: timeout)
-            gate.reload(plan.rate, accounts: plans.count, timeout: timeout, now: now)
+            // Whether there is one account or more decides what a failure says about the provider. A family has many.
+            let accounts = plans.count + (families.contains(provider) ? 1 : 0)
+            var gate = known[provider] ?? ProviderGate(plan.rate, accounts: accounts, timeout: timeout)
+            gate.reload(plan.rate, accounts: accounts, timeout: timeout, now: now)
             gates[provider] = gate
         }
         return gates
+    }
+}
+
+extension RefreshEngine.State {
+    /// Has as many background refreshes in progress as the providers' rates of the present plans allow.
+    mutating func followRates() {
+        for plan in self.plans.all { self.agenda.setRate(plan.rate.perSecond, of: plan.provider) }
     }
 }
 

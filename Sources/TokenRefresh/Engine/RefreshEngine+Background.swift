@@ -10,7 +10,7 @@ extension RefreshEngine {
     func keepAppointments() async {
         self.state.withLock { state in
             let now = self.timepiece.now.boot
-            for plan in state.plans.values { state.agenda.set(now, for: plan.account, of: plan.provider) }
+            for plan in state.plans.named { state.agenda.set(now, for: plan.account, of: plan.provider) }
         }
         while !Task.isCancelled {
             let next = self.startErrands()
@@ -54,7 +54,7 @@ extension RefreshEngine {
         guard state.accountStates[account]?.snapshot != nil else { return .look(plan) }
         guard let due = self.appointment(of: plan, now: now, &state) else { return nil }
         guard due <= now else {
-            state.agenda.set(due, for: account, of: plan.provider)
+            state.agenda.set(due, for: account, of: plan.provider, state.accountStates[account]?.urgency ?? .unused)
             return nil
         }
         guard let refresh = state.accountStates[account]?.keepAppointment() else { return nil }
@@ -62,7 +62,7 @@ extension RefreshEngine {
         return .fly(plan, refresh)
     }
 
-    private func appointment(of plan: AccountConfiguration, now: BootInstant, _ state: inout State) -> BootInstant? {
+    func appointment(of plan: AccountConfiguration, now: BootInstant, _ state: inout State) -> BootInstant? {
         state.accountStates[plan.account]?.appointment(plan.timing, now: now, random: self.random)
     }
 
@@ -70,7 +70,8 @@ extension RefreshEngine {
     func reschedule(_ account: AccountID, _ state: inout State) {
         guard let plan = state.plans[account] else { return }
         let due = self.appointment(of: plan, now: self.timepiece.now.boot, &state)
-        state.agenda.set(due, for: account, of: plan.provider)
+        state.agenda.set(due, for: account, of: plan.provider, state.accountStates[account]?.urgency ?? .unused)
+        self.index(account, state)
         self.ringIfEarlier(&state)
     }
 
@@ -89,12 +90,9 @@ extension RefreshEngine {
     /// Reads the record of an account that nobody has requested yet. It may have to be kept alive.
     func lookFirst(by plan: AccountConfiguration) async {
         let account = plan.account
-        await self.look(at: account)
+        let hasRead = await self.look(at: account)
         self.state.withLock { state in
-            if let now = state.plans[account], let accountState = state.accountStates[account],
-                accountState.snapshot == nil,
-                accountState.unreadable == nil
-            {
+            if !hasRead, let now = state.plans[account], state.accountStates[account]?.snapshot == nil {
                 let rest = Self.restAfterUnread * (1 + self.random())
                 state.agenda.set(self.timepiece.now.boot.advanced(by: rest), for: account, of: now.provider)
             }

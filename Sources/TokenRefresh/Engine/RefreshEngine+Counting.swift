@@ -3,15 +3,20 @@ package import TokenModel
 
 /// Account counts for metrics.
 extension RefreshEngine {
-    /// How many configured accounts are in each state and have each issue, by provider. An account whose record could
-    /// not be read yet is not counted.
+    /// How many accounts are in each state and have each issue, by provider. An account whose record could not be read yet
+    /// is not counted.
     ///
     /// A record is read only if nothing else keeps the known one up to date. Reading takes no longer than about a
-    /// second, or one call to an unreachable store.
+    /// second, or one call to an unreachable store. Members of families are counted by the index, without a read.
     package func accountCounts() async -> [ProviderID: AccountCounts] {
         let deadline = self.timepiece.now.boot.advanced(by: .seconds(1))
         var counts: [ProviderID: AccountCounts] = [:]
-        for plan in self.state.withLock({ Array($0.plans.values) }) {
+        for family in self.familyStatuses {
+            for (state, count) in family.states {
+                counts[family.provider, default: AccountCounts()].states[state, default: 0] += count
+            }
+        }
+        for plan in self.state.withLock({ Array($0.plans.named) }) {
             let now = self.timepiece.now.boot
             if now < deadline, self.knowsLittle(of: plan.account, now: now) { await self.look(at: plan.account) }
             if counts[plan.provider] == nil { counts[plan.provider] = AccountCounts() }

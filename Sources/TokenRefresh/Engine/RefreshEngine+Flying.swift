@@ -250,6 +250,7 @@ extension RefreshEngine {
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
             if landing.start == nil { self.retireIfGone(plan.account, &state) }
+            if wasBackground { self.restIfCrowded(plan.provider, outcome, now: now, &state) }
             self.reschedule(plan.account, &state)
             if wasBackground { self.errandEnded(plan, &state) }
             let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, refresh: $0) }
@@ -263,6 +264,19 @@ extension RefreshEngine {
         self.settle(landing.served)
         if let start { self.newJobs.yield(.fly(start.plan, start.refresh)) }
         if isOver { self.newJobs.finish() }
+    }
+
+    /// Has background refreshes wait until their token requests would not have to wait for long.
+    private func restIfCrowded(
+        _ provider: ProviderID,
+        _ outcome: FlightOutcome,
+        now: BootInstant,
+        _ state: inout State
+    ) {
+        guard case .failed(let error) = outcome.result, error.restraint == .provider,
+            let wait = state.gates[provider]?.wait(now: now)
+        else { return }
+        state.agenda.rest(until: now.advanced(by: max(wait - .seconds(1), .milliseconds(100))), of: provider)
     }
 
     /// - Parameter hasTried: whether the flight was admitted to ask the provider. A flight that found an account empty,

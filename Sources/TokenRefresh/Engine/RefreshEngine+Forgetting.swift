@@ -81,7 +81,8 @@ extension RefreshEngine {
             observedEntry: epochs.lastEntry,
             binding: (self.plan(of: account) ?? plan).binding,
             killed: dead.killed,
-            subject: dead.subject
+            subject: dead.subject,
+            imported: dead.imported
         )
         let written = await self.write(record, for: account, expecting: entry.version)
         guard case .success(let version) = written else { return }
@@ -137,7 +138,7 @@ extension RefreshEngine {
     /// The endpoint that revokes tokens with this binding. It comes from another account of the same client if there is
     /// one, otherwise from a provider without accounts.
     func revoker(of binding: AccountRecord.Binding) -> any TokenEndpoint {
-        let alike = self.state.withLock { $0.plans.values.first { binding.match($0.binding) == .same } }
+        let alike = self.state.withLock { $0.plans.all.first { binding.match($0.binding) == .same } }
         return alike?.endpoint.sending(onlyTo: binding.issuer) ?? self.endpoint(binding) ?? GoneTokenEndpoint(binding)
     }
 

@@ -1,6 +1,7 @@
 internal import Logging
 package import OAuth
 internal import ProviderClient
+internal import Synchronization
 package import TokenModel
 package import TokenStorage
 
@@ -19,6 +20,28 @@ extension RefreshEngine {
         scopes: [String] = [],
         for account: AccountID
     ) async throws(AccountChangeError) {
+        try self.checkSecret(refreshToken, of: account)
+        let one = AccountImport(
+            account,
+            refreshToken: refreshToken,
+            accessToken: accessToken,
+            expiresIn: expiresIn,
+            scopes: scopes
+        )
+        let now = self.timepiece.now
+        let stored = try await self.replaceTokens(
+            of: account,
+            under: .random(),
+            receivedAt: now.boot,
+            by: self.epochs(for: account)
+        ) { one.tokens(for: $0, at: now.wall) }
+        if stored.mayHaveHadTokens { await self.tell(of: account, grant: stored.grant) }
+        try await self.checkForKill(of: stored.entry?.record, account)
+        self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
+    }
+
+    /// Refuses the client's secret as a refresh token.
+    func checkSecret(_ refreshToken: Secret, of account: AccountID) throws(AccountChangeError) {
         guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
         guard !plan.endpoint.isClientSecret(refreshToken) else {
             throw AccountChangeError(
@@ -27,18 +50,6 @@ extension RefreshEngine {
                     + "token; import the refresh_token of the provider's token answer"
             )
         }
-        let now = self.timepiece.now
-        try await self.replaceTokens(of: account, under: .random(), receivedAt: now.boot) { plan in
-            let lifetime = min(max(expiresIn ?? plan.defaultLifetime, .zero), Freshness.longestLifetime)
-            return TokenSet(
-                accessToken: accessToken,
-                refreshToken: refreshToken,
-                receivedAt: now.wall,
-                lifetime: accessToken == nil ? .zero : lifetime,
-                scopes: scopes
-            )
-        }
-        self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
     }
 
     /// Stores the tokens that a sign-in brought. Beside what ``importTokens(_:accessToken:expiresIn:scopes:for:)`` checks,
@@ -51,8 +62,13 @@ extension RefreshEngine {
         of signIn: SignedInTokens,
         for account: AccountID
     ) async throws(AccountChangeError) {
-        try await self.replaceTokens(of: account, under: signIn.grant, receivedAt: signIn.receivedAt.boot, signIn) {
-            _ in
+        let stored = try await self.replaceTokens(
+            of: account,
+            under: signIn.grant,
+            receivedAt: signIn.receivedAt.boot,
+            by: self.epochs(for: account),
+            signIn
+        ) { _ in
             TokenSet(
                 accessToken: signIn.tokens.accessToken,
                 refreshToken: signIn.tokens.refreshToken,
@@ -62,21 +78,40 @@ extension RefreshEngine {
                 scopes: signIn.tokens.scopes
             )
         }
+        if stored.mayHaveHadTokens { await self.tell(of: account, grant: stored.grant) }
+        try await self.checkForKill(of: stored.entry?.record, account)
         self.logger.info("somebody signed in", metadata: [LogField.account: "\(account)"])
+    }
+
+    /// What ``replaceTokens(of:under:receivedAt:by:_:unless:_:)`` has done.
+    struct StoredTokens {
+        let outcome: ImportOutcome
+        /// The account's record afterwards.
+        let entry: AccountVault.Entry?
+        /// The new grant.
+        let grant: GrantID
+        /// Whether a replica may have other tokens of the account, so that all must be told.
+        let mayHaveHadTokens: Bool
     }
 
     /// - Parameters:
     ///   - grant: the id of the new authorization.
     ///   - receivedAt: when the tokens came.
+    ///   - epochs: the kills, from a read of the log that began after the order.
     ///   - signIn: `nil` for an import.
+    ///   - skip: returns what to do instead of replacing these tokens, which are live; `nil` to replace them.
     ///   - tokens: the tokens, by the account's configuration.
-    private func replaceTokens(
+    func replaceTokens(
         of account: AccountID,
         under grant: GrantID,
         receivedAt: BootInstant,
+        by epochs: KillEpochs,
         _ signIn: SignedInTokens? = nil,
+        unless skip: (AccountRecord) throws(AccountChangeError) -> ImportOutcome? = {
+            _ throws(AccountChangeError) in nil
+        },
         _ tokens: (AccountConfiguration) -> TokenSet
-    ) async throws(AccountChangeError) {
+    ) async throws(AccountChangeError) -> StoredTokens {
         guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
         guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
         let proposed = tokens(plan)
@@ -88,9 +123,15 @@ extension RefreshEngine {
                 "account \(account): an imported token is empty, or has a space or control character"
             )
         }
-        let epochs = try await self.epochs(for: account)
+        let family = self.state.withLock { $0.plans.family(of: account) }
+        // A member that exists may have any number of siblings already.
+        let reserved = self.index.exists(account) ? nil : family
+        if let reserved, !self.index.reserve(reserved) { throw .familyFull(account, reserved) }
+        defer { if let reserved { self.index.giveBack(reserved) } }
         var isFirst = false
-        let rewrite = try await self.rewrite(account) { entry, plan throws(AccountChangeError) in
+        var outcome = ImportOutcome.imported
+        let isUnknown = family != nil && self.index[account] == nil
+        let rewrite = try await self.rewrite(account, isMissing: isUnknown) { entry, plan throws(AccountChangeError) in
             isFirst = entry == nil
             // An earlier call has stored them, and its response was lost.
             if let signIn, entry?.record.grant == signIn.grant { return nil }
@@ -98,6 +139,14 @@ extension RefreshEngine {
                 throw .killed(account, by: epochs, at: [plan.provider])
             }
             guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
+            let isLive = epochs.verdict(on: entry?.record, of: account, at: plan.provider) == .live
+            if let old = entry?.record, isLive, old.tokens != nil {
+                if let other = try skip(old) {
+                    outcome = other
+                    return nil
+                }
+                outcome = .replaced
+            }
             var record = AccountRecord(
                 grant: grant,
                 generation: proposed.accessToken == nil ? .none : Generation.none.next,
@@ -108,41 +157,56 @@ extension RefreshEngine {
             )
             if let signIn { try record.take(signIn, over: entry?.record, of: account, by: epochs, plan) }
             var old = entry?.record
-            if epochs.verdict(on: old, of: account, at: plan.provider) != .live { old?.rememberKilled() }
+            if !isLive { old?.rememberKilled() }
             if let old {
                 guard !old.hasKilled(refreshToken), proposed.accessToken.map(old.hasKilled) != true else {
                     throw .takenToken(account, by: epochs.invalidation(on: old, of: account, at: plan.provider))
                 }
                 await self.takeAwayIfPossible(old, of: account)
                 record.killed = old.killed
+                record.imported = old.imported
                 // The proof belongs to the client, not to the grant.
                 record.acceptedProof = old.acceptedProof
             }
+            if family != nil || !record.imported.isEmpty { record.rememberImport(of: refreshToken) }
             return record
         }
-        self.take(rewrite.entry, of: account, receipt: .here(at: receivedAt))
-        // If the account had no record and the log has no import for it, no replica has tokens of it. The record alone
-        // is enough to inform them.
-        if !isFirst || self.kills.lastImport(of: account) != nil { await self.tell(of: account, grant: grant) }
-        try await self.checkForKill(of: rewrite.entry?.record, account)
+        let isStored = rewrite.hasWritten || rewrite.entry?.record.grant == grant
+        if isStored {
+            self.take(rewrite.entry, of: account, receipt: .here(at: receivedAt))
+            self.note(rewrite.entry, of: account)
+        }
+        return StoredTokens(
+            outcome: outcome,
+            entry: isStored ? rewrite.entry : nil,
+            grant: grant,
+            // If the account had no record and the log has no import for it, no replica has tokens of it. The record alone
+            // is enough to inform them.
+            mayHaveHadTokens: isStored && (!isFirst || self.kills.lastImport(of: account) != nil)
+        )
     }
 
     /// A kill may have come between the read of the log and the write. The written tokens are dead then.
     func checkForKill(of record: AccountRecord?, _ account: AccountID) async throws(AccountChangeError) {
         guard let record, let epochs = try? await self.kills.read() else { return }
+        if let refusal = self.refusal(of: record, account, by: epochs) { throw refusal }
+    }
+
+    /// Why tokens that were just stored are dead already; `nil` if they are not. They get revoked.
+    func refusal(of record: AccountRecord, _ account: AccountID, by epochs: KillEpochs) -> AccountChangeError? {
         switch epochs.verdict(on: record, of: account, at: record.binding.provider) {
-        case .live: return
+        case .live: return nil
         case .killed:
             self.kills.storedDead()
-            throw .killed(account, by: epochs, at: [], record)
+            return .killed(account, by: epochs, at: [], record)
         case .dead:
             self.kills.storedDead()
-            throw .killedMeanwhile(account)
+            return .killedMeanwhile(account)
         }
     }
 
     /// Tells the other replicas of an import. Without this they would find out by themselves, but later.
-    private func tell(of account: AccountID, grant: GrantID) async {
+    func tell(of account: AccountID, grant: GrantID) async {
         do throws(StoreError) {
             try await self.kills.changed(account, grant: grant)
         } catch {

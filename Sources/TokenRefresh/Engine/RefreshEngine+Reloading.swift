@@ -12,23 +12,30 @@ extension RefreshEngine {
     /// waiters, and its stored record stays. Held providers and accounts are tried again at once, since the old
     /// configuration may have caused the failures. If the provider refused the client and the client now has another
     /// secret, for example, it is tried although nobody needs a token.
-    package func reload(_ plans: [AccountConfiguration], waiters: Int) {
+    package func reload(_ plans: [AccountConfiguration], families: [AccountFamilyConfiguration] = [], waiters: Int) {
         let now = self.timepiece.now.boot
-        let (served, relieved) = self.state.withLock { state in
+        let (served, relieved, changesFamilies) = self.state.withLock { state in
             let old = state.plans
             let failing = state.gates.filter { $0.value.isFailing }.keys
-            state.plans = Self.byAccount(plans)
+            state.plans = AccountPlans(plans, families: families)
+            self.index.reload(state.plans)
+            state.followRates()
             state.limits.waiters = waiters
             state.gates = Self.gates(state.plans, after: state.gates, now: now)
-            for plan in old.values where state.plans[plan.account]?.provider != plan.provider {
+            for plan in old.named where state.plans[plan.account]?.provider != plan.provider {
                 state.agenda.set(nil, for: plan.account, of: plan.provider)
             }
-            for account in old.keys where state.plans[account] == nil { self.retireIfGone(account, &state) }
+            // Members of families that are in use have a state too.
+            let inUse = state.accountStates.keys.filter { !state.plans.isNamed($0) }
+            for account in inUse where state.plans[account] == nil { self.retireIfGone(account, &state) }
             var served: [Account.Served] = []
-            for plan in state.plans.values {
+            for plan in Array(state.plans.named) + inUse.compactMap({ state.plans[$0] }) {
                 served += self.reload(plan, after: old[plan.account], now: now, &state)
             }
-            return (served, failing.filter { state.gates[$0]?.isFailing == false })
+            let changesFamilies = state.plans.families.contains { family, plan in
+                old.families[family].map { !plan.member.asks(like: $0.member) } ?? true
+            }
+            return (served, failing.filter { state.gates[$0]?.isFailing == false }, changesFamilies)
         }
         for provider in relieved {
             self.logger.notice(
@@ -37,6 +44,7 @@ extension RefreshEngine {
             )
         }
         self.settle(served)
+        if changesFamilies { self.newJobs.yield(.index) }
     }
 
     private func reload(
@@ -75,13 +83,14 @@ extension RefreshEngine {
 }
 
 extension AccountState {
-    /// Creates the state of an account that is new to this process.
-    init(_ plan: AccountConfiguration, _ epochs: KillEpochs = KillEpochs()) {
+    /// Creates the state of an account that is new to this process, or that comes into use again.
+    init(_ plan: AccountConfiguration, _ epochs: KillEpochs = KillEpochs(), known: IndexedAccount? = nil) {
         self.init(
             account: plan.account,
             binding: plan.binding,
             mints: plan.grant.mints,
-            epochs: epochs
+            epochs: epochs,
+            known: known
         )
     }
 }

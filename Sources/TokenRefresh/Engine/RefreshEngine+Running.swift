@@ -13,6 +13,7 @@ extension RefreshEngine {
     package func run() async {
         await withTaskCancellationHandler {
             await withDiscardingTaskGroup { group in
+                group.addTask { await self.keepIndexing() }
                 group.addTask { await self.followChanges() }
                 group.addTask { await self.rereadNowAndThen() }
                 group.addTask { await self.keepAppointments() }
@@ -36,6 +37,8 @@ extension RefreshEngine {
             await self.lookFirst(by: plan)
         case .lookAtAll:
             await self.lookAtAll()
+        case .index:
+            try? await self.indexAccounts()
         case .watchDeadlines(let account):
             await self.watchDeadlines(of: account)
         }
@@ -46,7 +49,11 @@ extension RefreshEngine {
         for await change in changes {
             guard !Task.isCancelled else { return }
             if let version = change.version, self.knows(version, of: change.account) { continue }
-            await self.look(at: change.account)
+            if self.isInUse(change.account) {
+                await self.look(at: change.account)
+            } else {
+                self.noteChange(of: change.account, to: change.version)
+            }
         }
     }
 
@@ -54,7 +61,7 @@ extension RefreshEngine {
     /// such writes.
     private func knows(_ version: Version, of account: AccountID) -> Bool {
         self.state.withLock { state in
-            guard let accountState = state.accountStates[account] else { return false }
+            guard let accountState = state.accountStates[account] else { return self.index[account]?.version == version }
             return accountState.snapshot?.entry?.version == version || accountState.flightWrites.contains(version)
         }
     }
@@ -62,32 +69,49 @@ extension RefreshEngine {
     private func rereadNowAndThen() async {
         while !Task.isCancelled {
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: self.limits.rereadInterval))
+            self.retireIdle()
             await self.rereadChanged()
         }
     }
 
     /// Reads each record again whose account has a credential here and whose version differs from the known one. The
-    /// store is asked at most once a second, however many accounts there are.
+    /// store is asked at most once a second, however many accounts there are. Now and then this goes through all records,
+    /// in case a hint about a member of a family was lost.
     private func rereadChanged() async {
-        var unseen = Set(
-            self.state.withLock { $0.accountStates.values.filter(\.hasAnnouncedCredential).map(\.account) }
-        )
+        let now = self.timepiece.now.boot
+        var (unseen, comparesAll) = self.state.withLock { state in
+            let comparesAll = state.isIndexed && !state.plans.families.isEmpty && state.nextComparison <= now
+            if comparesAll { state.nextComparison = now.advanced(by: Self.comparisonInterval) }
+            return (Set(state.accountStates.values.lazy.filter(\.hasAnnouncedCredential).map(\.account)), comparesAll)
+        }
+        // A page shows a thousand records.
+        if !comparesAll, unseen.count * 100 < self.index.count {
+            for account in unseen where !Task.isCancelled { await self.look(at: account) }
+            return
+        }
         var last: AccountID?
-        while !unseen.isEmpty, !Task.isCancelled {
+        while comparesAll || !unseen.isEmpty, !Task.isCancelled {
             guard let page = try? await self.vault.versions(behind: last) else { return }
             guard let end = page.last else {
                 for account in unseen where !Task.isCancelled { await self.look(at: account) }
                 return
             }
-            for (account, version) in page where unseen.remove(account) != nil {
+            for (account, version) in page {
                 guard !Task.isCancelled else { return }
-                if !self.knows(version, of: account) { await self.look(at: account) }
+                if unseen.remove(account) != nil {
+                    if !self.knows(version, of: account) { await self.look(at: account) }
+                } else if comparesAll, !self.isInUse(account), !self.knows(version, of: account) {
+                    self.noteChange(of: account, to: version)
+                }
             }
-            guard !unseen.isEmpty else { return }
+            guard comparesAll || !unseen.isEmpty else { return }
             last = end.account
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(1)))
         }
     }
+
+    /// How often the index of accounts is compared with the store.
+    private static let comparisonInterval = Duration.seconds(600)
 
     /// Returns when nobody waits. The next waiter starts it again.
     private func watchDeadlines(of account: AccountID) async {
@@ -106,23 +130,29 @@ extension RefreshEngine {
     }
 
     /// Reads a record that may have changed, and applies its content.
-    func look(at account: AccountID) async {
-        guard self.plan(of: account) != nil else { return }
+    ///
+    /// - Returns: whether the store could tell what is there.
+    @discardableResult
+    func look(at account: AccountID) async -> Bool {
+        guard self.plan(of: account) != nil else { return true }
         self.goByKnownIssuer(of: account)
         switch await self.read(account) {
         case .success(let entry):
             let now = self.timepiece.now
+            self.note(entry, of: account)
             self.serve(account) { $0.observe(entry, now: now) }
             await self.takeOver(entry, of: account)
+            return true
         case .failure(let error) where error.code == .unreadable:
-            let isNew = self.state.withLock {
-                $0.accountStates[account]?.observeUnreadable(.unreadable(account, error))
+            let isNew = self.state.withLock { state in
+                state.accountStates[account]?.observeUnreadable(.unreadable(account, error))
+                    ?? self.noteUnreadable(account, state)
             }
-            guard isNew == true else { return }
-            self.logUnreadable(account)
+            if isNew { self.logUnreadable(account) }
+            return true
         case .failure:
             // This was a hint only. A flight that needs the record reads it again.
-            return
+            return false
         }
     }
 

@@ -23,14 +23,16 @@ package final class RefreshEngine: Sendable {
         case look(AccountConfiguration)
         /// Read all records that this process knows, since the store has fallen back.
         case lookAtAll
+        /// Read all records, since another configuration decides what they are good for.
+        case index
         case watchDeadlines(AccountID)
     }
 
     struct State {
         /// The current configuration.
-        var plans: [AccountID: AccountConfiguration]
-        /// One for each plan, and for each account that was removed from the configuration while a flight of it was in
-        /// progress.
+        var plans: AccountPlans
+        /// One for each account that is configured by name, for each member of a family that is in use, and for each
+        /// account that was removed from the configuration while a flight of it was in progress.
         var accountStates: [AccountID: Account]
         var limits: RefreshLimits
         /// The known kills.
@@ -52,6 +54,10 @@ package final class RefreshEngine: Sendable {
         var claimsRestUntil = BootInstant.distantPast
         /// All known accounts are about to be read again.
         var isLookDue = false
+        /// The index of accounts has been filled.
+        var isIndexed = false
+        /// When the index is compared with the store again.
+        var nextComparison = BootInstant.distantPast
         /// The number of records that were put back.
         var repairs: UInt64 = 0
         var agenda = Agenda()
@@ -75,9 +81,11 @@ package final class RefreshEngine: Sendable {
     let endpoint: @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)?
     /// Wakes the scheduler before its time.
     let bell = Bell()
+    /// The stored accounts that are not configured by name.
+    package let index: AccountIndex
 
     /// - Parameters:
-    ///   - plans: one for each account. If an account occurs twice, the later one wins.
+    ///   - plans: one for each account that is configured by name. If an account occurs twice, the later one wins.
     ///   - kills: read before a refresh token is spent and after new tokens are stored.
     ///   - incarnation: the incarnation of this process. No other engine on the same store may use it.
     ///   - host: the state on this host that outlives the process.
@@ -89,6 +97,7 @@ package final class RefreshEngine: Sendable {
     ///     not call the engine.
     package init(
         plans: [AccountConfiguration],
+        families: [AccountFamilyConfiguration] = [],
         vault: AccountVault,
         kills: any KillReader,
         incarnation: IncarnationID,
@@ -111,19 +120,17 @@ package final class RefreshEngine: Sendable {
         self.endpoint = endpoint
         self.relay = EventRelay(onCredential)
         self.onEvent = onEvent
-        let plans = Self.byAccount(plans)
+        let plans = AccountPlans(plans, families: families)
+        let accountStates = Dictionary(uniqueKeysWithValues: plans.named.map { ($0.account, Account($0)) })
         let gates = Self.gates(plans, now: timepiece.now.boot)
-        self.state = Mutex(
-            State(plans: plans, accountStates: plans.mapValues { Account($0) }, limits: limits, gates: gates)
-        )
+        self.index = AccountIndex(plans)
+        self.state = Mutex(State(plans: plans, accountStates: accountStates, limits: limits, gates: gates))
+        self.state.withLock { $0.followRates() }
         (self.jobs, self.newJobs) = AsyncStream.makeStream()
     }
 
-    static func byAccount(_ plans: [AccountConfiguration]) -> [AccountID: AccountConfiguration] {
-        Dictionary(plans.map { ($0.account, $0) }) { _, later in later }
-    }
-
-    /// The current configuration of an account; `nil` if it has none.
+    /// The current configuration of an account; `nil` if it has none. A member of a family has one whether it exists or
+    /// not.
     func plan(of account: AccountID) -> AccountConfiguration? { self.state.withLock { $0.plans[account] } }
 
     var limits: RefreshLimits { self.state.withLock { $0.limits } }
@@ -194,7 +201,8 @@ package final class RefreshEngine: Sendable {
         let (known, id): (Result<UpstreamCredential, CredentialError>?, WaiterID) = self.state.withLock { state in
             state.lastWaiter += 1
             let id = WaiterID(rawValue: state.lastWaiter)
-            guard state.plans[account] != nil else { return (.failure(.notConfigured(account)), id) }
+            guard let plan = state.plans[account] else { return (.failure(.notConfigured(account)), id) }
+            guard self.activate(plan, &state) else { return (.failure(.empty(account)), id) }
             return (state.accountStates[account]?.resolve(request, now: now), id)
         }
         if let known {
@@ -224,6 +232,7 @@ package final class RefreshEngine: Sendable {
             guard let plan = state.plans[account] else {
                 return (.now(waiter, .failure(.notConfigured(account))), nil)
             }
+            guard self.activate(plan, &state) else { return (.now(waiter, .failure(.empty(account))), nil) }
             let obstacle: CredentialError? =
                 if state.stopping > .no {
                     .stopping(account)

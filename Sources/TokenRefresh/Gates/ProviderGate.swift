@@ -101,10 +101,12 @@ package struct ProviderGate: Sendable {
     /// - Parameters:
     ///   - isForced: whether an operator asked for an immediate refresh.
     ///   - patience: how long the request can wait for its turn.
+    ///   - backlog: how many requests were turned away before and come first.
     package mutating func queue(
         _ account: AccountID,
         isForced: Bool,
         patience: Duration,
+        behind backlog: Int = 0,
         now: BootInstant
     ) -> Place {
         if let wait = self.hold.obstacle(isForced: isForced, now: now) {
@@ -116,11 +118,14 @@ package struct ProviderGate: Sendable {
         if !isForced, let wait = self.unanswered.obstacle(timeout: self.timeout, now: now) {
             return .refused(.unanswered(retryAfter: wait))
         }
-        switch self.bucket.take(patience: patience, now: now) {
-        case .at(let moment): return .at(moment)
-        case .none(let wait): return .refused(.crowded(retryAfter: max(wait, .seconds(1))))
+        if backlog == 0 || isForced, case .at(let moment) = self.bucket.take(patience: patience, now: now) {
+            return .at(moment)
         }
+        return .refused(.crowded(retryAfter: max(self.bucket.wait(behind: backlog, now: now), .seconds(1))))
     }
+
+    /// How long the next request would have to wait for its turn.
+    package func wait(now: BootInstant) -> Duration { self.bucket.wait(behind: 0, now: now) }
 
     /// Gives back an unused place.
     package mutating func giveBack() {

@@ -72,6 +72,12 @@ package struct RefreshBucket: Equatable, Sendable {
         return .at(max(moment, now))
     }
 
+    /// How long a request would have to wait behind those that have taken a token and `others` that have not yet.
+    package func wait(behind others: Int, now: BootInstant) -> Duration {
+        let fullAt = max(self.fullAt, now)
+        return max(now.duration(to: fullAt) - self.interval * (self.rate.burst - 1 - others), .zero)
+    }
+
     /// Puts one token back, since its request is not sent.
     package mutating func giveBack() {
         self.fullAt = self.fullAt.advanced(by: .zero - self.interval)

@@ -3,21 +3,38 @@ package import TokenModel
 /// The background work: a schedule of accounts for each provider, and a limit on the errands in progress there. An
 /// errand is a background read or refresh of one account, which no caller waits for.
 ///
-/// A provider at its limit is skipped until one of its errands ends or has taken longer than callers wait. So a
-/// provider that hangs delays no other one.
+/// Of the accounts of a provider that are due, those come first that requests were turned away for, in that order, then
+/// those in use. A provider at its limit is skipped until one of its errands ends or has taken longer than callers wait. So
+/// a provider that hangs delays no other one.
 package struct Agenda: Sendable {
-    /// The maximum number of errands in progress per provider.
+    /// Which of the due accounts come first.
+    package enum Urgency: Int, Sendable, CaseIterable {
+        /// Requests were turned away, since more refreshes were due than the provider's rate lets through.
+        case turnedAway
+        /// Requests carry the account's present token.
+        case inUse
+        case unused
+    }
+
+    /// The maximum number of errands in progress per provider. There may be more for accounts that requests were turned
+    /// away for, so that these are refreshed at the provider's rate: twice the requests that may begin in a second.
     package static let mostBackgroundJobs = 8
+    private static let mostUrgentJobs = 256
 
     private struct Page: Sendable {
-        var schedule = Schedule()
+        var schedules = [Schedule](repeating: Schedule(), count: Urgency.allCases.count)
         /// The accounts with an errand in progress, and until when each errand counts.
         var backgroundJobs: [AccountID: BootInstant] = [:]
+        /// The most errands in progress while requests are turned away.
+        var mostUrgent = Agenda.mostBackgroundJobs
+        /// No errand begins before this moment: a token request would have to wait for too long.
+        var restsUntil = BootInstant.distantPast
 
         /// When another errand may begin if none ends before.
-        var roomAt: BootInstant {
-            let excess = self.backgroundJobs.count - Agenda.mostBackgroundJobs
-            return excess < 0 ? .distantPast : self.backgroundJobs.values.sorted()[excess]
+        func roomAt(_ urgency: Urgency) -> BootInstant {
+            let most = urgency == .turnedAway ? self.mostUrgent : Agenda.mostBackgroundJobs
+            let excess = self.backgroundJobs.count - most
+            return max(excess < 0 ? .distantPast : self.backgroundJobs.values.sorted()[excess], self.restsUntil)
         }
     }
 
@@ -27,20 +44,50 @@ package struct Agenda: Sendable {
 
     package init() {}
 
+    /// Sets how many token requests may be sent to a provider in a second.
+    package mutating func setRate(_ perSecond: Int, of provider: ProviderID) {
+        self.pages[self.page(of: provider)].mostUrgent = min(
+            max(2 * perSecond, Self.mostBackgroundJobs),
+            Self.mostUrgentJobs
+        )
+    }
+
     /// Sets an account's due time, in place of any earlier one; `nil` removes the account.
-    package mutating func set(_ due: BootInstant?, for account: AccountID, of provider: ProviderID) {
-        self.pages[self.page(of: provider)].schedule.set(due, for: account)
+    package mutating func set(
+        _ due: BootInstant?,
+        for account: AccountID,
+        of provider: ProviderID,
+        _ urgency: Urgency = .unused
+    ) {
+        let page = self.page(of: provider)
+        for other in Urgency.allCases {
+            self.pages[page].schedules[other.rawValue].set(other == urgency ? due : nil, for: account)
+        }
+    }
+
+    /// The number of accounts of a provider that requests were turned away for and that wait for their turn.
+    package func turnedAway(of provider: ProviderID) -> Int {
+        self.indices[provider].map { self.pages[$0].schedules[Urgency.turnedAway.rawValue].count } ?? 0
+    }
+
+    /// Has no errand begin at a provider before `instant`.
+    package mutating func rest(until instant: BootInstant, of provider: ProviderID) {
+        self.pages[self.page(of: provider)].restsUntil = instant
     }
 
     /// The earliest moment at which an errand may begin; `nil` if there is none.
     package var next: BootInstant? {
-        mutating get { self.earliest()?.due }
+        mutating get { Urgency.allCases.compactMap { self.earliest($0)?.due }.min() }
     }
 
-    /// Removes and returns the account with the earliest due time that has come, among providers below their limit.
+    /// Removes and returns the account that comes first among those whose due time has come, among providers below their
+    /// limit.
     package mutating func takeDue(at now: BootInstant) -> AccountID? {
-        guard let (due, index) = self.earliest(), due <= now else { return nil }
-        return self.pages[index].schedule.takeDue(at: now)
+        for urgency in Urgency.allCases {
+            guard let (due, index) = self.earliest(urgency), due <= now else { continue }
+            return self.pages[index].schedules[urgency.rawValue].takeDue(at: now)
+        }
+        return nil
     }
 
     /// Records that an errand of an account begins.
@@ -55,11 +102,11 @@ package struct Agenda: Sendable {
         self.pages[self.page(of: provider)].backgroundJobs[account] = nil
     }
 
-    private mutating func earliest() -> (due: BootInstant, index: Int)? {
+    private mutating func earliest(_ urgency: Urgency) -> (due: BootInstant, index: Int)? {
         var earliest: (due: BootInstant, index: Int)?
         for index in self.pages.indices {
-            guard let next = self.pages[index].schedule.next else { continue }
-            let due = max(next, self.pages[index].roomAt)
+            guard let next = self.pages[index].schedules[urgency.rawValue].next else { continue }
+            let due = max(next, self.pages[index].roomAt(urgency))
             if let known = earliest, known.due <= due { continue }
             earliest = (due, index)
         }

@@ -18,6 +18,9 @@ package struct Schedule: Sendable {
 
     package init() {}
 
+    /// The number of accounts with a due time.
+    package var count: Int { self.dues.count }
+
     /// Sets an account's due time, in place of any earlier one; `nil` removes the account.
     package mutating func set(_ due: BootInstant?, for account: AccountID) {
         guard self.dues[account] != due else { return }
@@ -49,6 +52,7 @@ package struct Schedule: Sendable {
 
     private mutating func rebuild() {
         self.heap = []
+        self.heap.reserveCapacity(self.dues.count)
         for (account, due) in self.dues { self.push(Entry(due: due, account: account)) }
     }
 

@@ -20,10 +20,13 @@ package struct RecordSnapshot: Equatable, Sendable {
 
     /// Creates a snapshot of a record that was read or written at `now`.
     ///
-    /// - Parameter previous: the previous snapshot. Whatever it already contained keeps its times.
+    /// - Parameters:
+    ///   - previous: the previous snapshot. Whatever it already contained keeps its times.
+    ///   - knownSince: when this process first saw the account, if it has kept no snapshot since.
     package init(
         _ entry: AccountVault.Entry?,
         after previous: RecordSnapshot?,
+        knownSince: BootInstant? = nil,
         receipt: Freshness.Receipt = .stored,
         now: Moment
     ) {
@@ -39,7 +42,7 @@ package struct RecordSnapshot: Equatable, Sendable {
             self.firstSeenAt = previous.firstSeenAt
         } else {
             self.freshness = Freshness.evaluate(record?.tokens, receipt: receipt, now: now)
-            self.firstSeenAt = now.boot
+            self.firstSeenAt = knownSince ?? now.boot
             switch receipt {
             case .here(let receivedAt): self.receivedAt = receivedAt
             case .stored:

@@ -3,11 +3,12 @@ package import TokenModel
 
 extension AccountRecord: SealableRecord {
     /// The newest layout. Layout 1 has no killed tokens. Layout 2 has no issuer, former providers or accepted proof.
-    /// Layout 3 has no ``AccountRecord/observedEntry``. Layout 4 has no subject.
-    private static let format: UInt8 = 5
+    /// Layout 3 has no ``AccountRecord/observedEntry``. Layout 4 has no subject. Layout 5 has no imported tokens.
+    private static let format: UInt8 = 6
 
     /// The oldest layout that can hold this record, because replicas that are not yet upgraded read it too.
     private var leastFormat: UInt8 {
+        if !self.imported.isEmpty { return 6 }
         if self.subject != nil { return 5 }
         if self.observedEntry != nil { return 4 }
         if !self.formerProviders.isEmpty || self.acceptedProof != nil || self.binding.issuer.tokenVersion != nil {
@@ -50,6 +51,7 @@ extension AccountRecord: SealableRecord {
         }
         if format >= 4 { writer.write(self.observedEntry) { writer.write($0.rawValue) } }
         if format >= 5 { writer.write(self.subject) { writer.write($0.rawValue) } }
+        if format >= 6 { writer.write(self.imported) { writer.write($0.rawValue) } }
         return writer.finish()
     }
 
@@ -99,6 +101,9 @@ extension AccountRecord: SealableRecord {
         let subject =
             reader.format < 5
             ? nil : try reader.readOptional { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
+        let imported =
+            reader.format < 6
+            ? [] : try reader.readArray { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
         try reader.finish()
         var issuer = formerProviders.first.flatMap { TokenIssuer(mark: $0.rawValue) }
         // A replica that knows only origins may have bound the record to another origin since.
@@ -117,7 +122,8 @@ extension AccountRecord: SealableRecord {
             killed: killed,
             formerProviders: formerProviders,
             acceptedProof: acceptedProof,
-            subject: subject
+            subject: subject,
+            imported: imported
         )
     }
 }
@@ -209,6 +215,21 @@ extension Sequence<UInt8> {
 extension AccountRecord {
     /// The most killed tokens that are remembered per account.
     private static let mostKilled = 16
+
+    /// The most imported tokens that are remembered per account.
+    private static let mostImported = 8
+
+    /// Whether `token` was imported for this account before.
+    package func hasImported(_ token: Secret) -> Bool { self.imported.contains(TokenDigest(of: token)) }
+
+    /// Remembers a refresh token that was imported.
+    package mutating func rememberImport(of token: Secret) { self.rememberImports([TokenDigest(of: token)]) }
+
+    /// Remembers imported tokens, the last of them as the latest.
+    package mutating func rememberImports(_ digests: [TokenDigest]) {
+        self.imported = self.imported.filter { !digests.contains($0) } + digests
+        self.imported.removeFirst(max(0, self.imported.count - Self.mostImported))
+    }
 
     /// Whether `token` is remembered as killed.
     package func hasKilled(_ token: Secret) -> Bool { self.killed.contains(TokenDigest(of: token)) }

@@ -33,6 +33,9 @@ package struct AccountRecord: Equatable, Sendable {
     /// A digest of who signed in last (``TokenDigest/init(ofSubject:at:)``); `nil` if that is unknown. It outlives the
     /// tokens, so that nobody else signs in by mistake after a kill.
     package var subject: TokenDigest?
+    /// The last refresh tokens that were imported for a member of a family. A bulk import that is repeated puts none of
+    /// them over its successor.
+    package var imported: [TokenDigest]
 
     package init(
         grant: GrantID,
@@ -47,7 +50,8 @@ package struct AccountRecord: Equatable, Sendable {
         killed: [TokenDigest] = [],
         formerProviders: [ProviderID] = [],
         acceptedProof: TokenDigest? = nil,
-        subject: TokenDigest? = nil
+        subject: TokenDigest? = nil,
+        imported: [TokenDigest] = []
     ) {
         self.grant = grant
         self.generation = generation
@@ -62,6 +66,7 @@ package struct AccountRecord: Equatable, Sendable {
         self.formerProviders = formerProviders
         self.acceptedProof = acceptedProof
         self.subject = subject
+        self.imported = imported
     }
 }
 

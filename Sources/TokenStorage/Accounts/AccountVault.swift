@@ -110,9 +110,15 @@ package struct AccountVault: Sendable {
         return accounts
     }
 
-    /// Calls `body` with each record that opens, in the byte order of the account names. Reads a page at a time.
-    package func forEach(_ body: (AccountID, Entry) -> Void) async throws(StoreError) {
-        try await self.vault.forEach(under: .accounts) { key, entry in
+    /// Calls `body` with each record that opens, and `unreadable` with the account of each that does not, in the byte
+    /// order of the account names. Reads a page at a time.
+    package func forEach(
+        unreadable: (AccountID) -> Void = { _ in },
+        _ body: (AccountID, Entry) -> Void
+    ) async throws(StoreError) {
+        try await self.vault.forEach(under: .accounts) { key in
+            if let account = AccountID(key: key) { unreadable(account) }
+        } _: { key, entry in
             if let account = AccountID(key: key) { body(account, entry) }
         }
     }

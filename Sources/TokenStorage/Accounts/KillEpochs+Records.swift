@@ -59,6 +59,7 @@ extension AccountRecord {
     /// account and, for the same grant, former providers.
     package mutating func keepHistory(of other: AccountRecord) {
         self.rememberKilled(of: other)
+        self.rememberImports(other.imported.filter { !self.imported.contains($0) })
         if other.grant == self.grant { self.remember(other.providers, boundTo: self.binding.provider) }
     }
 

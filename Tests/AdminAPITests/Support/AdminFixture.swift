@@ -34,10 +34,12 @@ struct AdminFixture: Sendable {
     let caller: AdminCaller
     let logs: RecordingLog
 
-    /// Runs `body` with an admin API that has the accounts `alice` and `bob` of the provider `acme`.
+    /// Runs `body` with an admin API that has the accounts `alice` and `bob` and the family `customer-*` of the provider
+    /// `acme`.
     ///
     /// - Parameters:
     ///   - minting: the account whose tokens are minted.
+    ///   - mostMembers: how many accounts the family may have.
     ///     - longestWait: how long the engine waits for a refresh.
     ///     - refreshing: the time source of the refresh engine.
     static func run(
@@ -45,6 +47,7 @@ struct AdminFixture: Sendable {
         limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
         clock: any Clock<Duration> = ContinuousClock(),
         minting: String? = nil,
+        mostMembers: Int = 1_000,
         longestWait: Duration = .seconds(15),
         timepiece: Timepiece = .system,
         refreshing: Timepiece = .system,
@@ -55,6 +58,7 @@ struct AdminFixture: Sendable {
             limits,
             clock,
             minting: minting,
+            mostMembers: mostMembers,
             longestWait: longestWait,
             timepiece: timepiece,
             refreshing: refreshing
@@ -101,6 +105,7 @@ struct AdminFixture: Sendable {
         _ limits: AdminLimits,
         _ clock: any Clock<Duration>,
         minting: String?,
+        mostMembers: Int,
         longestWait: Duration,
         timepiece: Timepiece,
         refreshing: Timepiece
@@ -119,6 +124,11 @@ struct AdminFixture: Sendable {
                 scopes: ["read"]
             )
         }
+        let family = AccountFamilyConfiguration(
+            try #require(AccountFamily(pattern: "customer-*")),
+            member: AccountConfiguration(account: AccountID(""), provider: ProviderID("acme"), endpoint: provider),
+            max: mostMembers
+        )
         let fence = EngineFence()
         let kills = KillSwitch(
             records,
@@ -131,6 +141,7 @@ struct AdminFixture: Sendable {
         )
         let engine = RefreshEngine(
             plans: plans,
+            families: [family],
             vault: vault,
             kills: kills,
             incarnation: .random(),

@@ -25,6 +25,7 @@ struct Account: Decodable {
 
 struct Accounts: Decodable {
     let accounts: [Account]
+    let next: String?
 }
 
 struct Removal: Decodable {

@@ -109,6 +109,55 @@ import TokenModel
         }
     }
 
+    @Test func `events of a family are one alert, which names the first accounts and counts all`() async throws {
+        var pace = WebhookPace.quick
+        pace.summingTime = .milliseconds(200)
+        try await self.withReceiver(pace: pace) { receiver, webhook in
+            for number in 1...10_000 { webhook.post(.sample("customer-\(number)")) }
+            webhook.post(.sample("alice"))
+            try await eventually("the event of alice") { receiver.arrivals.count == 1 }
+            try await eventually("the sum") { receiver.arrivals.count == 2 }
+            let contents = try receiver.arrivals.map { try Self.json($0.body) }
+            #expect(contents.first?["account"] as? String == "alice")
+            let sum = try #require(contents.last)
+            #expect(sum["event"] as? String == "reauthorization_required")
+            #expect(sum["account"] is NSNull)
+            #expect(sum["family"] as? String == "customer-*")
+            #expect(sum["accounts"] as? [String] == (1...20).map { "customer-\($0)" })
+            #expect(sum["count"] as? Int == 10_000)
+            #expect(
+                sum["command"] as? String
+                    == "martlet accounts list --prefix customer- --state reauthorization_required"
+            )
+            #expect(sum.count == 11)
+            try await eventually("both to be taken") { webhook.counts.delivered == 2 }
+            #expect(webhook.counts.dropped == 0)
+        }
+    }
+
+    @Test func `an approval that a customer's request waits for is asked for at once`() async throws {
+        try await self.withReceiver { receiver, webhook in
+            webhook.post(.sample("customer-1", .approvalRequired))
+            try await eventually("it to arrive") { receiver.arrivals.count == 1 }
+            let content = try Self.json(try #require(receiver.arrivals.first).body)
+            #expect(content["accounts"] as? [String] == ["customer-1"])
+            #expect(content["command"] as? String == "martlet approve customer-1")
+        }
+    }
+
+    @Test func `a stop sends the sums that are open`() async throws {
+        var pace = WebhookPace.quick
+        (pace.timeout, pace.grace) = (.seconds(5), .seconds(5))
+        let receiver = try await Receiver.open()
+        try await withWebhook(to: "http://127.0.0.1:\(receiver.port)/", pace: pace, log: self.log) { webhook in
+            webhook.post(.sample("customer-1"))
+            webhook.post(.sample("customer-2", .refreshFailed))
+        }
+        let events = try receiver.arrivals.map { try Self.json($0.body)["event"] as? String }
+        #expect(events == ["reauthorization_required", "refresh_failed"])
+        await receiver.close()
+    }
+
     @Test(arguments: [Receiver.Manner.answer(500), .answer(404), .answer(301), .silence])
     func `an alert that a receiver refuses is sent again with the same id, and the failure logged once`(
         manner: Receiver.Manner

@@ -13,7 +13,7 @@ import TokenModel
     struct Grant: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var routes: [String]?
-        var accounts: [AccountID]?
+        var accounts: [AccountPattern]?
         var methods: [String]?
 
         static let all = [
@@ -21,21 +21,21 @@ import TokenModel
             Grant(testDescription: "its route", routes: ["acme"]),
             Grant(testDescription: "its route among others", routes: ["other", "acme"]),
             Grant(testDescription: "another route", routes: ["other"]),
-            Grant(testDescription: "its account", accounts: [Rig.account]),
-            Grant(testDescription: "another account", accounts: [AccountID("bob")]),
-            Grant(testDescription: "its route with another account", routes: ["acme"], accounts: [AccountID("bob")]),
+            Grant(testDescription: "its account", accounts: [.name(Rig.account)]),
+            Grant(testDescription: "another account", accounts: [.name(AccountID("bob"))]),
+            Grant(testDescription: "its route with another account", routes: ["acme"], accounts: [.name(AccountID("bob"))]),
             Grant(testDescription: "its method", methods: ["GET", "PURGE"]),
             Grant(testDescription: "other methods", methods: ["HEAD", "OPTIONS", "GETS"]),
             Grant(
                 testDescription: "all three",
                 routes: ["acme"],
-                accounts: [Rig.account],
+                accounts: [.name(Rig.account)],
                 methods: ["POST", "GET", "PURGE"]
             ),
         ]
 
         func permits(_ method: String) -> Bool {
-            self.routes?.contains("acme") != false && self.accounts?.contains(Rig.account) != false
+            self.routes?.contains("acme") != false && self.accounts?.contains(.name(Rig.account)) != false
                 && self.methods?.contains(method) != false
         }
     }
@@ -48,7 +48,7 @@ import TokenModel
                 .sample(port: port) { plan in
                     plan.name = "other"
                     plan.path = "/other/"
-                    plan.account = AccountID("bob")
+                    plan.account = .fixed(AccountID("bob"))
                 },
             ]
         })
@@ -97,7 +97,7 @@ import TokenModel
 
     @Test func `a caller that may not use an account does not cause its refresh`() async throws {
         var setup = Rig.Setup(credential: nil)
-        setup.callers = [CallerConfiguration(name: "b", keys: [try .of("right")], accounts: [AccountID("bob")])]
+        setup.callers = [CallerConfiguration(name: "b", keys: [try .of("right")], accounts: [.name(AccountID("bob"))])]
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
             for key in ["right", "wrong"] {

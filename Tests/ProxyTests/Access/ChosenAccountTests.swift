@@ -10,12 +10,12 @@ import TokenModel
     private func callers() throws -> [CallerConfiguration] {
         [
             CallerConfiguration(name: "all", keys: [try .of("all")]),
-            CallerConfiguration(name: "alices", keys: [try .of("alices")], accounts: [Rig.account]),
+            CallerConfiguration(name: "alices", keys: [try .of("alices")], accounts: [.name(Rig.account)]),
         ]
     }
 
     private func setup() throws -> Rig.Setup {
-        var setup = Rig.Setup.route { $0.choices = [Rig.account, Self.bob] }
+        var setup = Rig.Setup.route { $0.account = .chosen([.name(Rig.account), .name(Self.bob)]) }
         setup.callers = try self.callers()
         return setup
     }
@@ -110,7 +110,7 @@ import TokenModel
             rig.install(.sample(3, account: carol))
             let plan = ProxyConfiguration(
                 listeners: [],
-                routes: [.sample(port: rig.upstream.port) { $0.choices = [Rig.account, carol] }],
+                routes: [.sample(port: rig.upstream.port) { $0.account = .chosen([.name(Rig.account), .name(carol)]) }],
                 callers: try self.callers(),
                 eventLoops: 1
             )

@@ -87,7 +87,7 @@ import TokenModel
             testDescription: "by name",
             caller: {
                 $0.routes = ["acme"]
-                $0.accounts = [Rig.account]
+                $0.accounts = [.name(Rig.account)]
             },
             stays: true
         ),
@@ -96,10 +96,10 @@ import TokenModel
             changes: [{ _ in }, { $0.name = "other" }],
             caller: { $0.routes = ["other"] }
         ),
-        Remains(testDescription: "another account", caller: { $0.accounts = [AccountID("bob")] }),
+        Remains(testDescription: "another account", caller: { $0.accounts = [.name(AccountID("bob"))] }),
         Remains(testDescription: "another method", caller: { $0.methods = ["POST"] }),
         Remains(testDescription: "the route is renamed", changes: [{ $0.name = "other" }]),
-        Remains(testDescription: "the route has another account", changes: [{ $0.account = AccountID("bob") }]),
+        Remains(testDescription: "the route has another account", changes: [{ $0.account = .fixed(AccountID("bob")) }]),
         Remains(testDescription: "the route goes elsewhere", changes: [{ $0.upstream.port += 1 }]),
         Remains(testDescription: "no callers", caller: nil, stays: true),
         Remains(testDescription: "no callers, no route", changes: [{ $0.name = "other" }], caller: nil),
@@ -145,7 +145,7 @@ import TokenModel
 
             _ = await rig.server.reload(
                 self.plan(
-                    [CallerConfiguration(name: "me", keys: [try .of("k")], accounts: [AccountID("bob")])],
+                    [CallerConfiguration(name: "me", keys: [try .of("k")], accounts: [.name(AccountID("bob"))])],
                     of: rig
                 )
             )

@@ -42,7 +42,7 @@ import TokenModel
             callers: [
                 CallerConfiguration(name: "reports", keys: [try .of("one")]),
                 CallerConfiguration(name: "elsewhere", keys: [try .of("two")], routes: ["own-host"]),
-                CallerConfiguration(name: "bobs", keys: [try .of("three")], accounts: [AccountID("bob")]),
+                CallerConfiguration(name: "bobs", keys: [try .of("three")], accounts: [.name(AccountID("bob"))]),
                 CallerConfiguration(name: "writer", keys: [try .of("four")], methods: ["POST"]),
             ],
             ["one", "two", "three", "four", "wrong"].map { "GET /acme/ HTTP/1.1\r\nHost: a\r\nMartlet-Key: \($0)" },

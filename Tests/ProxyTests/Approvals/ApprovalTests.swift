@@ -124,7 +124,7 @@ import TokenModel
                 .sample(port: port) { plan in
                     plan.name = "bob"
                     plan.path = "/bob/"
-                    plan.account = Self.bob
+                    plan.account = .fixed(Self.bob)
                 },
             ]
         }

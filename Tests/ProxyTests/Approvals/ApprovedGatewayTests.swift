@@ -13,7 +13,7 @@ import TokenModel
         .sample(port: 1) { plan in
             plan.name = "bob"
             plan.path = "/bob/"
-            plan.account = Self.bob
+            plan.account = .fixed(Self.bob)
         },
     ]
     /// Alice's account requires an approval, and Bob's does not.

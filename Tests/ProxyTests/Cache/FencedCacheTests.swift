@@ -136,7 +136,7 @@ import TokenModel
                 .sample(port: port) { route in
                     route.name = "other"
                     route.path = "/other/"
-                    route.account = AccountID("bob")
+                    route.account = .fixed(AccountID("bob"))
                     route.cache = CacheConfiguration()
                 },
             ]

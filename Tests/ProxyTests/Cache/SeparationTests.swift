@@ -117,7 +117,7 @@ import TokenModel
         _ change: (inout RouteConfiguration) -> Void = { _ in }
     ) -> RouteConfiguration {
         .sample(port: port) { route in
-            route.choices = [Rig.account, Self.bob]
+            route.account = .chosen([.name(Rig.account), .name(Self.bob)])
             route.cache = CacheConfiguration(isSharedByCallers: callersShare, keyFields: ["x-tenant", "x-region"])
             change(&route)
         }

@@ -31,7 +31,7 @@ import TokenModel
         let gateway = Gateway(self.old)
         let credential = UpstreamCredential.sample(4, account: Self.bob)
         gateway.apply(.installed(credential))
-        let table = RouteTable([.sample(port: 1) { $0.account = Self.bob }], following: self.old)
+        let table = RouteTable([.sample(port: 1) { $0.account = .fixed(Self.bob) }], following: self.old)
         self.follow(gateway, table, self.book(credential))
         #expect(try self.authorized(gateway, table)?.contains("Bearer token-4") == true)
     }
@@ -60,9 +60,9 @@ import TokenModel
         gateway.apply(.installed(.sample()))
         self.follow(gateway, RouteTable([], following: self.old), self.book(.sample()))
         gateway.apply(.retired(Rig.account))
-        gateway.clearUnused { [0] }
+        gateway.clearUnused { SlotUsers(senders: [0]) }
         #expect(try self.authorized(gateway, self.old) != nil)
-        gateway.clearUnused { [] }
+        gateway.clearUnused { SlotUsers() }
         #expect(try self.authorized(gateway, self.old) == nil)
         #expect(gateway.slots[0].credential == nil)
     }

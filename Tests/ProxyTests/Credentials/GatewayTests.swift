@@ -28,9 +28,9 @@ import TokenModel
 
     /// The request head that may leave; `nil` when the gateway authorizes none.
     private func authorized(_ gateway: Gateway, _ path: String = "/acme/") throws -> String? {
-        let route = try #require(try self.match(gateway, path)).route
+        let match = try #require(try self.match(gateway, path))
         let bytes = ByteBuffer(string: "GET / HTTP/1.1\r\n")
-        guard let head = gateway.authorize(bytes, route) else { return nil }
+        guard let head = gateway.authorize(bytes, match) else { return nil }
         return String(buffer: head.open())
     }
 
@@ -85,9 +85,9 @@ import TokenModel
 
     @Test func `the authorized head reports which token it carries`() throws {
         let gateway = self.gateway(credential: .sample(7))
-        let route = try #require(try self.match(gateway)).route
+        let match = try #require(try self.match(gateway))
         let bytes = ByteBuffer()
-        let token = gateway.authorize(bytes, route)?.token
+        let token = gateway.authorize(bytes, match)?.token
         #expect(token == TokenVersion(.sample(7)))
     }
 
@@ -124,7 +124,7 @@ import TokenModel
             },
             .sample(port: 1) { plan in
                 plan.path = "/bob/"
-                plan.account = AccountID("bob")
+                plan.account = .fixed(AccountID("bob"))
             },
         ])
         gateway.apply(.installed(.sample(1)))

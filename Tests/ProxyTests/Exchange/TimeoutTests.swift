@@ -117,7 +117,7 @@ import TokenModel
             ["/acme/": Rig.account, "/other/": AccountID("other")].map { path, account in
                 .sample(port: port) { plan in
                     plan.path = path
-                    plan.account = account
+                    plan.account = .fixed(account)
                     plan.timeouts.connect = limit
                     plan.maxConnections = 1
                 }

@@ -254,7 +254,7 @@ import TokenModel
                     .sample(port: port) { plan in
                         plan.name = "bob"
                         plan.path = "/bob/"
-                        plan.account = bob
+                        plan.account = .fixed(bob)
                     },
                 ]
             })

@@ -80,7 +80,7 @@ import TokenModel
                     .sample(port: rig.upstream.port) { plan in
                         plan.name = "new"
                         plan.path = "/new/"
-                        plan.account = bob
+                        plan.account = .fixed(bob)
                         plan.maxConnections = 3
                     },
                 ])

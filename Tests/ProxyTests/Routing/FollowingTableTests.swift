@@ -19,11 +19,11 @@ import TokenModel
     }
 
     @Test func `what stays keeps its place, whatever comes before it in the configuration`() throws {
-        let old = RouteTable([self.plan("a"), self.plan("b") { $0.account = Self.bob }])
+        let old = RouteTable([self.plan("a"), self.plan("b") { $0.account = .fixed(Self.bob) }])
         let new = RouteTable(
             [
-                self.plan("c") { $0.account = AccountID("carol") }, self.plan("b") { $0.account = Self.bob },
-                self.plan("a"),
+                self.plan("c") { $0.account = .fixed(AccountID("carol")) },
+                self.plan("b") { $0.account = .fixed(Self.bob) }, self.plan("a"),
             ],
             following: old
         )
@@ -41,13 +41,13 @@ import TokenModel
     }
 
     @Test func `what is removed leaves its place empty, and finds it again when it returns`() throws {
-        let old = RouteTable([self.plan("a"), self.plan("b") { $0.account = Self.bob }])
+        let old = RouteTable([self.plan("a"), self.plan("b") { $0.account = .fixed(Self.bob) }])
         let without = RouteTable([self.plan("a")], following: old)
         #expect(without.slots.map(\.account) == [Rig.account, Self.bob])
         #expect(without.unusedSlots == [1])
         #expect(without.names == ["a", "b"])
 
-        let again = RouteTable([self.plan("b") { $0.account = Self.bob }], following: without)
+        let again = RouteTable([self.plan("b") { $0.account = .fixed(Self.bob) }], following: without)
         #expect(try self.route("b", of: again).slot == 1)
         #expect(try self.route("b", of: again).number == 2)
         #expect(again.unusedSlots == [0])
@@ -59,7 +59,7 @@ import TokenModel
         let new = RouteTable([self.plan("b") { $0.injection = key }, self.plan("a")], following: old)
         #expect(try self.route("a", of: new).line == 0)
         #expect(try self.route("b", of: new).line == 1)
-        #expect(new.slots[0].injections == [Injection(), key])
+        #expect(new.injections == [Injection(), key])
     }
 
     @Test func `other connection settings for an upstream make another pool`() throws {

@@ -203,7 +203,7 @@ import TokenModel
                 .sample(port: port),
                 .sample(port: port) { plan in
                     plan.path = "/bob/"
-                    plan.account = AccountID("bob")
+                    plan.account = .fixed(AccountID("bob"))
                 },
             ]
         })

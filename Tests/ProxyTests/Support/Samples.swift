@@ -1,6 +1,7 @@
 import HTTPWire
 import NIOCore
 import Proxy
+import SystemSupport
 import TokenModel
 
 extension UpstreamCredential {
@@ -41,10 +42,28 @@ extension RouteConfiguration {
             name: "acme",
             path: "/acme/",
             upstream: .init(host: "127.0.0.1", port: port, path: "/v2/"),
-            account: Rig.account
+            account: .fixed(Rig.account)
         )
         change(&plan)
         return plan
+    }
+}
+
+extension Gateway {
+    /// Where a request goes that the user with number 1 sends over a Unix socket.
+    func match(_ fields: String, at path: String) throws -> RouteTable.Match {
+        let request = try RequestHead.parsed("GET \(path) HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
+        var caller = UnverifiedCaller(isOnUnixSocket: true, peer: PeerIdentity(user: 1, group: 1))
+        switch self.decide(request, from: &caller) {
+        case .forward(let match), .wait(let match), .locked(let match): return match
+        case .reply(let error): throw error
+        }
+    }
+
+    /// Adds the token to a head that goes by a route with a fixed account.
+    func authorize(_ head: consuming ByteBuffer, _ route: Route) -> AuthorizedHead? {
+        guard let slot = route.slot else { return nil }
+        return self.authorize(head, RouteTable.Match(route: route, prefix: 0, slot: slot))
     }
 }
 

@@ -33,6 +33,7 @@ final class ScriptedCredentials: CredentialSource {
         var current: [AccountID: UpstreamCredential] = [:]
         var questions: [Question] = []
         var isOver = false
+        var existing: Set<AccountID> = []
     }
 
     private let state = Mutex(State())
@@ -55,6 +56,11 @@ final class ScriptedCredentials: CredentialSource {
     func hold(_ credential: UpstreamCredential?, for account: AccountID) {
         self.state.withLock { $0.current[account] = credential }
     }
+
+    /// Accounts of families that exist from now on.
+    func add(_ accounts: AccountID...) { self.state.withLock { $0.existing.formUnion(accounts) } }
+
+    func knows(_ account: AccountID) -> Bool { self.state.withLock { $0.existing.contains(account) } }
 
     func credential(for account: AccountID, refused: TokenVersion?) async throws(CredentialError) -> UpstreamCredential
     {

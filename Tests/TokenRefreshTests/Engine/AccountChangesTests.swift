@@ -314,7 +314,7 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.put(.valid(), for: left)
         try await self.house.withReplica(self.provider) { replica in
-            let statuses = await replica.engine.statuses()
+            let statuses = await replica.engine.overview().named
             #expect(statuses.map(\.account) == [alice, left])
             #expect(statuses.map(\.isConfigured) == [true, false])
             #expect(statuses.map(\.state) == [.valid, .valid])

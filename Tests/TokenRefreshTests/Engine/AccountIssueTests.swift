@@ -44,7 +44,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
             _ = await replica.engine.refreshNow(alice)
             _ = await replica.engine.refreshNow(alice)
-            let statuses = await replica.engine.statuses()
+            let statuses = await replica.engine.overview().named
             #expect(statuses.map(\.state) == [.valid, .valid])
             #expect(statuses.map(\.issue) == [nil, nil])
         }

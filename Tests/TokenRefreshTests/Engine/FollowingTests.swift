@@ -44,7 +44,7 @@ import TokenStorage
 
             try await eventually("its pass") { replica.events.count == 1 }
             #expect(try await replica.engine.credential(for: self.bob).generation == Generation(1))
-            #expect(await replica.engine.statuses().map(\.isConfigured) == [true, true])
+            #expect(await replica.engine.overview().named.map(\.isConfigured) == [true, true])
         }
     }
 
@@ -221,7 +221,7 @@ import TokenStorage
             self.house.clock.advance(by: .seconds(301))
             _ = await replica.engine.refreshNow(self.bob)
             try await eventually("all tries to end") {
-                await replica.engine.statuses().allSatisfy { $0.state != .refreshing }
+                await replica.engine.overview().named.allSatisfy { $0.state != .refreshing }
             }
             #expect(self.provider.spent == spent)
         }

@@ -49,7 +49,7 @@ import TokenStorage
             #expect(await replica.ask(self.bob).value.generation == Generation(1))
 
             try await eventually("bob's flight to end") { await replica.engine.status(of: self.bob)?.state == .valid }
-            let statuses = await replica.engine.statuses()
+            let statuses = await replica.engine.overview().named
             #expect(statuses.map(\.account) == [alice, self.bob])
             #expect(statuses.map(\.state) == [.unreadable, .valid])
             #expect(await replica.engine.refreshNow(alice)?.state == .unreadable)

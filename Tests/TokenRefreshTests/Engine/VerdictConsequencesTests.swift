@@ -240,7 +240,7 @@ import TokenStorage
                 }
                 self.house.clock.advance(by: .seconds(2))
             }
-            shown.append(String(reflecting: await replica.engine.statuses()))
+            shown.append(String(reflecting: await replica.engine.overview().named))
             shown.append(String(reflecting: try await replica.engine.forget(alice)))
             shown.append(String(reflecting: replica.events))
             shown += self.house.log.lines

@@ -155,11 +155,11 @@ struct AccountRecordEncodingTests {
 
     @Test func `the error for a layout of a newer Martlet names the layout`() {
         var bytes = AccountRecord.sample().encoded().copied()
-        bytes[0] = 6
+        bytes[0] = 7
 
         let error = #expect(throws: StoreError(.unreadable, "")) { try AccountRecord(decoding: Secret(bytes)) }
 
-        #expect(error?.message.contains("layout 6") == true)
+        #expect(error?.message.contains("layout 7") == true)
     }
 
     @Test func `a list whose length exceeds its bytes is refused before memory is allocated for it`() throws {

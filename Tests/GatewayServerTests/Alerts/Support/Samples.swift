@@ -4,10 +4,10 @@ import TestKit
 import TokenModel
 
 extension RefreshEvent {
-    /// An event that reports a dead grant of the account, by default `alice`.
-    static func sample(_ account: String = "alice") -> RefreshEvent {
+    /// An event of the account, by default that the grant of `alice` is dead.
+    static func sample(_ account: String = "alice", _ kind: Kind = .reauthorizationRequired) -> RefreshEvent {
         RefreshEvent(
-            .reauthorizationRequired,
+            kind,
             provider: ProviderID("acme"),
             account: AccountID(account),
             reason: "invalid_grant",
@@ -16,7 +16,8 @@ extension RefreshEvent {
     }
 }
 
-/// Runs `body` with a webhook that uses short pauses, and stops the webhook afterwards.
+/// Runs `body` with a webhook that uses short pauses, and stops the webhook afterwards. Accounts whose names begin with
+/// `customer-` are a family.
 func withWebhook<Result: Sendable>(
     to url: String?,
     pace: WebhookPace = .quick,
@@ -28,6 +29,7 @@ func withWebhook<Result: Sendable>(
         replica: "host-a",
         pace: pace,
         on: MultiThreadedEventLoopGroup.singleton,
+        family: { account in AccountFamily(pattern: "customer-*").flatMap { $0.contains(account) ? $0 : nil } },
         now: { Moment(boot: .now, wall: WallTime(millisecondsSince1970: 1_767_225_601_999)) },
         logger: log.logger
     )
