@@ -25,7 +25,7 @@ enum AdminRoute: Equatable, Sendable {
     case revival
     case kills
     case kill(KillID)
-    case killedTokens(KillID)
+    case killedTokens(KillID, KilledTokensQuery)
     case replicas
     case audit(AuditQuery)
     /// Named by its name, its incarnation, or the beginning of its incarnation.
@@ -70,7 +70,7 @@ enum AdminRoute: Equatable, Sendable {
             guard let id = Self.name(segments[2]) else { return nil }
             switch segments.dropFirst(3).first {
             case nil: self = .kill(KillID(id))
-            case "tokens": self = .killedTokens(KillID(id))
+            case "tokens": self = .killedTokens(KillID(id), .standard)
             default: return nil
             }
         case 3...4 where segments[0] == "v1" && segments[1] == "accounts":
@@ -111,6 +111,7 @@ enum AdminRoute: Equatable, Sendable {
         guard let query else { return self }
         switch self {
         case .audit: return .audit(try AuditQuery(query))
+        case .killedTokens(let kill, _): return .killedTokens(kill, try KilledTokensQuery(query))
         case .account(let account):
             guard query == "unrevoked=true" else { throw .invalidField("query", "the query is not unrevoked=true") }
             return .accountWithUnrevoked(account)
@@ -180,39 +181,92 @@ struct AuditQuery: Equatable, Sendable {
     private(set) var limit = 100
 
     static let standard = AuditQuery()
-    private static let longest = 1_000
 
     private init() {}
 
     /// Reads `after=N&limit=N`, each of them at most once.
     init(_ query: String) throws(AdminError) {
-        var seen: Set<Substring> = []
+        guard let page = PageParameters(query), page.after.map(PageParameters.isNumber) ?? true else {
+            throw Self.malformed
+        }
+        if let after = page.after {
+            guard let after = UInt64(after) else { throw Self.malformed }
+            self.after = after
+        }
+        self.limit = page.limit ?? self.limit
+    }
+
+    private static let malformed = AdminError.invalidField(
+        "query",
+        "the query is not after=NUMBER and limit=NUMBER, with a limit of 1 to \(PageParameters.longest)"
+    )
+}
+
+/// The requested page of the tokens that a kill took away.
+struct KilledTokensQuery: Equatable, Sendable {
+    /// The cursor of the page before; `nil`: the first page.
+    private(set) var after: String?
+    private(set) var limit = PageParameters.longest
+
+    static let standard = KilledTokensQuery()
+
+    private init() {}
+
+    /// Reads `after=CURSOR&limit=N`, each of them at most once.
+    init(_ query: String) throws(AdminError) {
+        guard let page = PageParameters(query), page.after.map(Self.isCursor) ?? true else {
+            throw .invalidField(
+                "query",
+                "the query is not after=CURSOR, as next was, and limit=NUMBER, with a limit of 1 to \(PageParameters.longest)"
+            )
+        }
+        self.after = page.after
+        self.limit = page.limit ?? self.limit
+    }
+
+    /// Whether the text can be the key of a token: letters, digits, and `/` `~` `.` `-` `_`.
+    private static func isCursor(_ text: String) -> Bool {
+        text.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D...0x2F, 0x5F, 0x7E: true
+            default: false
+            }
+        }
+    }
+}
+
+/// The parameters of a query for a page.
+private struct PageParameters {
+    var after: String?
+    var limit: Int?
+
+    static let longest = 1_000
+    private static let longestCursor = 256
+
+    /// - Returns: `nil` for any other parameter, one that comes twice, and a limit that is none.
+    init?(_ query: String) {
         for part in query.split(separator: "&", omittingEmptySubsequences: false) {
             let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard sides.count == 2, seen.insert(sides[0]).inserted, Self.isNumber(sides[1]) else {
-                throw Self.malformed
-            }
+            guard sides.count == 2 else { return nil }
+            let escaped = Array(sides[1].utf8)
+            guard let bytes = PercentCoding.decode(escaped.span, isForm: false),
+                let value = String(validating: bytes, as: UTF8.self)
+            else { return nil }
             switch sides[0] {
-            case "after":
-                guard let after = UInt64(sides[1]) else { throw Self.malformed }
-                self.after = after
-            case "limit":
-                guard let limit = Int(sides[1]), (1...Self.longest).contains(limit) else { throw Self.malformed }
+            case "after" where self.after == nil && (1...Self.longestCursor).contains(value.utf8.count):
+                self.after = value
+            case "limit" where self.limit == nil && Self.isNumber(value):
+                guard let limit = Int(value), (1...Self.longest).contains(limit) else { return nil }
                 self.limit = limit
-            default: throw Self.malformed
+            default: return nil
             }
         }
     }
 
     /// Whether the text is digits only. The standard library's own parsing accepts a sign as well.
-    private static func isNumber(_ text: Substring) -> Bool {
+    static func isNumber(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
-
-    private static let malformed = AdminError.invalidField(
-        "query",
-        "the query is not after=NUMBER and limit=NUMBER, with a limit of 1 to \(longest)"
-    )
 }
 
 /// The address of a connection's peer, as records show it.

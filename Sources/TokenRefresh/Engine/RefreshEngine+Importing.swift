@@ -133,10 +133,10 @@ extension RefreshEngine {
         switch epochs.verdict(on: record, of: account, at: record.binding.provider) {
         case .live: return
         case .killed:
-            self.kills.storedDead()
+            self.kills.storedDead(account)
             throw .killed(account, by: epochs, at: [], record)
         case .dead:
-            self.kills.storedDead()
+            self.kills.storedDead(account)
             throw .killedMeanwhile(account)
         }
     }
