@@ -39,10 +39,10 @@ import TokenStorage
             let store = self.house.store
             @Sendable func sweeps() -> Int { store.calls.count { $0.operation == .records && $0.place == "accounts/" } }
             let count = sweeps()
-            one.kills.lookForKilledTokens()
+            one.kills.lookForKilledTokens(of: AccountID("alice"))
             // A sweep may have been in progress already.
             try await eventually("a sweep to have looked for orders") {
-                one.kills.lookForKilledTokens()
+                one.kills.lookForKilledTokens(of: AccountID("alice"))
                 return sweeps() > count + 1
             }
         }

@@ -24,7 +24,7 @@ extension RefreshEngine {
         let standIn = configured == nil ? try self.standIn(for: account, by: before) : nil
         guard let plan = configured ?? standIn else { throw .notConfigured(account) }
         let epochs = try await self.tellOfRemoval(of: account)
-        defer { self.kills.storedDead() }
+        defer { self.kills.storedDead(account) }
         // A refresh may have been committed before the log entry, and a sweep may have emptied the record after it.
         let entry: AccountVault.Entry?
         do throws(StoreError) {

@@ -35,6 +35,7 @@ package struct RefreshLimit: Equatable, Sendable {
     }
 }
 
+<<<<<<< HEAD
 /// Spreads the requests to one provider over time with a token bucket, which fills at the configured rate. Each request
 /// takes one token from it. A request that finds the bucket empty gets a moment in the future; no two such requests get
 /// the same moment.
@@ -89,16 +90,7 @@ package struct RefreshBucket: Equatable, Sendable {
     }
 }
 
+=======
+>>>>>>> h-revoke
 /// The maximum rate at which a process sends token requests to one provider.
-package struct RefreshRate: Equatable, Sendable {
-    /// Requests per second in the long run.
-    package let perSecond: Int
-    /// Requests that may be sent at once after an idle time.
-    package let burst: Int
-
-    /// Numbers below 1 count as 1.
-    package init(perSecond: Int = 50, burst: Int = 200) {
-        self.perSecond = max(perSecond, 1)
-        self.burst = max(burst, 1)
-    }
-}
+package typealias RefreshRate = RequestRate

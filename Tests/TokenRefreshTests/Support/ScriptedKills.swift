@@ -83,6 +83,10 @@ final class ScriptedKills: KillReader {
         }
     }
 
+    func changed(accounts: [(account: AccountID, grant: GrantID)]) async throws(StoreError) {
+        for (account, grant) in accounts { try await self.changed(account, grant: grant) }
+    }
+
     func lastImport(of account: AccountID) -> GrantID? { self.state.withLock { $0.imports[account] } }
 
     func storeForRevocation(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
@@ -119,5 +123,5 @@ final class ScriptedKills: KillReader {
         return tokens
     }
 
-    func storedDead() { self.state.withLock { $0.storedDead += 1 } }
+    func storedDead(_ account: AccountID) { self.state.withLock { $0.storedDead += 1 } }
 }
