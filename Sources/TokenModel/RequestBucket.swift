@@ -46,6 +46,11 @@ package struct RequestBucket: Equatable, Sendable {
         max(self.fullAt, now).advanced(by: .zero - self.interval * (self.rate.burst - 1))
     }
 
+    /// How long a request would have to wait behind those that have taken a token and `others` that have not yet.
+    package func wait(behind others: Int, now: BootInstant) -> Duration {
+        max(now.duration(to: self.nextMoment(now)) + self.interval * others, .zero)
+    }
+
     /// Puts one token back, since its request is not sent.
     package mutating func giveBack() {
         self.fullAt = self.fullAt.advanced(by: .zero - self.interval)

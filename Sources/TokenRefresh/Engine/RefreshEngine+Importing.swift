@@ -195,19 +195,11 @@ extension RefreshEngine {
         switch epochs.verdict(on: record, of: account, at: record.binding.provider) {
         case .live: return nil
         case .killed:
-<<<<<<< HEAD
-            self.kills.storedDead()
+            self.kills.storedDead(account)
             return .killed(account, by: epochs, at: [], record)
         case .dead:
-            self.kills.storedDead()
+            self.kills.storedDead(account)
             return .killedMeanwhile(account)
-=======
-            self.kills.storedDead(account)
-            throw .killed(account, by: epochs, at: [], record)
-        case .dead:
-            self.kills.storedDead(account)
-            throw .killedMeanwhile(account)
->>>>>>> h-revoke
         }
     }
 
