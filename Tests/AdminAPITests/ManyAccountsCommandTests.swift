@@ -186,7 +186,7 @@ internal import Testing
             gateway.setCourse(.init(breaksAfter: 3))
             let broken = try await program.run(arguments, input: input)
             #expect(broken.status == 69)
-            #expect(broken.complaint.hasPrefix("martlet: the connection to the gateway at \(base) broke: "))
+            #expect(broken.complaint.hasPrefix("martlet: the connection to the gateway at \(base) broke"))
             #expect(broken.complaint.hasSuffix("; results came for 3 lines, and more may be done; \(help)\n"))
 
             gateway.setCourse(.init(isComplete: false))
