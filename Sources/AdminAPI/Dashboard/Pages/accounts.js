@@ -61,7 +61,7 @@ export async function readAccounts() {
 /// Shows the first page of what the filters let through.
 function startAnew() {
   starts = [null];
-  changed();
+  turn();
 }
 
 /// - Parameter then: called when another page is to be read.
@@ -83,6 +83,7 @@ export function watchFilters(then) {
 /// Turns to another page. Until it is there, no button takes a second click.
 function turn() {
   $("account-previous").disabled = $("account-next").disabled = true;
+  $("accounts").querySelector(".table").scrollTop = 0;
   changed();
 }
 
