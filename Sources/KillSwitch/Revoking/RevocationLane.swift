@@ -1,16 +1,19 @@
 internal import OAuth
-internal import TokenModel
-internal import TokenStorage
+package import TokenModel
+package import TokenStorage
 
 /// The tokens of one provider that wait to be revoked. Each provider has its own, so that a slow one holds up no other.
 ///
 /// The key of a waiting token is `revocations/~PROVIDER/KIND/ACCOUNT/TOKEN`, each by a name that reveals nothing. So a
 /// listing has the refresh tokens first, and those of one account are found without reading the others. Keys of earlier
 /// versions have no `~` (``RevocationVault/lanes()``).
-struct RevocationLane: Hashable, Sendable {
+package struct RevocationLane: Hashable, Sendable {
     private let name: String
 
-    init(_ provider: ProviderID, in store: StoreID) { self.name = Self.name("provider", provider.rawValue, in: store) }
+    /// The lane of a provider.
+    package init(_ provider: ProviderID, in store: StoreID) {
+        self.name = Self.name("provider", provider.rawValue, in: store)
+    }
 
     /// The lane of a waiting token; `nil` for a key of an earlier version.
     init?(_ key: RecordKey) {

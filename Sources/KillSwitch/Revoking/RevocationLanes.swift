@@ -1,11 +1,11 @@
 internal import Synchronization
-internal import TokenModel
+package import TokenModel
 
 /// Which providers are asked to revoke tokens right now, how often, and how that goes.
 ///
 ///     begin ──▶ running ──end──▶ idle ──begin──▶ …       (at most one run of a lane at once)
 ///                  └── too many failures in a row: paused until the next try
-struct RevocationLanes: Sendable {
+package struct RevocationLanes: Sendable {
     private struct Lane {
         var isRunning = false
         /// There may be new tokens since the run began, or since it has looked last.
@@ -23,35 +23,41 @@ struct RevocationLanes: Sendable {
     }
 
     /// How a run of a lane has gone.
-    struct Run: Equatable, Sendable {
+    package struct Run: Equatable, Sendable {
         /// When a token is due that is not due now.
-        var next: BootInstant?
+        package var next: BootInstant?
         /// The same, of tokens whose provider can be asked.
-        var nextTry: BootInstant?
+        package var nextTry: BootInstant?
         /// The kills whose tokens still wait.
-        var open: Set<Epoch> = []
+        package var open: Set<Epoch> = []
         /// How many tries have failed in a row because of the provider.
-        var misses = 0
-        var hasSucceeded = false
+        package var misses = 0
+        /// Whether the provider has responded to the last of the tries, or to one before.
+        package var hasSucceeded = false
         /// Whether all tokens were looked at.
-        var isWhole = true
+        package var isWhole = true
+
+        package init() {}
 
         /// The provider does not respond, or refuses the client: asking it about the other tokens is of no use now.
-        var isStopped: Bool { self.misses >= Self.mostMisses }
+        package var isStopped: Bool { self.misses >= Self.mostMisses }
         private static let mostMisses = 16
 
-        mutating func wait(until due: BootInstant, hasTarget: Bool) {
+        /// Notes when another token is due.
+        package mutating func wait(until due: BootInstant, hasTarget: Bool) {
             self.next = min(self.next ?? due, due)
             if hasTarget { self.nextTry = min(self.nextTry ?? due, due) }
         }
 
         /// Begins with the first token again.
-        mutating func begin() {
+        package mutating func begin() {
             (self.next, self.nextTry, self.open, self.isWhole) = (nil, nil, [], true)
         }
     }
 
     private var lanes: [RevocationLane: Lane] = [:]
+
+    package init() {}
 
     /// After each of its first warnings an operator knows; the report counts the tokens, and the API lists them.
     private static let mostWarnings = 100
@@ -61,7 +67,7 @@ struct RevocationLanes: Sendable {
     /// Takes note of the lanes that have tokens.
     ///
     /// - Returns: those to run now.
-    mutating func begin(_ found: [RevocationLane], now: BootInstant) -> [RevocationLane] {
+    package mutating func begin(_ found: [RevocationLane], now: BootInstant) -> [RevocationLane] {
         let there = Set(found)
         self.lanes = self.lanes.filter { $0.value.isRunning || there.contains($0.key) }
         return found.filter { name in
@@ -75,12 +81,14 @@ struct RevocationLanes: Sendable {
         }
     }
 
-    func isRung(_ lane: RevocationLane) -> Bool { self.lanes[lane]?.isRung == true }
+    /// Whether there may be new tokens.
+    package func isRung(_ lane: RevocationLane) -> Bool { self.lanes[lane]?.isRung == true }
 
-    mutating func hush(_ lane: RevocationLane) { self.lanes[lane]?.isRung = false }
+    /// The lane's tokens are listed from now on.
+    package mutating func hush(_ lane: RevocationLane) { self.lanes[lane]?.isRung = false }
 
     /// When the next request may be sent.
-    mutating func turn(of lane: RevocationLane, _ rate: RequestRate, now: BootInstant) -> BootInstant {
+    package mutating func turn(of lane: RevocationLane, _ rate: RequestRate, now: BootInstant) -> BootInstant {
         var bucket = self.lanes[lane]?.bucket ?? RequestBucket(rate)
         if bucket.rate != rate { bucket = RequestBucket(rate) }
         let moment = bucket.take(now: now)
@@ -90,25 +98,27 @@ struct RevocationLanes: Sendable {
     }
 
     /// Another process has asked, or has settled the token.
-    mutating func giveBack(_ lane: RevocationLane) {
+    package mutating func giveBack(_ lane: RevocationLane) {
         self.lanes[lane]?.bucket?.giveBack()
         self.lanes[lane]?.asked -= 1
     }
 
     /// How many runs in a row have failed.
-    func failures(_ lane: RevocationLane) -> Int { self.lanes[lane]?.failures ?? 0 }
+    package func failures(_ lane: RevocationLane) -> Int { self.lanes[lane]?.failures ?? 0 }
 
     /// Whether a failure is worth a warning of its own.
-    mutating func mayWarn(_ name: RevocationLane) -> Bool {
+    package mutating func mayWarn(_ name: RevocationLane) -> Bool {
         guard var lane = self.lanes[name] else { return true }
         defer { self.lanes[name] = lane }
         lane.warnings += 1
         return lane.warnings <= Self.mostWarnings
     }
 
+    /// The lane has run.
+    ///
     /// - Parameter pause: how long to wait after that many failures in a row.
     /// - Returns: when to run the lane again; `nil` where no token waits.
-    mutating func end(
+    package mutating func end(
         _ name: RevocationLane,
         _ run: Run,
         pause: (_ failures: Int) -> Duration,
@@ -131,7 +141,7 @@ struct RevocationLanes: Sendable {
     }
 
     /// The kills that have tokens left to revoke; `nil` while that is not known.
-    var open: Set<Epoch>? {
+    package var open: Set<Epoch>? {
         var open: Set<Epoch> = []
         for lane in self.lanes.values {
             guard !lane.isRunning, let more = lane.open else { return nil }
@@ -141,11 +151,11 @@ struct RevocationLanes: Sendable {
     }
 
     /// When a provider is asked again that could not be asked.
-    func nextTry(_ lane: RevocationLane) -> BootInstant? { self.lanes[lane]?.nextTry }
+    package func nextTry(_ lane: RevocationLane) -> BootInstant? { self.lanes[lane]?.nextTry }
 
     /// How many tokens a second are revoked here, as configured or, if that is less, as measured; `nil` while the provider
     /// is not asked.
-    func speed(_ name: RevocationLane, now: BootInstant) -> Double? {
+    package func speed(_ name: RevocationLane, now: BootInstant) -> Double? {
         guard let lane = self.lanes[name], lane.isRunning, lane.failures == 0, let rate = lane.bucket?.rate else {
             return nil
         }

@@ -1,9 +1,10 @@
-internal import TokenModel
+package import TokenModel
 
 /// Which accounts' records may hold killed tokens. Only those are read: a gateway has a hundred thousand accounts, and
 /// most entries of the kill log concern one.
-struct SweepDemand: Equatable, Sendable {
-    enum Work: Equatable, Sendable {
+package struct SweepDemand: Equatable, Sendable {
+    /// What is to be read.
+    package enum Work: Equatable, Sendable {
         case nothing
         case accounts(Set<AccountID>)
         case all
@@ -15,9 +16,13 @@ struct SweepDemand: Equatable, Sendable {
     /// With more accounts, reading all is cheaper.
     private static let mostAccounts = 1_000
 
-    var isEmpty: Bool { self.work == .nothing }
+    package init() {}
 
-    mutating func add(_ more: Work) {
+    /// Whether nothing is to be read.
+    package var isEmpty: Bool { self.work == .nothing }
+
+    /// Nothing is to be read twice.
+    package mutating func add(_ more: Work) {
         switch (self.work, more) {
         case (_, .nothing), (.all, _): return
         case (_, .all): self.work = .all
@@ -31,8 +36,8 @@ struct SweepDemand: Equatable, Sendable {
         self.work = accounts.isEmpty ? .nothing : accounts.count > Self.mostAccounts ? .all : .accounts(accounts)
     }
 
-    /// What an entry of the kill log kills.
-    mutating func add(_ entry: KillEntry) {
+    /// Adds what an entry of the kill log kills.
+    package mutating func add(_ entry: KillEntry) {
         guard !entry.killsNothing else { return }
         switch entry.scope {
         case .account(let account): self.add(.accounts([account]))
@@ -40,7 +45,8 @@ struct SweepDemand: Equatable, Sendable {
         }
     }
 
-    mutating func take() -> Work {
+    /// Returns all of it, once.
+    package mutating func take() -> Work {
         defer { self.work = .nothing }
         return self.work
     }
