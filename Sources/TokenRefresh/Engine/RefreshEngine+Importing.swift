@@ -126,13 +126,14 @@ extension RefreshEngine {
         let family = self.state.withLock { $0.plans.family(of: account) }
         // A member that exists may have any number of siblings already.
         let reserved = self.index.exists(account) ? nil : family
-        if let reserved, !self.index.reserve(reserved) { throw .familyFull(account, reserved) }
-        defer { if let reserved { self.index.giveBack(reserved) } }
+        if let reserved, !self.index.reserve(account, in: reserved) { throw .familyFull(account, reserved) }
+        defer { if let reserved { self.index.giveBack(account, in: reserved) } }
         var isFirst = false
         var outcome = ImportOutcome.imported
         let isUnknown = family != nil && self.index[account] == nil
         let rewrite = try await self.rewrite(account, isMissing: isUnknown) { entry, plan throws(AccountChangeError) in
             isFirst = entry == nil
+            outcome = .imported
             // An earlier call has stored them, and its response was lost.
             if let signIn, entry?.record.grant == signIn.grant { return nil }
             guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else {
@@ -159,7 +160,9 @@ extension RefreshEngine {
             var old = entry?.record
             if !isLive { old?.rememberKilled() }
             if let old {
-                guard !old.hasKilled(refreshToken), proposed.accessToken.map(old.hasKilled) != true else {
+                // A kill or a removal took the successor of a token that was imported before.
+                let wasTaken = outcome == .imported && old.hasImported(refreshToken)
+                guard !wasTaken, !old.hasKilled(refreshToken), proposed.accessToken.map(old.hasKilled) != true else {
                     throw .takenToken(account, by: epochs.invalidation(on: old, of: account, at: plan.provider))
                 }
                 await self.takeAwayIfPossible(old, of: account)
@@ -174,8 +177,9 @@ extension RefreshEngine {
         let isStored = rewrite.hasWritten || rewrite.entry?.record.grant == grant
         if isStored {
             self.take(rewrite.entry, of: account, receipt: .here(at: receivedAt))
-            self.note(rewrite.entry, of: account)
         }
+        // Another process may have imported the account, and the hint was lost.
+        self.note(rewrite.entry, of: account)
         return StoredTokens(
             outcome: outcome,
             entry: isStored ? rewrite.entry : nil,

@@ -145,8 +145,8 @@ extension RefreshEngine {
             return true
         case .failure(let error) where error.code == .unreadable:
             let isNew = self.state.withLock { state in
-                state.accountStates[account]?.observeUnreadable(.unreadable(account, error))
-                    ?? self.noteUnreadable(account, state)
+                let isNew = state.accountStates[account]?.observeUnreadable(.unreadable(account, error))
+                return self.noteUnreadable(account, state) || isNew == true
             }
             if isNew { self.logUnreadable(account) }
             return true
