@@ -61,7 +61,9 @@ extension RefreshEngine {
     /// such writes.
     private func knows(_ version: Version, of account: AccountID) -> Bool {
         self.state.withLock { state in
-            guard let accountState = state.accountStates[account] else { return self.index[account]?.version == version }
+            guard let accountState = state.accountStates[account] else {
+                return self.index[account]?.version == version
+            }
             return accountState.snapshot?.entry?.version == version || accountState.flightWrites.contains(version)
         }
     }

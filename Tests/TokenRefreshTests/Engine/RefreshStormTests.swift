@@ -94,7 +94,8 @@ import TokenStorage
             // At the rate, and not below.
             #expect(start.duration(to: self.house.clock.now) < .seconds(30))
             // Those of the first wave come before those of the second.
-            let waves = arrivals.map(\.account).filter { refusals[$0] != nil }.map { $0.rawValue.hasPrefix("customer-z") }
+            let waves = arrivals.map(\.account).filter { refusals[$0] != nil }
+                .map { $0.rawValue.hasPrefix("customer-z") }
             let lastOfFirst = try #require(waves.lastIndex(of: true))
             let firstOfSecond = try #require(waves.firstIndex(of: false))
             // As many are in progress at once as may begin in two seconds.
@@ -176,7 +177,8 @@ import TokenStorage
             try await eventually("all that were turned away to know") { answers.refusals.count == 200 }
             let (done, left) = (Array(answers.refusals.keys.prefix(100)), 550)
             for account in done {
-                try await self.house.put(.member(account, isValid: true).with { $0.generation = Generation(2) }, for: account)
+                let record = AccountRecord.member(account, isValid: true).with { $0.generation = Generation(2) }
+                try await self.house.put(record, for: account)
             }
             for account in done {
                 try await eventually("its token") { await replica.ask(account).value.generation == Generation(2) }

@@ -6,7 +6,8 @@ import TokenStorage
 @Suite struct AccountIndexTests {
     private let endpoint = ScriptedTokenEndpoint()
 
-    private func plans(_ pattern: String = "customer-*", max: Int = 10, named: [AccountID] = []) throws -> AccountPlans {
+    private func plans(_ pattern: String = "customer-*", max: Int = 10, named: [AccountID] = []) throws -> AccountPlans
+    {
         AccountPlans(
             named.map { AccountConfiguration(account: $0, provider: acme, endpoint: self.endpoint) },
             families: [try .customers(at: self.endpoint, pattern: pattern, max: max)]
@@ -78,7 +79,8 @@ import TokenStorage
 
     @Test func `a family that is not configured has no place`() throws {
         let index = AccountIndex(try self.plans())
-        #expect(!index.reserve(AccountID("other-1"), in: try #require(AccountFamily(pattern: "other-*"))))
+        let others = try #require(AccountFamily(pattern: "other-*"))
+        #expect(!index.reserve(AccountID("other-1"), in: others))
     }
 
     @Test func `a reload counts by the families that there are now, and drops accounts that have a name of their own`()

@@ -77,14 +77,15 @@ import TokenStorage
             // The tokens came two hours before the start. Each time a day less up to a tenth passes.
             let each = Duration.seconds(86_400) - .seconds(8_640) * jitter
             let times = self.provider.arrivals.map { start.duration(to: $0.at) }
-            for (time, expected) in zip(times, [each - .seconds(7_200), each * 2 - .seconds(7_200), each * 3 - .seconds(7_200)]) {
+            for (time, expected) in zip(times, (1...3).map { each * $0 - .seconds(7_200) }) {
                 #expect(time >= expected && time <= expected + .seconds(60), "\(time), not \(expected)")
             }
             #expect(self.provider.spentTwice.isEmpty)
         }
     }
 
-    @Test func `members that are overdue at the start are refreshed within ten minutes, spread over them`() async throws {
+    @Test func `members that are overdue at the start are refreshed within ten minutes, spread over them`() async throws
+    {
         try await self.put(0..<40) { $0.tokens?.receivedAt = Moment.start.wall.advanced(by: .seconds(-200_000)) }
         let drawn = Mutex(0)
         let random: @Sendable () -> Double = {
@@ -119,7 +120,9 @@ import TokenStorage
                 try await replica.hasLanded()
             }
             let times = [start] + self.provider.arrivals.map(\.at)
-            for (before, after) in zip(times, times.dropFirst()) { #expect(before.duration(to: after) < .seconds(7_200)) }
+            for (before, after) in zip(times, times.dropFirst()) {
+                #expect(before.duration(to: after) < .seconds(7_200))
+            }
             #expect(self.provider.spentTwice.isEmpty)
         }
     }

@@ -198,7 +198,8 @@ import TokenStorage
         }
     }
 
-    @Test func `removed accounts do not come back with a kill of everything, and neither after a restart`() async throws {
+    @Test func `removed accounts do not come back with a kill of everything, and neither after a restart`() async throws
+    {
         let limits = RefreshLimits()
         try await self.house.withFamily(.customers(at: self.provider, max: 1), limits: limits) { replica in
             #expect(await self.seal(self.member, replica) == [.imported])

@@ -81,7 +81,9 @@ extension Cluster {
         try await eventually("\(duration) to pass", limit: .seconds(120)) {
             if self.clock.now >= end || isDone() { return true }
             let horizon = replica.engine.flightCount > 0 ? Duration.seconds(1) : .seconds(1_000_000)
-            if let wake = self.clock.nextWake(within: horizon) { self.clock.advance(by: self.clock.now.duration(to: wake)) }
+            if let wake = self.clock.nextWake(within: horizon) {
+                self.clock.advance(by: self.clock.now.duration(to: wake))
+            }
             return false
         }
     }
