@@ -224,7 +224,8 @@ extension RefreshEngine {
     /// The current configuration of an account that tokens may come for, and what the kill log says now. A sign-in starts
     /// with this.
     ///
-    /// - Throws: ``AccountChangeError/Code/killed`` where no tokens may come.
+    /// - Throws: ``AccountChangeError/Code/killed`` where no tokens may come, ``AccountChangeError/Code/familyFull`` where the
+    ///   family has no room for another account.
     package func expectTokens(
         for account: AccountID
     ) async throws(AccountChangeError) -> (configuration: AccountConfiguration, epochs: KillEpochs) {
@@ -233,6 +234,10 @@ extension RefreshEngine {
         let epochs = try await self.epochs(for: account)
         guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else {
             throw .killed(account, by: epochs, at: [plan.provider])
+        }
+        if let family = self.state.withLock({ $0.plans.family(of: account) }), !self.index.exists(account) {
+            guard self.index.reserve(account, in: family) else { throw .familyFull(account, family) }
+            self.index.giveBack(account, in: family)
         }
         return (plan, epochs)
     }

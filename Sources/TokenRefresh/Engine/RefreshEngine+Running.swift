@@ -86,8 +86,8 @@ extension RefreshEngine {
             if comparesAll { state.nextComparison = now.advanced(by: Self.comparisonInterval) }
             return (Set(state.accountStates.values.lazy.filter(\.hasAnnouncedCredential).map(\.account)), comparesAll)
         }
-        // A page shows a thousand records.
-        if !comparesAll, unseen.count * 100 < self.index.count {
+        // A page shows a thousand records, so that these few reads are fewer than the pages.
+        if !comparesAll, unseen.count * 1_000 < self.index.count {
             for account in unseen where !Task.isCancelled { await self.look(at: account) }
             return
         }

@@ -149,6 +149,23 @@ import TokenStorage
         }
     }
 
+    @Test func `after a connection was lost and is back, all accounts are compared at once`() async throws {
+        let (house, silent) = (self.house, FaultyTokenStore(hints: false))
+        let records = SealedRecords(store: silent, keys: house.records.keys, storeID: house.records.storeID)
+        try await house.withFamily(.customers(at: self.provider)) { replica in
+            try await house.pass(.seconds(21), replica)
+            // Given an import of which nobody is told
+            _ = try await AccountVault(records).write(.member(self.member), for: self.member, expecting: nil)
+            house.store.history = silent.history
+            #expect(!replica.engine.exists(self.member))
+            // When the connection is back
+            house.store.announceReconnect(toAnotherServer: false)
+            // Then the account is known within seconds
+            try await house.pass(.seconds(60), replica) { replica.engine.exists(self.member) }
+            #expect(replica.engine.exists(self.member))
+        }
+    }
+
     @Test func `an import that finds an account of a lost hint makes it known`() async throws {
         let house = Cluster(store: FaultyTokenStore(hints: false))
         let provider = FamilyTokenEndpoint(house.clock)
@@ -228,6 +245,17 @@ import TokenStorage
             #expect(await self.seal(.customer(11), replica) == [.refused(.any(.familyFull))])
             let family = try #require(await replica.engine.overview().families.first)
             #expect([family.accounts, family.max] == [10, 10])
+        }
+    }
+
+    @Test func `nobody begins to sign in where the family has no room`() async throws {
+        try await self.house.withFamily(.customers(at: self.provider, max: 1)) { replica in
+            _ = try await replica.engine.expectTokens(for: .customer(1))
+            #expect(await self.seal(.customer(1), replica) == [.imported])
+            await #expect(throws: AccountChangeError.any(.familyFull)) {
+                _ = try await replica.engine.expectTokens(for: .customer(2))
+            }
+            _ = try await replica.engine.expectTokens(for: .customer(1))
         }
     }
 
