@@ -130,6 +130,26 @@ import TokenStorage
         }
     }
 
+    @Test func `an account that the kill log says was imported again exists, and is not read at once`() async throws {
+        let house = Cluster(store: FaultyTokenStore(hints: false))
+        let provider = FamilyTokenEndpoint(house.clock)
+        let removed = AccountRecord.member(self.member).with { ($0.tokens, $0.isRemoved) = (nil, true) }
+        try await house.put(removed, for: self.member)
+        try await house.withFamily(.customers(at: provider)) { replica in
+            try await house.put(.member(self.member), for: self.member)
+            let calls = house.store.calls.count
+            await replica.engine.reread(self.member)
+            #expect(replica.engine.exists(self.member))
+            #expect(house.store.calls.count == calls)
+            #expect(await replica.ask(self.member).value.generation == Generation(2))
+
+            // Requests carry its tokens by now, so that other tokens count at once.
+            try await house.put(AccountRecord.valid(grant: GrantID("new"), generation: 7), for: self.member)
+            await replica.engine.reread(self.member)
+            #expect(await replica.ask(self.member).value.generation == Generation(7))
+        }
+    }
+
     @Test func `given a lost hint, an import elsewhere is known after ten minutes`() async throws {
         let house = Cluster(store: FaultyTokenStore(hints: false))
         let provider = FamilyTokenEndpoint(house.clock)
