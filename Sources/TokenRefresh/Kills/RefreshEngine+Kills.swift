@@ -31,8 +31,10 @@ extension RefreshEngine {
     /// Whether the configuration has the account. Reads neither the store nor the provider.
     package func isConfigured(_ account: AccountID) -> Bool { self.plan(of: account) != nil }
 
-    /// Reads an account's record again, since another process has written other tokens.
+    /// Takes note that an import has replaced the tokens of an account. Its record is read at once if the account is in use,
+    /// and otherwise in the course of time: thousands may be replaced at once.
     package func reread(_ account: AccountID) async {
+        guard self.isInUse(account) else { return self.noteChange(of: account, to: self.index[account]?.version) }
         await self.look(at: account)
     }
 
