@@ -4,25 +4,24 @@ package import TokenStorage
 
 /// Entries about an account's tokens that are not kills: other tokens were imported, or the tokens were removed.
 extension KillSwitch {
-    /// Tells all replicas that an import has given the account other tokens. Imports that come while an entry is being
-    /// written share the next entry.
+    /// Tells all replicas that an import has given the account other tokens.
     package func replaced(_ account: AccountID, by grant: GrantID) async throws(StoreError) {
-        let replacement = KillEntry.Replacement(account: account, grant: grant)
-        let batch = self.state.withLock { state in
-            if state.imports.isFull { state.imports = ImportBatch() }
-            state.imports.add(replacement)
-            return state.imports
-        }
+        try await self.replaced([KillEntry.Replacement(account: account, grant: grant)])
+    }
+
+    /// Tells all replicas that imports have given accounts other tokens. Imports that come while an entry is being written
+    /// share the next entry, as far as they fit into it.
+    package func replaced(_ replacements: [KillEntry.Replacement]) async throws(StoreError) {
+        let batches = self.state.withLock { $0.add(replacements) }
+        for batch in batches { try await self.tell(batch) }
+    }
+
+    private func tell(_ batch: ImportBatch) async throws(StoreError) {
         let result = await self.imports.run {
             await batch.tellOnce { replacements in
                 // Imports that come from now on go into the next entry.
                 self.state.withLock { if $0.imports === batch { $0.imports = ImportBatch() } }
-                let entry = KillEntry(
-                    .replaced,
-                    .account(account),
-                    replacements: replacements(),
-                    at: self.timepiece.now.wall
-                )
+                let entry = KillEntry(.replaced, .all, replacements: replacements(), at: self.timepiece.now.wall)
                 return await Self.result { () async throws(StoreError) in _ = try await self.append(entry) }
             }
         }
@@ -59,26 +58,47 @@ extension KillSwitch {
     }
 }
 
+extension KillSwitch.State {
+    /// Adds imports to the next entry, and to as many behind it as they need.
+    ///
+    /// - Returns: the entries that report them.
+    fileprivate mutating func add(_ replacements: [KillEntry.Replacement]) -> [ImportBatch] {
+        var batches: [ImportBatch] = []
+        for replacement in replacements {
+            if !self.imports.add(replacement) {
+                self.imports = ImportBatch()
+                _ = self.imports.add(replacement)
+            }
+            if batches.last !== self.imports { batches.append(self.imports) }
+        }
+        return batches
+    }
+}
+
 /// The imports that one entry of the log reports, and the result of its write for each task that waits for it.
 final class ImportBatch: Sendable {
     private typealias Told = Result<Void, StoreError>
 
-    private let state = Mutex((replacements: [KillEntry.Replacement](), told: Told?.none))
-
-    /// Whether the entry has as many imports as an entry may have, or nearly fills a record.
-    var isFull: Bool {
-        self.state.withLock { state in
-            let names = state.replacements.reduce(0) { $0 + $1.account.rawValue.utf8.count }
-            return state.replacements.count >= KillEntry.mostReplacements || names >= Self.mostNameBytes
-        }
-    }
+    private let state = Mutex((replacements: [KillEntry.Replacement](), nameBytes: 0, told: Told?.none))
 
     /// In bytes. The record also holds up to 1,000 grants of 32 bytes, and lengths.
     private static let mostNameBytes = 16 << 10
 
     var count: Int { self.state.withLock { $0.replacements.count } }
 
-    func add(_ replacement: KillEntry.Replacement) { self.state.withLock { $0.replacements.append(replacement) } }
+    /// Adds an import, unless the entry has as many as an entry may have, or nearly fills a record.
+    ///
+    /// - Returns: whether it was added.
+    func add(_ replacement: KillEntry.Replacement) -> Bool {
+        self.state.withLock { state in
+            guard state.replacements.count < KillEntry.mostReplacements, state.nameBytes < Self.mostNameBytes else {
+                return false
+            }
+            state.replacements.append(replacement)
+            state.nameBytes += replacement.account.rawValue.utf8.count
+            return true
+        }
+    }
 
     /// Returns the result of `tell`, which is called once: later calls return the first result. For one task at a time.
     func tellOnce(

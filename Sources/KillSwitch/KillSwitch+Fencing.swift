@@ -15,12 +15,19 @@ extension KillSwitch {
         let (_, begun, pendingKills) = await self.fenceAnew(cause: contents)
         if let lock = self.newLock, lock.epoch > known.epochs.last { await self.take(lock.entry) }
         if !isStart {
-            for account in replaced { await self.fence.replaced(account) }
+            // One entry may report a thousand imports, and the lease waits for this.
+            await withDiscardingTaskGroup { tasks in
+                for account in replaced { tasks.addTask { await self.fence.replaced(account) } }
+            }
             for kill in begun where kill.entry.kind == .kill { self.announce(kill) }
         }
         for pendingKill in pendingKills where pendingKill.cause != nil { self.tell(ofKept: pendingKill) }
         for kill in begun where !kill.isEnded && kill.entry.isSeenThrough { self.newlyBegun.yield(kill.epoch) }
-        if entries.contains(where: { !$0.killsNothing }) { self.sweepBell.ring() }
+        guard entries.contains(where: { !$0.killsNothing }) else { return }
+        self.state.withLock { state in
+            for entry in entries { state.sweep.add(entry) }
+        }
+        self.sweepBell.ring()
     }
 
     /// Fences this process by its pending kills and by the log: by `read`, or else by the log that it has applied. The

@@ -130,6 +130,8 @@ extension KillSwitch {
     private func removeExpelled(_ entry: ReplicaVault.Entry) async {
         do throws(StoreError) {
             guard try await self.replicas.remove(entry.id, expecting: entry.version) else { return }
+            // It may have stored dead tokens, and have ended before it had them taken away.
+            self.sweepAll()
             self.logger.notice("a replica is forgotten", metadata: ["replica.name": "\(entry.record.name)"])
         } catch {
             self.logger.debug(

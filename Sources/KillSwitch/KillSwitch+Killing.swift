@@ -287,6 +287,8 @@ extension KillSwitch {
         guard let entry, entry.record.incarnation != self.incarnation, await self.host.isDead(entry.record.incarnation)
         else { return entry }
         try await self.replicas.remove(entry.id)
+        // It may have stored dead tokens, and have ended before it had them taken away.
+        self.sweepAll()
         return nil
     }
 

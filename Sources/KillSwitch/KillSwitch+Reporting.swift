@@ -64,7 +64,8 @@ extension KillSwitch {
     func report(on epoch: Epoch, _ entry: KillEntry) async throws(KillSwitchError) -> KillReport {
         var report = try await self.outline(of: epoch, entry)
         do throws(StoreError) {
-            report.tokens = try await self.revoker.tokens(of: epoch, entry.scope, self.epochs)
+            report.tokens = try await self.revoker.tokens(of: epoch)
+
         } catch {
             throw KillSwitchError(error)
         }

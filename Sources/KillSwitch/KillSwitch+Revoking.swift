@@ -5,21 +5,30 @@ package import TokenStorage
 
 /// Has killed tokens revoked at their providers.
 extension KillSwitch {
-    /// Has dead tokens that were just stored revoked soon.
-    package func lookForKilledTokens() { self.sweepBell.ring() }
+    /// Has dead tokens revoked soon that were just stored.
+    package func lookForKilledTokens(of account: AccountID) { self.sweep(.accounts([account])) }
+
+    /// Has all accounts' records looked through for dead tokens.
+    func sweepAll() { self.sweep(.all) }
+
+    private func sweep(_ work: SweepDemand.Work) {
+        self.state.withLock { $0.sweep.add(work) }
+        self.sweepBell.ring()
+    }
 
     /// Has the tokens of a record revoked if they are dead. Call it before the record is overwritten.
     package func storeForRevocation(tokensOf record: AccountRecord, _ account: AccountID) async throws(StoreError) {
-        let now = self.timepiece.now.wall
-        try await self.revoker.revocations.storeForRevocation(record, of: account, self.epochs, at: now)
-        self.revocationBell.ring()
+        guard let epoch = self.epochs.killer(of: record, account) else { return }
+        defer { self.revocationBell.ring() }
+        try await self.revoker.storeForRevocation(record, of: account, takenBy: epoch)
     }
 
     /// Has tokens revoked that were issued for an account and never came into its record, whether they are dead or not.
+    /// They count for the kill that covers them, if there is one, otherwise for no kill.
     package func storeForRevocation(dropped record: AccountRecord, _ account: AccountID) async throws(StoreError) {
-        let now = self.timepiece.now.wall
-        try await self.revoker.revocations.storeForRevocation(dropped: record, of: account, self.epochs, at: now)
-        self.revocationBell.ring()
+        let epoch = self.epochs.killer(of: record, account) ?? .start
+        defer { self.revocationBell.ring() }
+        try await self.revoker.storeForRevocation(record, of: account, takenBy: epoch)
     }
 
     /// The same for tokens that never got into an account's record, where no kill switch runs yet: those of a journal
@@ -40,7 +49,7 @@ extension KillSwitch {
     }
 
     /// Moves killed tokens out of accounts' records, and removes ended replicas from the list: at the start, right
-    /// after a kill, and once a minute.
+    /// after a kill, and once a minute. Reads no account's record without a reason.
     func sweepPeriodically() async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask {
@@ -51,18 +60,59 @@ extension KillSwitch {
             }
             for await _ in self.sweepBell.rings {
                 await self.lookForPendingKills()
+                await self.sweep()
                 do throws(StoreError) {
-                    try await self.revoker.sweep(self.epochs)
                     try await self.lookAfterReplicas()
                 } catch {
                     self.logger.debug(
-                        "killed or removed tokens wait for the store",
+                        "ended replicas wait for the store",
                         metadata: ["error.code": "\(error.code.rawValue)"]
                     )
                 }
                 self.revocationBell.ring()
             }
             tasks.cancelAll()
+        }
+    }
+
+    private func sweep() async {
+        let (work, known) = self.state.withLock { ($0.sweep.take(), $0.machine.log) }
+        guard work != .nothing else { return }
+        do throws(StoreError) {
+            let left: Set<AccountID> =
+                switch work {
+                case .nothing: []
+                case .accounts(let accounts): try await self.revoker.sweep(accounts, known.epochs)
+                // Without a kill no token is dead.
+                case .all where known.epochs.killsNothing: []
+                case .all: try await self.revoker.sweepAll(known.epochs) { await self.pageWasSwept() }
+                }
+            guard left.isEmpty else { return self.state.withLock { $0.sweep.add(.accounts(left)) } }
+            self.noteCollected(known)
+        } catch {
+            self.state.withLock { $0.sweep.add(work) }
+            self.logger.debug(
+                "killed or removed tokens wait for the store",
+                metadata: ["error.code": "\(error.code.rawValue)"]
+            )
+        }
+        await self.revoker.tallies.write(now: self.timepiece.now.boot, self.isKill)
+    }
+
+    /// The providers are asked while other accounts are still looked through.
+    private func pageWasSwept() async {
+        await self.revoker.tallies.writeNowAndThen(now: self.timepiece.now.boot, self.isKill)
+        self.revocationBell.ring()
+    }
+
+    /// All accounts that the kills in `known` may concern were looked through, by this process or an earlier one.
+    private func noteCollected(_ known: FencedLog) {
+        let last = self.state.withLock { state in
+            defer { state.collected = max(state.collected, known.epochs.last) }
+            return state.collected
+        }
+        for kill in known.kills where kill.entry.kind == .kill && last < kill.epoch {
+            self.revoker.tallies.noteCollected(kill.epoch)
         }
     }
 
@@ -98,30 +148,52 @@ extension KillSwitch {
         }
     }
 
-    /// Has providers revoke tokens: after each sweep, and when a provider is to be asked again.
+    /// Has providers revoke tokens: after each sweep, and when a provider is to be asked again. Each provider's tokens
+    /// have a task of their own.
     func revokeNowAndThen() async {
         await withDiscardingTaskGroup { tasks in
             for await _ in self.revocationBell.rings {
-                guard let next = await self.revoke() else { continue }
-                tasks.addTask {
-                    await self.timepiece.rest(until: next)
-                    self.revocationBell.ring()
-                }
+                guard let lanes = await self.lanesToBegin() else { continue }
+                for lane in lanes { tasks.addTask { await self.revoke(in: lane) } }
+                if lanes.isEmpty { await self.finishTallies() }
             }
             tasks.cancelAll()
         }
     }
 
-    /// - Returns: when to revoke again, if that is before the next sweep.
-    private func revoke() async -> BootInstant? {
+    /// - Returns: `nil` where the store can't be listed.
+    private func lanesToBegin() async -> [RevocationLane]? {
         do throws(StoreError) {
-            return try await self.revoker.revokeDue { self.cause(at: $0) }
+            let found = try await self.revoker.revocations.lanes()
+            return self.revoker.lanes.change { $0.begin(found, now: self.timepiece.now.boot) }
         } catch {
             self.logger.debug(
                 "killed or removed tokens wait for the store",
                 metadata: ["error.code": "\(error.code.rawValue)"]
             )
             return nil
+        }
+    }
+
+    private func revoke(in lane: RevocationLane) async {
+        guard let next = await self.revoker.revokeDue(in: lane, { self.cause(at: $0) }) else {
+            return await self.finishTallies()
+        }
+        await self.timepiece.rest(until: next)
+        self.revocationBell.ring()
+    }
+
+    /// Counts the tokens of kills that are worked off, once.
+    private func finishTallies() async {
+        let (known, isSwept) = self.state.withLock { ($0.machine.log, $0.sweep.isEmpty) }
+        guard isSwept else { return }
+        do throws(StoreError) {
+            try await self.revoker.finishTallies(of: known.kills.filter { $0.entry.kind == .kill }.map(\.epoch))
+        } catch {
+            self.logger.debug(
+                "the count of killed tokens waits for the store",
+                metadata: ["error.code": "\(error.code.rawValue)"]
+            )
         }
     }
 
@@ -141,11 +213,22 @@ extension KillSwitch {
         epoch == .start ? .dropped : self.known.contents[epoch]?.kind == .removed ? .removed : .killed
     }
 
-    /// The outcome for each token that a kill took away.
-    package func revocations(of id: KillID) async throws(KillSwitchError) -> [RevocationRecord] {
+    private func isKill(_ epoch: Epoch) -> Bool { self.cause(at: epoch) == .killed }
+
+    /// The outcomes for the tokens that a kill took away, a page at a time.
+    ///
+    /// - Parameter after: the cursor of the page before; `nil`: the first page.
+    /// - Returns: also the cursor for the next page; `nil` on the last one.
+    package func revocations(
+        of id: KillID,
+        after: String? = nil,
+        limit: Int = .max
+    ) async throws(KillSwitchError) -> (records: [RevocationRecord], next: String?) {
         let kill = try await self.kill(of: id)
         do throws(StoreError) {
-            return try await self.revoker.revocations(of: kill.epoch)
+            let after = after.map { RecordKey(rawValue: $0) }
+            let page = try await self.revoker.revocations(of: kill.epoch, after: after, limit: limit)
+            return (page.records, page.next?.rawValue)
         } catch {
             throw KillSwitchError(error)
         }

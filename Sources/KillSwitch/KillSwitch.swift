@@ -17,6 +17,10 @@ package final class KillSwitch: Sendable {
         var copied = Epoch.start
         /// Who asked this process for kills that may have to wait, for the audit log.
         var askers: [KillID: Asker] = [:]
+        /// Accounts' records that may hold killed tokens.
+        var sweep = SweepDemand()
+        /// The last kill since which all accounts were looked through.
+        var collected = Epoch.start
         /// Kept kills that are in the store, and that were reported or are about to be.
         var told: Set<KillID> = []
         /// Those of ``told`` that are in the audit log.
@@ -89,7 +93,7 @@ package final class KillSwitch: Sendable {
     ///   - host: the state on this host that outlives the process.
     ///   - place: the place of the store; `nil` if it never was part of a move.
     ///   - move: the move to another store; `nil`: this process stays.
-    ///   - endpoint: where tokens with a given binding are revoked; `nil` where the configuration has no such provider.
+    ///   - target: where tokens with a given binding are revoked; `nil` where the configuration has no such provider.
     package init(
         _ records: SealedRecords,
         incarnation: IncarnationID,
@@ -101,7 +105,7 @@ package final class KillSwitch: Sendable {
         timepiece: Timepiece = .system,
         logger: Logger,
         fence: any KillFence,
-        endpoint: @escaping Revoker.Endpoints
+        target: @escaping Revoker.Targets
     ) {
         self.records = records
         let guarantees = records.store.guarantees
@@ -132,7 +136,7 @@ package final class KillSwitch: Sendable {
             witness: host,
             timepiece: timepiece,
             logger: logger,
-            endpoint: endpoint
+            target: target
         )
         (self.begun, self.newlyBegun) = AsyncStream.makeStream()
         (self.expelled, self.newlyExpelled) = AsyncStream.makeStream()
@@ -269,6 +273,8 @@ extension KillSwitch {
         for await change in self.records.store.changes() {
             guard !Task.isCancelled else { return }
             if RecordKey.Prefix.kills.contains(change.key) || change.key.rawValue.isEmpty { self.ringForRenewal() }
+            // The server before may have listed an earlier state of the accounts.
+            if change == .anotherServer { self.sweepAll() }
         }
     }
 

@@ -88,10 +88,11 @@ final class PollWaiter: Sendable {
 }
 
 extension Collection where Element: Sendable {
-    /// Calls `read` for each element, at most 16 at a time, and hands each result to `found` as it comes, in no order.
+    /// Calls `read` for each element, at most `limit` at a time, and hands each result to `found` as it comes, in no order.
     ///
     /// - Throws: the first error of a read. No further read begins after it.
     func readEach<Found: Sendable>(
+        atOnce limit: Int = 16,
         _ read: @escaping @Sendable (Element) async throws(StoreError) -> Found,
         found take: (Element, Found) -> Void
     ) async throws(StoreError) {
@@ -103,7 +104,7 @@ extension Collection where Element: Sendable {
                 }
             }
             var rest = self.makeIterator()
-            for _ in 0..<16 {
+            for _ in 0..<limit {
                 guard let element = rest.next() else { break }
                 reads.addTask { await result(element) }
             }

@@ -131,6 +131,9 @@ package struct KillEpochs: Equatable, Sendable {
     /// Like ``isKilled(_:)``, but ignores orders that are not in the log yet.
     package func holds(_ scope: KillScope) -> Bool { self.states[scope]?.isKilled == true }
 
+    /// Whether no entry of the log has killed anything, so that all tokens are alive.
+    package var killsNothing: Bool { self.states.isEmpty }
+
     /// All scopes that are killed now.
     package var killed: Set<KillScope> {
         Set(self.pending.keys).union(self.states.lazy.filter(\.value.isKilled).map(\.key))

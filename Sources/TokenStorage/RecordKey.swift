@@ -34,6 +34,11 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
     /// The outcome of a completed kill.
     package static func killEnd(_ number: UInt64) -> RecordKey { .numbered(.killEnds, number) }
 
+    /// What the tokens that a kill took away have come to, in numbers. It is never removed.
+    package static func killTally(_ number: UInt64) -> RecordKey {
+        .numbered(Prefix(rawValue: "kill-tallies/"), number)
+    }
+
     /// An entry of the audit log.
     package static func audit(_ number: UInt64) -> RecordKey { .numbered(.audit, number) }
 

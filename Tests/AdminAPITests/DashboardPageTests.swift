@@ -9,6 +9,7 @@ internal import Testing
         ("/dashboard.css", "text/css; charset=utf-8", "prefers-color-scheme: dark"),
         ("/dashboard.js", "text/javascript; charset=utf-8", "/v1/kill"),
         ("/page.js", "text/javascript; charset=utf-8", "Martlet-Session"),
+        ("/accounts.js", "text/javascript; charset=utf-8", "/v1/accounts"),
         ("/charts.js", "text/javascript; charset=utf-8", "/v1/history"),
         ("/login.js", "text/javascript; charset=utf-8", "/v1/logins"),
         ("/lock.js", "text/javascript; charset=utf-8", "/v1/unlock"),
@@ -53,7 +54,7 @@ internal import Testing
             let page = try await admin.caller.send(.GET, "/", fields: [:]).body
             let style = try await admin.caller.send(.GET, "/dashboard.css", fields: [:]).body
             for text in ["://", " style=", "<style", " onclick", "<script>"] { #expect(!page.contains(text)) }
-            for path in ["/dashboard.js", "/page.js", "/charts.js", "/login.js", "/lock.js"] {
+            for path in ["/dashboard.js", "/page.js", "/accounts.js", "/charts.js", "/login.js", "/lock.js"] {
                 let script = try await admin.caller.send(.GET, path, fields: [:]).body
                 for text in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "://"] {
                     #expect(!script.contains(text), "\(path)")

@@ -47,6 +47,41 @@ internal import TokenStorage
         }
     }
 
+    @Test func `the tokens of a kill come in pages, and a wrong query is refused`() async throws {
+        struct Page: Decodable {
+            struct Token: Decodable { let account: String; let kind: String }
+            let tokens: [Token]
+            let next: String?
+        }
+        try await AdminFixture.run { admin in
+            // Given a kill of two tokens
+            let tokens = #"{"refresh_token":"rt-canary","access_token":"at-canary","expires_in":3600}"#
+            _ = try await admin.caller.send(.PUT, "/v1/accounts/alice/tokens", tokens)
+            let order = #"{"scope":{"account":"alice"},"reason":"drill"}"#
+            let kill = try await admin.caller.send(.POST, "/v1/kill", order).read(Kill.self)
+            try await eventually("the tokens to be found") {
+                try await admin.caller.send(.GET, "/v1/kills/\(kill.id)").read(Kill.self).tokens.total == 2
+            }
+
+            // When they are asked for one by one, then each comes
+            var kinds: Set<String> = []
+            var query = "?limit=1"
+            while true {
+                let answer = try await admin.caller.send(.GET, "/v1/kills/\(kill.id)/tokens\(query)")
+                let page = try answer.read(Page.self)
+                #expect(page.tokens.count <= 1)
+                kinds.formUnion(page.tokens.map { "\($0.account) \($0.kind)" })
+                guard let next = page.next else { break }
+                query = "?after=\(next)&limit=1"
+            }
+            #expect(kinds == ["alice refresh", "alice access"])
+            for query in ["limit=0", "limit=1001", "limit=1&limit=1", "after=", "after=a%20b", "before=a", "limit"] {
+                let answer = try await admin.caller.send(.GET, "/v1/kills/\(kill.id)/tokens?\(query)")
+                #expect(answer.status == 400, "\(query)")
+            }
+        }
+    }
+
     @Test func `given a kill, an import is a conflict until the scope is revived`() async throws {
         try await AdminFixture.run { admin in
             _ = try await admin.caller.send(.POST, "/v1/kill", #"{"scope":{"all":true},"reason":"drill"}"#)

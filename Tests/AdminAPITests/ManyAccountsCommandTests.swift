@@ -154,6 +154,22 @@ internal import Testing
         }
     }
 
+    @Test func `given a gateway, the same import may be run again`() async throws {
+        try await AdminFixture.run { admin in
+            let program = try Program(environment: ["MARTLET_ADMIN_TOKEN": AdminFixture.adminToken])
+            let arguments = ["accounts", "import", "--all", "--admin", admin.caller.base]
+            let input = "\n" + Self.line("alice") + Self.line("nobody") + Self.line("bob", token: "other-canary")
+            for results in ["2 imported, 1 refused\n", "0 imported, 2 skipped, 1 refused\n"] {
+                let outcome = try await program.run(arguments, input: input)
+                #expect(outcome.status == 1)
+                #expect(outcome.output == results)
+                #expect(outcome.complaint.hasPrefix("line 3: "))
+                #expect(outcome.complaint.hasSuffix("martlet: 1 of 3 lines were refused\n"))
+                #expect(!(outcome.output + outcome.complaint).contains(AdminFixture.canary))
+            }
+        }
+    }
+
     @Test(arguments: [
         ("skip", "run it again: accounts that have tokens are skipped"),
         ("replace", "run it again: tokens that were imported before are skipped"),
@@ -170,7 +186,7 @@ internal import Testing
             gateway.setCourse(.init(breaksAfter: 3))
             let broken = try await program.run(arguments, input: input)
             #expect(broken.status == 69)
-            #expect(broken.complaint.hasPrefix("martlet: the connection to the gateway at \(base) broke: "))
+            #expect(broken.complaint.hasPrefix("martlet: the connection to the gateway at \(base) broke"))
             #expect(broken.complaint.hasSuffix("; results came for 3 lines, and more may be done; \(help)\n"))
 
             gateway.setCourse(.init(isComplete: false))

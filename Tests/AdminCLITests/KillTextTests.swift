@@ -38,6 +38,38 @@ internal import Testing
         self.text.lines(try Self.reply(text).read(KillsReply.self))
     }
 
+    private func lines(tokens: String) throws -> [String] {
+        let kill =
+            #"{"id":"k","scope":{"all":true},"reason":"drill","state":"complete","replicas":[],"draining":0,"#
+            + #""started_at":"2026-01-01T00:00:00.000Z","tokens":{"total":200000,"waiting":100000,"in_flight":0,"#
+            + #""revoked":100000,"refused":0,"unsupported":0,"unreachable":0\#(tokens)}}"#
+        return self.text.lines(try Self.reply(kill).read(KillReply.self))
+    }
+
+    @Test func `while tokens are revoked, the estimate and the speed are shown`() throws {
+        let lines = try self.lines(tokens: #","estimated_end":"2026-01-01T00:34:20.000Z","per_second":50"#)
+        let left = try #require(lines.first { $0.hasPrefix("left") })
+        #expect(left.hasSuffix("about 33 min at 50 a second, until 2026-01-01T00:34:20.000Z"))
+        let over = try self.lines(tokens: #","estimated_end":"2026-01-01T00:00:20.000Z","per_second":50"#)
+        #expect(!over.contains { $0.hasPrefix("left") })
+        #expect(try !self.lines(tokens: "").contains { $0.hasPrefix("left") })
+    }
+
+    @Test func `while accounts are looked through, the counts are shown as unfinished`() throws {
+        let lines = try self.lines(tokens: #","collected":false"#)
+        #expect(lines.contains { $0.hasSuffix("waiting to be revoked; the accounts are still looked through") })
+        let done = try self.lines(tokens: #","collected":true"#)
+        #expect(!done.contains { $0.contains("looked through") })
+    }
+
+    @Test func `the tokens of a kill are shown one a line`() throws {
+        let page =
+            #"{"tokens":[{"account":"alice","kind":"refresh","outcome":"revoked","ends_at":null},"#
+            + #"{"account":"bob","kind":"access","outcome":"waiting","ends_at":"2026-01-01T00:02:00.000Z"}],"next":null}"#
+        let lines = self.text.lines(try Self.reply(page).read(KilledTokensReply.self))
+        #expect(lines == ["alice: refresh token revoked", "bob: access token waiting, ends in 60 s"])
+    }
+
     @Test func `the times of the kill, its completion and its revive are shown relative and absolute`() throws {
         let lines = try self.lines(
             #","epoch":3,"store":"reachable","completed_at":"2026-01-01T00:00:01.000Z","revived_at":"2026-01-01T00:00:30.000Z""#,

@@ -37,12 +37,12 @@ import TokenStorage
             self.house.store.fail(.full)
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .drain, wait: .seconds(1))
             let store = self.house.store
-            @Sendable func sweeps() -> Int { store.calls.count { $0.operation == .records && $0.place == "accounts/" } }
+            @Sendable func sweeps() -> Int { store.calls.count { $0.operation == .records && $0.place == "replicas/" } }
             let count = sweeps()
-            one.kills.lookForKilledTokens()
+            one.kills.lookForKilledTokens(of: AccountID("alice"))
             // A sweep may have been in progress already.
             try await eventually("a sweep to have looked for orders") {
-                one.kills.lookForKilledTokens()
+                one.kills.lookForKilledTokens(of: AccountID("alice"))
                 return sweeps() > count + 1
             }
         }

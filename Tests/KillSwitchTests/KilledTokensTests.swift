@@ -67,7 +67,7 @@ import TokenStorage
                 try await self.house.store.records(under: .revocations, after: nil, limit: 9).isEmpty
             }
             for (kill, account) in [(report, "alice"), (other, "bob")] {
-                let tokens = try await one.kills.revocations(of: kill.id)
+                let tokens = try await one.kills.revocations(of: kill.id).records
                 #expect(tokens.map(\.account.rawValue) == [account, account])
                 #expect(tokens.allSatisfy { $0.token == nil && $0.outcome == .revoked })
             }
@@ -119,7 +119,7 @@ import TokenStorage
 
             // Then the tokens are reported as refused, and not as unreachable
             try await eventually("both to be asked about twice") {
-                let tokens = try await one.kills.revocations(of: report.id)
+                let tokens = try await one.kills.revocations(of: report.id).records
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 && $0.token != nil }
             }
             let refused = try await one.kills.report(on: report.id).tokens
@@ -193,7 +193,7 @@ import TokenStorage
             }
             let tokens = try await one.kills.report(on: report.id).tokens
             #expect(tokens.unreachable == 2 && tokens.total == 2)
-            let revocations = try await one.kills.revocations(of: report.id)
+            let revocations = try await one.kills.revocations(of: report.id).records
             #expect(revocations.allSatisfy { $0.token == nil })
 
             // And the provider is not asked again, although several sweeps pass
@@ -221,7 +221,7 @@ import TokenStorage
         try await self.house.run([one]) {
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
             try await eventually("both tokens to have an outcome") {
-                let tokens = try await one.kills.revocations(of: report.id)
+                let tokens = try await one.kills.revocations(of: report.id).records
                 return tokens.count == 2 && tokens.allSatisfy { $0.outcome.rawValue == outcome }
             }
         }
@@ -233,7 +233,7 @@ import TokenStorage
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
             try await one.kills.revive(self.alice, reason: "over")
             try await self.house.put("alice", observedEpoch: one.kills.epochs.last.rawValue)
-            one.kills.lookForKilledTokens()
+            one.kills.lookForKilledTokens(of: AccountID("alice"))
             try await self.house.put("bob")
             let other = try await one.kills.kill(
                 .account(AccountID("bob")),
@@ -259,7 +259,7 @@ import TokenStorage
             // When they are killed and several tries are over
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
             try await eventually("their turn to have come again") {
-                let tokens = try await one.kills.revocations(of: report.id)
+                let tokens = try await one.kills.revocations(of: report.id).records
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 2 && $0.outcome == .unreachable }
             }
 
@@ -282,15 +282,15 @@ import TokenStorage
         try await self.house.run([one]) {
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
             try await eventually("it to have been asked twice for each") {
-                let tokens = try await one.kills.revocations(of: report.id)
+                let tokens = try await one.kills.revocations(of: report.id).records
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 }
             }
 
             // When the provider is removed from the configuration and further tries are over
             self.house.provider.goAway()
-            let asked = try await one.kills.revocations(of: report.id).map(\.tries).max() ?? 0
+            let asked = try await one.kills.revocations(of: report.id).records.map(\.tries).max() ?? 0
             try await eventually("their turn to have come again") {
-                try await one.kills.revocations(of: report.id).allSatisfy { $0.tries > asked + 2 }
+                try await one.kills.revocations(of: report.id).records.allSatisfy { $0.tries > asked + 2 }
             }
 
             // Then the log has one warning per token
@@ -306,7 +306,7 @@ import TokenStorage
         try await self.house.run([one]) {
             // When the tokens of one are removed, and those of the other killed
             try await one.kills.removed(AccountID("alice"))
-            one.kills.lookForKilledTokens()
+            one.kills.lookForKilledTokens(of: AccountID("alice"))
             _ = try await one.kills.kill(
                 .account(AccountID("bob")),
                 reason: "drill",

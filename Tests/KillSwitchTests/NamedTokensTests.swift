@@ -74,7 +74,7 @@ import TokenStorage
 
             self.house.provider.answer(.revoked)
             try await eventually("them to be settled") { try await self.keys().isEmpty }
-            let revoked = try await one.kills.revocations(of: report.id)
+            let revoked = try await one.kills.revocations(of: report.id).records
             #expect(revoked.count { $0.outcome == .revoked } >= 2)
         }
     }

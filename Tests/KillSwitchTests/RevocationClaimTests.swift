@@ -42,8 +42,8 @@ import TokenStorage
             let clock = self.house.clock
             let later = clock.now.advanced(by: .seconds(20))
             try await clock.advance(bySleepersWithin: .seconds(1), until: "20 s to pass") {
-                other.kills.lookForKilledTokens()
-                one.kills.lookForKilledTokens()
+                other.kills.lookForKilledTokens(of: AccountID("alice"))
+                one.kills.lookForKilledTokens(of: AccountID("alice"))
                 return clock.now > later
             }
             #expect(Set(self.house.provider.asked) == ["rt-alice", "at-alice"])

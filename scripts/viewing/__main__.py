@@ -11,7 +11,7 @@ import time
 from harness.checks import report
 from harness.processes import Failed
 from harness.programs import build, leave
-from viewing import locking
+from viewing import locking, paging
 from viewing.chromium import Chromium
 from viewing.house import APPROVED, CACHED, LEASE_SECONDS, House
 from viewing.visit import WIDE, Visit
@@ -140,6 +140,12 @@ def visit(house, browser, pictures):
     visit.sign_in(house.token)
     visit.has("and is let in again", "document.querySelectorAll('#account-rows tr').length === 6")
 
+    house.import_customers()
+    paging.family(visit)
+    paging.turn(visit)
+    paging.narrow(visit)
+    paging.aim(visit)
+
     house.first.end()
     page.expect("ERR_CONNECTION", "/v1/")
     visit.has("a gateway that is gone is told of", "!document.querySelector('#outage').hidden")
@@ -208,7 +214,7 @@ def main():
     parser = argparse.ArgumentParser(
         prog="scripts/verify-dashboard",
         description="Runs two gateways on one store with martlet-mock, and uses the dashboard in headless Chromium: signs in, compares the "
-        "charts with the requests sent, kills an account while a replica is silent, waits until the kill is complete, revives the account, approves an account, locks the gateway, kills while it is locked, unlocks it, signs out, and stops the gateway. "
+        "charts with the requests sent, kills an account while a replica is silent, waits until the kill is complete, revives the account, approves an account, locks the gateway, kills while it is locked, unlocks it, signs out, turns the pages of 250 more accounts and filters them, and stops the gateway. "
         "Fails if something is not shown, not readable, not reachable by keyboard, or refused by the page's content security policy.")
     parser.add_argument("--programs", type=pathlib.Path, help="the directory of martlet and martlet-mock (default: builds a release)")
     parser.add_argument("--pictures", type=pathlib.Path, help="save screenshots of each step, at 1280 and 390 px, in this directory")

@@ -19,6 +19,8 @@ CACHED = "alice"
 APPROVED = "forecast"
 # An account that is configured and has no tokens.
 EMPTY = "newcomer"
+# Accounts that come at run time.
+FAMILY, CUSTOMERS, MOST_CUSTOMERS = "customer-*", 250, 1000
 # The names of the other administrators, by role.
 OTHERS = {"killer": "dana", "viewer": "wall"}
 
@@ -42,6 +44,10 @@ class House:
         for account in ACCOUNTS:
             grant = self.post(self.provider + "/_control/grants", {"account": account})
             self.command("accounts", "import", account, text=json.dumps(grant))
+
+    def import_customers(self):
+        lines = [{"account": f"customer-{number}", "tokens": {"refresh_token": f"refresh-{number}"}} for number in range(1, CUSTOMERS + 1)]
+        self.command("accounts", "import", "--all", text="\n".join(map(json.dumps, lines)))
 
     def traffic(self):
         """Sends requests as callers do, and has one account refreshed; returns the number of requests by the class of the status."""
@@ -74,6 +80,7 @@ providers:
   globex: {provider}
 accounts:
 {accounts}
+  "{FAMILY}": {{ provider: globex, max: {MOST_CUSTOMERS} }}
 routes:
 {routes}
 """)

@@ -356,8 +356,8 @@ final class AdminController: RequestResponder {
             return AdminResponse(.ok, KillsResponse(await gateway.kills.listing()))
         case .kill(let id):
             return AdminResponse(.ok, KillResponse(try await gateway.killReport(id)))
-        case .killedTokens(let id):
-            return AdminResponse(.ok, KilledTokensResponse(try await gateway.killedTokens(id)))
+        case .killedTokens(let id, let query):
+            return AdminResponse(.ok, try await gateway.killedTokens(id, query))
         case .replicas:
             return AdminResponse(.ok, ReplicasResponse(try await gateway.replicas(), this: gateway.kills.incarnation))
         case .replica(let name):

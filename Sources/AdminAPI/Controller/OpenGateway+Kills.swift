@@ -48,8 +48,13 @@ extension OpenGateway {
         do throws(KillSwitchError) { return try await self.kills.report(on: id) } catch { throw AdminError(error) }
     }
 
-    func killedTokens(_ id: KillID) async throws(AdminError) -> [RevocationRecord] {
-        do throws(KillSwitchError) { return try await self.kills.revocations(of: id) } catch { throw AdminError(error) }
+    func killedTokens(_ id: KillID, _ query: KilledTokensQuery) async throws(AdminError) -> KilledTokensResponse {
+        do throws(KillSwitchError) {
+            let page = try await self.kills.revocations(of: id, after: query.after, limit: query.limit)
+            return KilledTokensResponse(page.records, next: page.next)
+        } catch {
+            throw AdminError(error)
+        }
     }
 
     func replicas() async throws(AdminError) -> ReplicaVault.Listing {

@@ -150,6 +150,7 @@ enum DashboardPath: String, Sendable, CaseIterable {
     case script = "/dashboard.js"
     /// The modules that the script imports.
     case common = "/page.js"
+    case accounts = "/accounts.js"
     case charts = "/charts.js"
     case login = "/login.js"
     case lock = "/lock.js"
@@ -166,7 +167,7 @@ enum DashboardPath: String, Sendable, CaseIterable {
 
     var methods: [HTTPRequest.Method] {
         switch self {
-        case .page, .style, .script, .common, .charts, .login, .lock, .emblem: [.get, .head]
+        case .page, .style, .script, .common, .accounts, .charts, .login, .lock, .emblem: [.get, .head]
         case .session: [.post, .delete]
         }
     }
@@ -179,6 +180,7 @@ enum DashboardPath: String, Sendable, CaseIterable {
         case .style: ("text/css; charset=utf-8", PackageResources.dashboard_css)
         case .script: ("text/javascript; charset=utf-8", PackageResources.dashboard_js)
         case .common: ("text/javascript; charset=utf-8", PackageResources.page_js)
+        case .accounts: ("text/javascript; charset=utf-8", PackageResources.accounts_js)
         case .charts: ("text/javascript; charset=utf-8", PackageResources.charts_js)
         case .login: ("text/javascript; charset=utf-8", PackageResources.login_js)
         case .lock: ("text/javascript; charset=utf-8", PackageResources.lock_js)

@@ -27,7 +27,7 @@ enum AdminRoute: Equatable, Sendable {
     case revival
     case kills
     case kill(KillID)
-    case killedTokens(KillID)
+    case killedTokens(KillID, KilledTokensQuery)
     case replicas
     case audit(AuditQuery)
     /// Named by its name, its incarnation, or the beginning of its incarnation.
@@ -73,7 +73,7 @@ enum AdminRoute: Equatable, Sendable {
             guard let id = Self.name(segments[2]) else { return nil }
             switch segments.dropFirst(3).first {
             case nil: self = .kill(KillID(id))
-            case "tokens": self = .killedTokens(KillID(id))
+            case "tokens": self = .killedTokens(KillID(id), .standard)
             default: return nil
             }
         case 3...4 where segments[0] == "v1" && segments[1] == "accounts":
@@ -133,6 +133,7 @@ enum AdminRoute: Equatable, Sendable {
         case .audit: return .audit(try AuditQuery(query))
         case .accounts: return .accounts(try AccountQuery(query))
         case .imports: return .imports(try ExistingAccounts(query: query))
+        case .killedTokens(let kill, _): return .killedTokens(kill, try KilledTokensQuery(query))
         case .account(let account):
             guard query == "unrevoked=true" else { throw .invalidField("query", "the query is not unrevoked=true") }
             return .accountWithUnrevoked(account)

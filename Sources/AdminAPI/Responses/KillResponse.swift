@@ -48,6 +48,8 @@ struct KillResponse: Encodable, Sendable {
     private struct Tokens: Encodable {
         /// `false` in the response to the order: the numbers mean nothing yet.
         let isCounted: Bool
+        /// `false` while accounts are still looked through: there may be more tokens.
+        let isCollected: Bool
         let total: Int
         let waiting: Int
         let inFlight: Int
@@ -60,9 +62,14 @@ struct KillResponse: Encodable, Sendable {
         let givenUp: Int
         /// Left out if it is unknown, or if no token waits.
         let nextTryAt: String?
+        /// When the last token is revoked, if it goes on like this, and how many that are a second. Left out where nothing
+        /// waits, or a provider can't be asked at the moment.
+        let estimatedEnd: String?
+        let perSecond: Int?
 
         init(_ tokens: KillReport.Tokens) {
             self.isCounted = tokens.isCounted
+            self.isCollected = tokens.isCollected
             self.total = tokens.total
             self.waiting = tokens.waiting
             self.inFlight = tokens.inFlight
@@ -73,15 +80,20 @@ struct KillResponse: Encodable, Sendable {
             self.unreachable = tokens.unreachable
             self.givenUp = tokens.givenUp
             self.nextTryAt = tokens.nextTryAt?.rfc3339
+            self.estimatedEnd = tokens.estimatedEnd?.rfc3339
+            self.perSecond = tokens.perSecond
         }
 
         private enum CodingKeys: String, CodingKey {
             case total, waiting, revoked, refused, unsupported, unreachable
             case isCounted = "counted"
+            case isCollected = "collected"
             case inFlight = "in_flight"
             case clientRefused = "client_refused"
             case givenUp = "given_up"
             case nextTryAt = "next_try_at"
+            case estimatedEnd = "estimated_end"
+            case perSecond = "per_second"
         }
     }
 }
@@ -139,12 +151,23 @@ struct RevivalResponse: Encodable, Sendable {
     }
 }
 
-/// The outcome for each token that a kill took away. It contains no token.
+/// A page of the outcomes for the tokens that a kill took away. It contains no token.
 struct KilledTokensResponse: Encodable, Sendable {
     let tokens: [Token]
+    /// The `after` of a request for the next page; `nil` on the last page.
+    let next: String?
 
-    init(_ records: [RevocationRecord]) {
+    init(_ records: [RevocationRecord], next: String?) {
         self.tokens = records.map(Token.init)
+        self.next = next
+    }
+
+    private enum Key: String, CodingKey { case tokens, next }
+
+    func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: Key.self)
+        try members.encode(self.tokens, forKey: .tokens)
+        try members.encode(self.next, forKey: .next)
     }
 
     struct Token: Encodable, Sendable {

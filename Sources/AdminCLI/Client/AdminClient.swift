@@ -132,8 +132,8 @@ struct AdminClient: Sendable {
         } catch let failure as CommandFailure {
             throw failure
         } catch {
-            let place = self.access.address
-            throw CommandFailure(.unavailable, "the connection to the gateway at \(place) broke: \(Self.reason(error))")
+            let reason = error is IOError ? ": \(Self.reason(error))" : ""
+            throw CommandFailure(.unavailable, "the connection to the gateway at \(self.access.address) broke\(reason)")
         }
     }
 

@@ -149,6 +149,12 @@ package struct AdminRequest: Sendable {
         AdminRequest(.get, "/v1/kills/\(Self.encoded(id))", "show the kill")
     }
 
+    /// A page of the tokens that a kill took away.
+    package static func killedTokens(_ id: String, after: String?) -> AdminRequest {
+        let query = after.map { "?after=\(Self.encoded($0))" } ?? ""
+        return AdminRequest(.get, "/v1/kills/\(Self.encoded(id))/tokens\(query)", "show the tokens of the kill")
+    }
+
     /// Whether the gateway holds keys and tokens.
     package static let lockStatus = AdminRequest(.get, Self.lockPath, "ask for the lock")
 

@@ -31,12 +31,18 @@ extension KillCommand {
     }
 
     /// The kill with its tokens counted, because the response to an order doesn't wait for the count; the unchanged
-    /// `kill` if no response arrives in time.
+    /// `kill` if no response arrives in time. A few accounts are looked through within a moment.
     static func counted(_ kill: KillReply, by client: AdminClient) async -> KillReply {
-        guard kill.tokens.isCounted == false, kill.epoch != nil,
-            let reply = try? await client.exchange(AdminRequest.killReport(kill.id).within(.seconds(10)))
-        else { return kill }
-        return (try? reply.read(KillReply.self)) ?? kill
+        guard kill.tokens.isCounted == false, kill.epoch != nil else { return kill }
+        let clock = Timepiece.system
+        let end = clock.now.boot.advanced(by: .seconds(1))
+        while true {
+            guard let reply = try? await client.exchange(AdminRequest.killReport(kill.id).within(.seconds(10))),
+                let counted = try? reply.read(KillReply.self)
+            else { return kill }
+            guard counted.tokens.isCollected == false, clock.now.boot < end else { return counted }
+            await clock.rest(until: clock.now.boot.advanced(by: .milliseconds(50)))
+        }
     }
 
     /// Prints the progress until its task is canceled.

@@ -84,18 +84,35 @@ struct KillsCommand: AsyncParsableCommand {
         commandName: "kills",
         abstract: "Show the kills there were, and how far each has come.",
         discussion: """
+            --tokens shows what became of each token of one kill, never the tokens themselves. With --json it prints the \
+            admin API's answers, one a line, of 1,000 tokens each.
+
             Example:
               martlet kills
+              martlet kills --tokens 5f0c4a1e | grep -v revoked
             """
     )
 
+    @Option(help: ArgumentHelp("Show the tokens of this kill.", valueName: "id")) var tokens: String?
     @OptionGroup var admin: AdminOptions
 
     func run() async throws {
-        let reply = try await self.admin.client().send(.kills)
-        if self.admin.isJSON { return Console.say(reply.text) }
-        let kills = try reply.read(KillsReply.self)
-        for line in KillText(times: RelativeTime(now: .now)).lines(kills) { Console.say(line) }
+        let client = try await self.admin.client()
+        let text = KillText(times: RelativeTime(now: .now))
+        guard let id = self.tokens else {
+            let reply = try await client.send(.kills)
+            if self.admin.isJSON { return Console.say(reply.text) }
+            for line in text.lines(try reply.read(KillsReply.self)) { Console.say(line) }
+            return
+        }
+        var after: String?
+        repeat {
+            let reply = try await client.send(.killedTokens(id, after: after))
+            let page = try reply.read(KilledTokensReply.self)
+            if self.admin.isJSON { Console.say(reply.text) }
+            if !self.admin.isJSON { for line in text.lines(page) { Console.say(line) } }
+            after = page.next
+        } while after != nil
     }
 }
 

@@ -52,6 +52,8 @@ package struct KillReply: Decodable, Equatable, Sendable {
     package struct Tokens: Decodable, Equatable, Sendable {
         /// Whether the tokens are counted; `nil` for an older gateway, which always counts them.
         package let isCounted: Bool?
+        /// `false` while accounts are still looked through for more; `nil` for an older gateway, which counts all.
+        package let isCollected: Bool?
         package let total: Int
         package let waiting: Int
         package let inFlight: Int
@@ -66,10 +68,16 @@ package struct KillReply: Decodable, Equatable, Sendable {
         package let givenUp: Int?
         /// When a provider is asked again about the first waiting token; `nil` if that is not known.
         package let nextTryAt: String?
+        /// When the last token is revoked, and how many that are a second; `nil` if it is unknown, or nothing waits.
+        package let estimatedEnd: String?
+        package let perSecond: Int?
 
         private enum CodingKeys: String, CodingKey {
             case total, waiting, revoked, refused, unsupported, unreachable
             case isCounted = "counted"
+            case isCollected = "collected"
+            case estimatedEnd = "estimated_end"
+            case perSecond = "per_second"
             case inFlight = "in_flight"
             case clientRefused = "client_refused"
             case givenUp = "given_up"
@@ -89,6 +97,25 @@ package struct KillReply: Decodable, Equatable, Sendable {
     /// Whether a locked gateway keeps the kill until it is unlocked.
     package var isOfLockedGateway: Bool { self.store == "locked" }
     package var isComplete: Bool { self.state == "complete" }
+}
+
+/// A page of the tokens that a kill took away.
+package struct KilledTokensReply: Decodable, Equatable, Sendable {
+    package let tokens: [Token]
+    /// The cursor for the next page; `nil` on the last one.
+    package let next: String?
+
+    package struct Token: Decodable, Equatable, Sendable {
+        package let account: String
+        package let kind: String
+        package let outcome: String
+        package let endsAt: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case account, kind, outcome
+            case endsAt = "ends_at"
+        }
+    }
 }
 
 /// All kills, the latest first.

@@ -39,6 +39,7 @@ package struct KillText: Sendable {
         }
         facts.add("tokens", Self.isAway(kill) ? "unknown without the store" : Self.tokens(kill.tokens))
         if !Self.isAway(kill) {
+            if let estimate = self.estimate(kill.tokens) { facts.add("left", estimate) }
             if let nextTryAt = kill.tokens.nextTryAt { facts.add("next try", self.times.longText(nextTryAt)) }
             if let outlook = Self.outlook(kill.tokens) { facts.add("next", outlook) }
         }
@@ -103,9 +104,25 @@ package struct KillText: Sendable {
             : "the kill is not complete: a replica named above may still send these tokens; martlet kills shows how it goes on"
     }
 
+    /// The tokens of a page, one a line.
+    package func lines(_ page: KilledTokensReply) -> [String] {
+        page.tokens.map { token in
+            let end = token.endsAt.map { ", ends \(self.times.text($0))" } ?? ""
+            return "\(token.account): \(token.kind) token \(token.outcome)\(end)"
+        }
+    }
+
+    /// Such as `about 33 min at 50 a second, until 2026-11-19T08:30:00.250Z`.
+    private func estimate(_ tokens: KillReply.Tokens) -> String? {
+        guard let end = tokens.estimatedEnd, !self.times.isOver(end) else { return nil }
+        let speed = tokens.perSecond.map { " at \($0) a second" } ?? ""
+        return "about \(self.times.text(end).trimmingPrefix("in "))\(speed), until \(end)"
+    }
+
     private static func tokens(_ tokens: KillReply.Tokens) -> String {
         guard tokens.isCounted != false else { return "not counted yet; martlet kills counts them" }
-        guard tokens.total > 0 else { return "none" }
+        let more = tokens.isCollected == false ? "the accounts are still looked through" : nil
+        guard tokens.total > 0 else { return more.map { "none yet: \($0)" } ?? "none" }
         let counts = [
             ("revoked", tokens.revoked), ("waiting to be revoked", tokens.waiting),
             ("in a refresh under way", tokens.inFlight), ("refused by the provider", tokens.refused),
@@ -114,7 +131,8 @@ package struct KillText: Sendable {
             ("provider unreachable", tokens.unreachable - (tokens.givenUp ?? 0)),
             ("given up with the provider unreachable", tokens.givenUp ?? 0),
         ]
-        return counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+        let texts = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+        return texts + (more.map { "; \($0)" } ?? "")
     }
 
     /// What happens next to tokens that were not revoked, in one line; `nil` if there are none.

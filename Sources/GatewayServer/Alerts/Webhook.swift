@@ -165,7 +165,7 @@ package final class Webhook: Sendable {
             }
             switch step {
             case .idle: return (nextSum, endsBy != nil)
-            case .rest(let until): return (nextSum.map { min($0, until) } ?? until, false)
+            case .rest(let until): return (until, false)
             case .send(let alert):
                 let timeout = min(endsBy.map { now.duration(to: $0) } ?? self.pace.timeout, self.pace.timeout)
                 var ending = AlertClient.Ending.failed("no_target")

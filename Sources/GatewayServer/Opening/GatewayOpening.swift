@@ -140,7 +140,7 @@ struct GatewayOpening: Sendable {
             timepiece: self.timepiece,
             logger: front.logger,
             fence: fence,
-            endpoint: { providers.current.endpoint(of: $0) }
+            target: { providers.current.revocation(of: $0) }
         )
         let engine = RefreshEngine(
             plans: providers.current.plans(settings.accounts, counting: metrics.refreshes),

@@ -1,3 +1,4 @@
+internal import KillSwitch
 internal import Logging
 internal import NIOPosix
 internal import ProviderClient
@@ -68,6 +69,15 @@ struct ProviderRegistry: Sendable {
             return nil
         }
         return RevokingTokenEndpoint(shared: shared, issuer: binding.issuer)
+    }
+
+    /// The same endpoint, and how often this process asks it to revoke.
+    func revocation(of binding: AccountRecord.Binding) -> RevocationTarget? {
+        guard let endpoint = self.endpoint(of: binding), let settings = self.entries[binding.provider]?.settings else {
+            return nil
+        }
+        let rate = settings.revokeRate
+        return RevocationTarget(endpoint: endpoint, rate: RequestRate(perSecond: rate.perSecond, burst: rate.burst))
     }
 
     /// A value for each provider that somebody can sign in at, from its settings and its endpoint.

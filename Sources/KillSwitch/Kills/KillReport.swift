@@ -41,6 +41,8 @@ package struct KillReport: Equatable, Sendable {
     package struct Tokens: Equatable, Sendable {
         /// Whether the tokens were counted. If not, all of the following are zero and mean nothing.
         package var isCounted = false
+        /// Whether all accounts were looked through since the kill. If not, there may be more tokens.
+        package var isCollected = false
         /// Tokens that are not revoked yet.
         package var waiting = 0
         /// Accounts with a refresh in progress, which may bring tokens that are not known yet.
@@ -56,6 +58,11 @@ package struct KillReport: Equatable, Sendable {
         /// The earliest time at which this process asks a provider again about a waiting token; `nil` where it knows of
         /// none.
         package var nextTryAt: WallTime?
+        /// When the last token is revoked, if it goes on as it does now; `nil` where nothing waits, and where a provider
+        /// can't be asked at the moment.
+        package var estimatedEnd: WallTime?
+        /// How many tokens a second this process has revoked by their providers; `nil` as for ``estimatedEnd``.
+        package var perSecond: Int?
 
         package init() {}
 

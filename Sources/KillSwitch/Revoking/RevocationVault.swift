@@ -9,6 +9,8 @@ struct RevocationVault: Sendable {
 
     init(_ records: SealedRecords) { self.vault = RecordVault(records) }
 
+    typealias Page = RecordVault<RevocationRecord>.Page
+
     /// Stores the tokens of a record for revocation, if `epochs` kills them.
     func storeForRevocation(
         _ record: AccountRecord,
@@ -17,56 +19,83 @@ struct RevocationVault: Sendable {
         at now: WallTime
     ) async throws(StoreError) {
         guard let epoch = epochs.killer(of: record, account) else { return }
-        try await self.store(record, of: account, takenBy: epoch, at: now)
+        for token in RevocationRecord.tokens(of: record, account, killedBy: epoch, at: now) {
+            _ = try await self.put(token)
+        }
     }
 
-    /// Stores tokens for revocation that never came into an account's record. They count for the kill that covers them, if
-    /// there is one, otherwise for no kill.
-    func storeForRevocation(
-        dropped record: AccountRecord,
-        of account: AccountID,
-        _ epochs: KillEpochs,
-        at now: WallTime
-    ) async throws(StoreError) {
-        try await self.store(record, of: account, takenBy: epochs.killer(of: record, account) ?? .start, at: now)
-    }
-
-    private func store(
-        _ record: AccountRecord,
-        of account: AccountID,
-        takenBy epoch: Epoch,
-        at now: WallTime
-    ) async throws(StoreError) {
-        for revocation in RevocationRecord.tokens(of: record, account, killedBy: epoch, at: now) {
-            if let key = self.key(of: revocation) { try await self.vault.put(revocation, at: key) }
+    /// Stores a token for revocation.
+    ///
+    /// - Returns: whether it is new. Any process may have stored it before.
+    func put(_ revocation: RevocationRecord) async throws(StoreError) -> Bool {
+        guard let key = self.key(of: revocation) else { return false }
+        do throws(StoreError) {
+            _ = try await self.vault.write(revocation, at: key, expecting: nil)
+            return true
+        } catch {
+            guard error.code == .conflict else { throw error }
+            return false
         }
     }
 
     /// The key under which a token waits, whichever process has found it. The token itself determines the key, because
     /// two tokens may be of one generation after a claim was broken. `nil` once the token is erased.
     func key(of revocation: RevocationRecord) -> RecordKey? {
-        revocation.token.map { .revocation(self.vault.records.storeID.name(of: $0)) }
+        guard let token = revocation.token else { return nil }
+        let store = self.vault.records.storeID
+        let prefix = self.lane(of: revocation.binding.provider).tokens(
+            revocation.kind,
+            of: revocation.account,
+            in: store
+        )
+        return RecordKey(rawValue: prefix.rawValue + store.name(of: token))
     }
 
-    /// The keys of the tokens that are to be revoked.
-    func open() async throws(StoreError) -> [RecordKey] {
-        var keys: [RecordKey] = []
-        try await self.vault.records.store.forEachRecord(under: .revocations) { (record) async throws(StoreError) in
-            keys.append(record.key)
+    func lane(of provider: ProviderID) -> RevocationLane { RevocationLane(provider, in: self.vault.records.storeID) }
+
+    /// The providers whose tokens wait, by one read for each. Gives tokens of an earlier version their present key.
+    func lanes() async throws(StoreError) -> [RevocationLane] {
+        var lanes: [RevocationLane] = []
+        var after: RecordKey?
+        while true {
+            let page = try await self.vault.page(under: .revocations, after: after, limit: 1)
+            guard let key = page.last else { return lanes }
+            if let lane = RevocationLane(key) {
+                lanes.append(lane)
+                after = lane.end
+            } else {
+                for (key, entry) in page.entries { try await self.rename(entry, at: key) }
+                after = key
+            }
         }
-        return keys
     }
 
-    /// Those of `account`: refresh tokens before access tokens, and within each kind in the order in which they were
-    /// taken.
+    /// A replica of an earlier version that asks about the token settles it under its key.
+    private func rename(_ entry: StoredEntry<RevocationRecord>, at key: RecordKey) async throws(StoreError) {
+        guard entry.record.claim == nil else { return }
+        _ = try await self.put(entry.record)
+        try await self.vault.remove(key, expecting: entry.version)
+    }
+
+    /// A page of waiting tokens.
+    func page(under prefix: RecordKey.Prefix, after: RecordKey?) async throws(StoreError) -> Page {
+        try await self.vault.page(under: prefix, after: after)
+    }
+
+    /// The waiting tokens of `account`: refresh tokens before access tokens, and within each kind in the order in which
+    /// they were taken.
     func open(of account: AccountID) async throws(StoreError) -> [(key: RecordKey, record: RevocationRecord)] {
         var found: [(key: RecordKey, record: RevocationRecord)] = []
-        try await self.vault.forEach(under: .revocations) { key, entry in
-            if entry.record.account == account { found.append((key, entry.record)) }
+        let lanes = try await self.lanes()
+        for kind in [RevocableToken.refreshToken, .accessToken] {
+            var ofKind: [(key: RecordKey, record: RevocationRecord)] = []
+            for lane in lanes {
+                let prefix = lane.tokens(kind, of: account, in: self.vault.records.storeID)
+                try await self.vault.forEach(under: prefix) { ofKind.append(($0, $1.record)) }
+            }
+            found += ofKind.filter { $0.record.account == account }.sorted { $0.record.takenAt < $1.record.takenAt }
         }
-        return found.sorted {
-            ($1.record.kind.rawValue, $0.record.takenAt) < ($0.record.kind.rawValue, $1.record.takenAt)
-        }
+        return found
     }
 
     /// One of those; `nil` where it is settled.
@@ -89,36 +118,39 @@ struct RevocationVault: Sendable {
     }
 
     /// Keeps the outcome of a token, and erases the token. If the process ends in between, the provider is asked again.
+    ///
+    /// - Returns: `false` where another process may have settled it, or may be asking right now.
     func settle(
         _ record: RevocationRecord,
         at key: RecordKey,
         expecting: Version
-    ) async throws(StoreError) {
+    ) async throws(StoreError) -> Bool {
         // No kill reports what a dropped token came to.
         if record.epoch != .start {
             var settled = record
             settled.token = nil
-            try await self.vault.put(settled, at: .revoked(Self.id(of: key), by: record.epoch.rawValue))
+            try await self.vault.put(settled, at: Self.settledKey(of: key, by: record.epoch))
         }
-        // Another process may have settled it, or may be asking right now.
-        try await self.vault.remove(key, expecting: expecting)
+        do throws(StoreError) {
+            try await self.vault.records.store.remove(key, expecting: expecting)
+            return true
+        } catch {
+            guard error.code == .conflict else { throw error }
+            return false
+        }
     }
 
-    /// Every token that the kill numbered `epoch` took away, once, by the key under which it waits or would wait.
-    func all(of epoch: Epoch) async throws(StoreError) -> [RecordKey: RevocationRecord] {
-        var found: [RecordKey: RevocationRecord] = [:]
-        // A token that is settled meanwhile is found in the second list. An earlier version used the generation as the
-        // key. A record that does not open is left out: a report without it is better than none.
-        try await self.vault.forEach(under: .revocations) { key, entry in
-            if entry.record.epoch == epoch { found[self.key(of: entry.record) ?? key] = entry.record }
-        }
-        try await self.vault.forEach(under: .revoked(by: epoch.rawValue)) { key, entry in
-            found[.revocation(Self.id(of: key))] = entry.record
-        }
-        return found
+    /// A page of the settled tokens that the kill numbered `epoch` took away.
+    func settled(by epoch: Epoch, after: RecordKey?, limit: Int) async throws(StoreError) -> Page {
+        try await self.vault.page(under: .revoked(by: epoch.rawValue), after: after, limit: limit)
     }
 
-    private static func id(of key: RecordKey) -> String {
-        key.rawValue.split(separator: "/").last.map(String.init) ?? key.rawValue
+    /// Keeps the account's tokens together.
+    static func settledKey(of key: RecordKey, by epoch: Epoch) -> RecordKey {
+        let parts = key.rawValue.split(separator: "/")
+        guard RevocationLane(key) != nil, parts.count == 5 else {
+            return .revoked(parts.last.map(String.init) ?? key.rawValue, by: epoch.rawValue)
+        }
+        return .revoked("\(parts[3]).\(parts[2]).\(parts[4])", by: epoch.rawValue)
     }
 }

@@ -6,13 +6,16 @@ internal import TokenStorage
 extension Revoker {
     /// Whether a claim that was just read may be broken: it has lapsed, or its process has ended for certain. If not,
     /// the claim is watched from now on.
+    ///
+    /// - Parameter epoch: the kill that took tokens of the record away.
     func mayBreak(
         _ claim: AccountRecord.Claim,
         in version: Version,
-        at place: WatchedClaims.Place
+        at place: WatchedClaims.Place,
+        by epoch: Epoch
     ) async -> Bool {
         if claim.incarnation != self.incarnation, await self.witness.isDead(claim.incarnation) { return true }
-        return self.claims.saw(claim, in: version, at: place, now: self.timepiece.now.boot)
+        return self.claims.saw(claim, in: version, at: place, by: epoch, now: self.timepiece.now.boot)
     }
 
     /// Looks once at each watched claim. Call it at least every 2 s: after a longer gap the time of a claim starts
@@ -40,7 +43,8 @@ extension Revoker {
     private func isFree(_ key: RecordKey) async -> Bool {
         do throws(StoreError) {
             if let stored = try await self.revocations.read(key), let claim = stored.record.claim {
-                guard await self.mayBreak(claim, in: stored.version, at: .revocation(key)) else { return false }
+                guard await self.mayBreak(claim, in: stored.version, at: .revocation(key), by: stored.record.epoch)
+                else { return false }
                 var record = stored.record
                 record.claim = nil
                 guard try await self.revocations.write(record, at: key, expecting: stored.version) != nil else {
@@ -66,7 +70,7 @@ final class WatchedClaims: Sendable {
         case revocation(RecordKey)
     }
 
-    private let watches = Mutex<[Place: ClaimWatch]>([:])
+    private let watches = Mutex<[Place: (watch: ClaimWatch, killer: Epoch)]>([:])
     /// Rings when there is a claim to look at.
     let bell = Bell()
 
@@ -80,10 +84,25 @@ final class WatchedClaims: Sendable {
         _ claim: AccountRecord.Claim,
         in version: Version,
         at place: Place,
+        by epoch: Epoch,
         now: BootInstant
     ) -> Bool {
         defer { self.bell.ring() }
-        return self.watches.withLock { $0[place, default: ClaimWatch()].saw(claim, in: version, at: now) }
+        return self.watches.withLock { watches in
+            var watch = watches[place]?.watch ?? ClaimWatch()
+            defer { watches[place] = (watch, epoch) }
+            return watch.saw(claim, in: version, at: now)
+        }
+    }
+
+    /// How many accounts that this kill took the tokens of have a refresh in progress.
+    func accounts(killedBy epoch: Epoch) -> Int {
+        self.watches.withLock { watches in
+            watches.count { place, watched in
+                guard case .account = place else { return false }
+                return watched.killer == epoch
+            }
+        }
     }
 
     /// The claim is gone, or this process does not wait for its end any more.

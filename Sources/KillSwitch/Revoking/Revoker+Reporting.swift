@@ -4,49 +4,56 @@ internal import TokenStorage
 
 /// The outcomes for killed tokens.
 extension Revoker {
-    /// The outcomes for the tokens that the kill of `scope` numbered `epoch` took away.
-    func tokens(
-        of epoch: Epoch,
-        _ scope: KillScope,
-        _ epochs: KillEpochs
-    ) async throws(StoreError) -> KillReport.Tokens {
+    /// The outcomes for the tokens that the kill numbered `epoch` took away. Reads one record.
+    func tokens(of epoch: Epoch) async throws(StoreError) -> KillReport.Tokens {
         var tokens = KillReport.Tokens()
+        guard let tally = try await self.tallies.tally(of: epoch) else { return tokens }
         tokens.isCounted = true
-        // First come the tokens that are still in their account's record. Each is stored for revocation before it
-        // leaves the account, and counts once.
-        var left: Set<RecordKey> = []
-        let now = self.timepiece.now.wall
-        func count(_ account: AccountID, _ record: AccountRecord) {
-            guard epochs.killer(of: record, account) == epoch else { return }
-            if record.claim != nil { tokens.inFlight += 1 }
-            let revocations = RevocationRecord.tokens(of: record, account, killedBy: epoch, at: now)
-            left.formUnion(revocations.compactMap(self.revocations.key))
+        tokens.isCollected = tally.isCollected
+        tokens.waiting = tally.count(.waiting)
+        tokens.inFlight = self.claims.accounts(killedBy: epoch)
+        tokens.revoked = tally.count(.revoked)
+        tokens.refused = tally.count(.refused)
+        tokens.clientRefused = tally.count(.clientRefused)
+        tokens.unsupported = tally.count(.unsupported)
+        tokens.givenUp = tally.count(.givenUp)
+        tokens.unreachable = tally.count(.unreachable) + tokens.givenUp
+        let now = self.timepiece.now
+        let open = tally.open
+        tokens.nextTryAt = open.keys
+            .compactMap { provider in self.lanes.look { $0.nextTry(self.revocations.lane(of: provider)) } }.min()
+            .map { now.wall.advanced(by: max(now.boot.duration(to: $0), .zero)) }
+        let speeds = open.keys.map { provider in
+            self.lanes.look { $0.speed(self.revocations.lane(of: provider), now: now.boot) }
         }
-        switch scope {
-        case .account(let account):
-            if let record = try await self.recordIfOpens(of: account) { count(account, record) }
-        case .all, .provider:
-            try await self.accounts.forEach { count($0, $1.record) }
-        }
-        let written = try await self.revocations.all(of: epoch)
-        tokens.waiting = left.subtracting(written.keys).count
-        for (key, record) in written {
-            if let next = self.nextTry(record, at: key) {
-                tokens.nextTryAt = min(tokens.nextTryAt ?? next, next)
-            }
-            switch record.outcome {
-            case .waiting: tokens.waiting += 1
-            case .revoked: tokens.revoked += 1
-            case .refused: tokens.refused += 1
-            case .clientRefused: tokens.clientRefused += 1
-            case .unsupported: tokens.unsupported += 1
-            case .unreachable:
-                tokens.unreachable += 1
-                // The record keeps the token for as long as its provider is asked.
-                if record.token == nil { tokens.givenUp += 1 }
-            }
-        }
+        // One provider that can't be asked leaves the end unknown.
+        guard !open.isEmpty, speeds.allSatisfy({ $0 != nil }) else { return tokens }
+        let times = zip(open.values, speeds).map { Duration.seconds(Double($0) / max($1 ?? 1, 0.01)) }
+        tokens.perSecond = Int(speeds.reduce(0) { $0 + ($1 ?? 0) }.rounded())
+        tokens.estimatedEnd = times.max().map { now.wall.advanced(by: $0) }
         return tokens
+    }
+
+    /// Counts the tokens of these kills once more that have none left to revoke, and notes the result for good.
+    func finishTallies(of kills: [Epoch]) async throws(StoreError) {
+        guard let open = self.lanes.look({ $0.open }) else { return }
+        for epoch in kills where !open.contains(epoch) && !self.tallies.isFinal(epoch) {
+            guard !Task.isCancelled else { return }
+            guard self.claims.accounts(killedBy: epoch) == 0 else { continue }
+            try await self.tallies.finish(epoch) { () async throws(StoreError) in try await self.count(epoch) }
+        }
+    }
+
+    /// Counts the settled tokens of a kill, a page at a time.
+    private func count(_ epoch: Epoch) async throws(StoreError) -> KillTally {
+        var tally = KillTally()
+        var after: RecordKey?
+        while true {
+            let page = try await self.revocations.settled(by: epoch, after: after, limit: StoreGuarantees.listing)
+            guard let last = page.last else { return tally }
+            for (_, entry) in page.entries { tally.add(1, .init(entry.record), at: entry.record.binding.provider) }
+            after = last
+        }
     }
 
     /// It is unknown whether a record that does not open was killed. The account's own state shows that it does not
@@ -60,10 +67,39 @@ extension Revoker {
         }
     }
 
-    /// The tokens that the kill numbered `epoch` took away, by account.
-    func revocations(of epoch: Epoch) async throws(StoreError) -> [RevocationRecord] {
-        try await self.revocations.all(of: epoch).values
-            .sorted { ($0.account, $0.kind.rawValue) < ($1.account, $1.kind.rawValue) }
+    /// A page of the tokens that the kill numbered `epoch` took away: first those that wait, then the settled ones, those of
+    /// one account together. A token that is settled meanwhile may appear twice, but is never missed.
+    ///
+    /// - Parameter after: the cursor of the page before.
+    /// - Returns: also the cursor for the next page; `nil` after the last one.
+    func revocations(
+        of epoch: Epoch,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> (records: [RevocationRecord], next: RecordKey?) {
+        var (found, after) = ([RevocationRecord](), after)
+        let settled = RecordKey.Prefix.revoked(by: epoch.rawValue)
+        if after.map({ !settled.contains($0) }) ?? true {
+            while true {
+                let page = try await self.revocations.page(under: .revocations, after: after)
+                for (key, entry) in page.entries where entry.record.epoch == epoch {
+                    found.append(entry.record)
+                    if found.count == limit { return (found, key) }
+                }
+                guard let last = page.last else { break }
+                after = last
+            }
+            after = nil
+        }
+        while true {
+            let page = try await self.revocations.settled(by: epoch, after: after, limit: StoreGuarantees.listing)
+            for (key, entry) in page.entries {
+                found.append(entry.record)
+                if found.count == limit { return (found, key) }
+            }
+            guard let last = page.last else { return (found, nil) }
+            after = last
+        }
     }
 
     /// The tokens of an account that any kill or removal took away and that are not revoked yet, without those that
@@ -85,7 +121,7 @@ extension Revoker {
         return waiting.map { key, record in
             UnrevokedToken(
                 kind: record.kind,
-                reason: self.endpoint(record.binding) == nil ? .notConfigured : .waiting,
+                reason: self.target(record.binding) == nil ? .notConfigured : .waiting,
                 endsAt: record.endsAt,
                 nextTryAt: self.nextTry(record, at: key)
             )

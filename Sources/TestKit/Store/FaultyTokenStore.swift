@@ -148,6 +148,11 @@ package final class FaultyTokenStore: TokenStore {
         self.add(Hook(isBefore: false, operation: .write, place: key.rawValue, skips: 0, body: body))
     }
 
+    /// Calls `body` once, after the next read at `key` has seen what is there and before its reader receives it.
+    package func afterRead(of key: RecordKey, _ body: @escaping @Sendable () async -> Void) {
+        self.add(Hook(isBefore: false, operation: .read, place: key.rawValue, skips: 0, body: body))
+    }
+
     /// Calls `body` once, before the first page of a listing.
     ///
     /// - Parameter number: the number of the listing of `prefix`, counted from 1 for the next one.

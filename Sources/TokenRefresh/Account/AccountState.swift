@@ -209,7 +209,7 @@ package struct AccountState<Waiter> {
         if let lastError, let failedAt, failedAt.duration(to: now) < Self.restAfterFailure {
             return .failure(lastError)
         }
-        if let turnedAway {
+        if let turnedAway, now < turnedAway.until, case .refreshable = availability {
             let wait = max(now.duration(to: turnedAway.until), Self.restAfterRead)
             return .failure(turnedAway.error.with(retryAfter: wait))
         }

@@ -81,13 +81,7 @@ extension RefreshEngine {
         }
         let stored = await withTaskGroup(of: (Int, Result<StoredTokens, AccountChangeError>).self) { writes in
             for (index, one) in imports.enumerated() {
-                writes.addTask {
-                    do throws(AccountChangeError) {
-                        return (index, .success(try await self.store(one, existing: existing, by: epochs)))
-                    } catch {
-                        return (index, .failure(error))
-                    }
-                }
+                writes.addTask { (index, await self.store(one, existing: existing, by: epochs)) }
             }
             var stored = [Result<StoredTokens, AccountChangeError>?](repeating: nil, count: imports.count)
             for await (index, result) in writes { stored[index] = result }
@@ -111,26 +105,30 @@ extension RefreshEngine {
         _ one: AccountImport,
         existing: ExistingAccounts,
         by epochs: KillEpochs
-    ) async throws(AccountChangeError) -> StoredTokens {
-        try self.checkSecret(one.refreshToken, of: one.account)
+    ) async -> Result<StoredTokens, AccountChangeError> {
         let now = self.timepiece.now
-        let stored = try await self.replaceTokens(
-            of: one.account,
-            under: .random(),
-            receivedAt: now.boot,
-            by: epochs,
-            unless: { old throws(AccountChangeError) in
-                switch existing {
-                case .skip: return .exists
-                case .fail: throw .exists(one.account)
-                // The token may be spent, and its successor stands in the record.
-                case .replace: return old.hasImported(one.refreshToken) ? .importedBefore : nil
+        do throws(AccountChangeError) {
+            try self.checkSecret(one.refreshToken, of: one.account)
+            let stored = try await self.replaceTokens(
+                of: one.account,
+                under: .random(),
+                receivedAt: now.boot,
+                by: epochs,
+                unless: { old in
+                    switch existing {
+                    case .skip: .exists
+                    case .fail: .refused(.exists(one.account))
+                    // The token may be spent, and its successor stands in the record.
+                    case .replace: old.hasImported(one.refreshToken) ? .importedBefore : nil
+                    }
                 }
-            }
-        ) { one.tokens(for: $0, at: now.wall) }
-        // Entries of the log that are ordered at the same time become one.
-        if stored.mayHaveHadTokens { await self.tell(of: one.account, grant: stored.grant) }
-        return stored
+            ) { one.tokens(for: $0, at: now.wall) }
+            // Entries of the log that are ordered at the same time become one.
+            if stored.mayHaveHadTokens { await self.tell(of: one.account, grant: stored.grant) }
+            return .success(stored)
+        } catch {
+            return .failure(error)
+        }
     }
 }
 

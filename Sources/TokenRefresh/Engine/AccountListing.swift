@@ -75,7 +75,9 @@ extension RefreshEngine {
                 }
                 accounts.append(status)
             }
-            guard names.count == wanted, let last = names.last else { return AccountPage(accounts: accounts, next: nil) }
+            guard names.count == wanted, let last = names.last else {
+                return AccountPage(accounts: accounts, next: nil)
+            }
             after = last
         }
     }

@@ -170,7 +170,7 @@ package struct AccountChangeError: Error, Sendable {
     /// Whether the change may have been made all the same: the store did not say what has become of a write.
     package let mayBeDone: Bool
 
-    init(_ code: Code, _ message: String, mayBeDone: Bool = false) {
+    package init(_ code: Code, _ message: String, mayBeDone: Bool = false) {
         self.code = code
         self.message = message
         self.mayBeDone = mayBeDone

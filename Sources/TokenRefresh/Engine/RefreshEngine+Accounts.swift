@@ -228,6 +228,7 @@ extension RefreshEngine {
             // A member that does not exist is as empty as an account without tokens.
             return plan.map { _ in status { _ in } }
         case .failure(let error) where error.code == .unreadable:
+            self.state.withLock { _ = self.noteUnreadable(account, $0) }
             return status { _ = $0.observeUnreadable(.unreadable(account, error)) }
         case .failure:
             guard let plan, let known = self.index[account] else { return nil }

@@ -50,7 +50,9 @@ extension RefreshEngine {
         let now = self.timepiece.now.boot
         let (place, isRateLimited): (ProviderGate.Place, Bool?) = self.state.withLock { state in
             // Whoever was turned away before comes first. Background refreshes begin in that order.
-            let backlog = refresh.ripe == nil ? state.agenda.turnedAway(of: plan.provider) : 0
+            let turn = state.accountStates[plan.account]?.turnedAway?.until
+            let isInTurn = refresh.ripe != nil || turn.map { $0 <= now } ?? false
+            let backlog = isInTurn ? 0 : state.agenda.turnedAway(of: plan.provider)
             let patience = state.limits.wait(for: plan)
             guard
                 let place = state.gates[plan.provider]?

@@ -250,7 +250,7 @@ extension RefreshEngine {
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
             if landing.start == nil { self.retireIfGone(plan.account, &state) }
-            if wasBackground { self.restIfCrowded(plan.provider, outcome, now: now, &state) }
+            self.restIfCrowded(plan.provider, outcome, wasBackground, now: now, &state)
             self.reschedule(plan.account, &state)
             if wasBackground { self.errandEnded(plan, &state) }
             let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, refresh: $0) }
@@ -270,13 +270,17 @@ extension RefreshEngine {
     private func restIfCrowded(
         _ provider: ProviderID,
         _ outcome: FlightOutcome,
+        _ wasBackground: Bool,
         now: BootInstant,
         _ state: inout State
     ) {
         guard case .failed(let error) = outcome.result, error.restraint == .provider,
             let wait = state.gates[provider]?.wait(now: now)
         else { return }
-        state.agenda.rest(until: now.advanced(by: max(wait - .seconds(1), .milliseconds(100))), of: provider)
+        let pause = wait - .seconds(1)
+        // Requests that were only turned away behind others must not delay these.
+        guard wasBackground || pause > .zero else { return }
+        state.agenda.rest(until: now.advanced(by: max(pause, .milliseconds(100))), of: provider)
     }
 
     /// - Parameter hasTried: whether the flight was admitted to ask the provider. A flight that found an account empty,
@@ -296,7 +300,9 @@ extension RefreshEngine {
             if let tokens = outcome.snapshot?.entry?.record.tokens {
                 facts[LogField.endsAt] = "\(tokens.expiresAt.rfc3339)"
             }
-            self.logger.info("an account was refreshed", metadata: facts)
+            // A hundred thousand members of a family are refreshed all the time.
+            let isMember = self.state.withLock { $0.plans.family(of: plan.account) } != nil
+            self.logger.log(level: isMember ? .debug : .info, "an account was refreshed", metadata: facts)
         case .settled:
             self.logger.debug("a refresh found the account as it should be", metadata: facts)
         case .failed(let error):

@@ -24,7 +24,7 @@ extension RefreshEngine {
         let standIn = configured == nil ? try self.standIn(for: account, by: before) : nil
         guard let plan = configured ?? standIn else { throw .notConfigured(account) }
         let epochs = try await self.tellOfRemoval(of: account)
-        defer { self.kills.storedDead() }
+        defer { self.kills.storedDead(account) }
         // A refresh may have been committed before the log entry, and a sweep may have emptied the record after it.
         let entry: AccountVault.Entry?
         do throws(StoreError) {
@@ -82,11 +82,14 @@ extension RefreshEngine {
             binding: (self.plan(of: account) ?? plan).binding,
             killed: dead.killed,
             subject: dead.subject,
-            imported: dead.imported
+            imported: dead.imported,
+            isRemoved: self.state.withLock { $0.plans.family(of: account) } != nil
         )
         let written = await self.write(record, for: account, expecting: entry.version)
         guard case .success(let version) = written else { return }
-        self.take(AccountVault.Entry(record: record, version: version), of: account, receipt: .stored)
+        let emptied = AccountVault.Entry(record: record, version: version)
+        self.take(emptied, of: account, receipt: .stored)
+        self.note(emptied, of: account)
     }
 
     /// The account's tokens that were taken away for any reason and are not revoked yet, in the form of ``forget(_:)``.

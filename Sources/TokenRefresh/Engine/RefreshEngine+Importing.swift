@@ -107,9 +107,7 @@ extension RefreshEngine {
         receivedAt: BootInstant,
         by epochs: KillEpochs,
         _ signIn: SignedInTokens? = nil,
-        unless skip: (AccountRecord) throws(AccountChangeError) -> ImportOutcome? = {
-            _ throws(AccountChangeError) in nil
-        },
+        unless skip: (AccountRecord) -> ImportOutcome? = { _ in nil },
         _ tokens: (AccountConfiguration) -> TokenSet
     ) async throws(AccountChangeError) -> StoredTokens {
         guard let plan = self.plan(of: account) else { throw .notConfigured(account) }
@@ -126,13 +124,14 @@ extension RefreshEngine {
         let family = self.state.withLock { $0.plans.family(of: account) }
         // A member that exists may have any number of siblings already.
         let reserved = self.index.exists(account) ? nil : family
-        if let reserved, !self.index.reserve(reserved) { throw .familyFull(account, reserved) }
-        defer { if let reserved { self.index.giveBack(reserved) } }
+        if let reserved, !self.index.reserve(account, in: reserved) { throw .familyFull(account, reserved) }
+        defer { if let reserved { self.index.giveBack(account, in: reserved) } }
         var isFirst = false
         var outcome = ImportOutcome.imported
         let isUnknown = family != nil && self.index[account] == nil
         let rewrite = try await self.rewrite(account, isMissing: isUnknown) { entry, plan throws(AccountChangeError) in
             isFirst = entry == nil
+            outcome = .imported
             // An earlier call has stored them, and its response was lost.
             if let signIn, entry?.record.grant == signIn.grant { return nil }
             guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else {
@@ -141,7 +140,7 @@ extension RefreshEngine {
             guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
             let isLive = epochs.verdict(on: entry?.record, of: account, at: plan.provider) == .live
             if let old = entry?.record, isLive, old.tokens != nil {
-                if let other = try skip(old) {
+                if let other = skip(old) {
                     outcome = other
                     return nil
                 }
@@ -159,7 +158,9 @@ extension RefreshEngine {
             var old = entry?.record
             if !isLive { old?.rememberKilled() }
             if let old {
-                guard !old.hasKilled(refreshToken), proposed.accessToken.map(old.hasKilled) != true else {
+                // A kill or a removal took the successor of a token that was imported before.
+                let wasTaken = outcome == .imported && old.hasImported(refreshToken)
+                guard !wasTaken, !old.hasKilled(refreshToken), proposed.accessToken.map(old.hasKilled) != true else {
                     throw .takenToken(account, by: epochs.invalidation(on: old, of: account, at: plan.provider))
                 }
                 await self.takeAwayIfPossible(old, of: account)
@@ -174,8 +175,9 @@ extension RefreshEngine {
         let isStored = rewrite.hasWritten || rewrite.entry?.record.grant == grant
         if isStored {
             self.take(rewrite.entry, of: account, receipt: .here(at: receivedAt))
-            self.note(rewrite.entry, of: account)
         }
+        // Another process may have imported the account, and the hint was lost.
+        self.note(rewrite.entry, of: account)
         return StoredTokens(
             outcome: outcome,
             entry: isStored ? rewrite.entry : nil,
@@ -197,10 +199,10 @@ extension RefreshEngine {
         switch epochs.verdict(on: record, of: account, at: record.binding.provider) {
         case .live: return nil
         case .killed:
-            self.kills.storedDead()
+            self.kills.storedDead(account)
             return .killed(account, by: epochs, at: [], record)
         case .dead:
-            self.kills.storedDead()
+            self.kills.storedDead(account)
             return .killedMeanwhile(account)
         }
     }
@@ -220,7 +222,8 @@ extension RefreshEngine {
     /// The current configuration of an account that tokens may come for, and what the kill log says now. A sign-in starts
     /// with this.
     ///
-    /// - Throws: ``AccountChangeError/Code/killed`` where no tokens may come.
+    /// - Throws: ``AccountChangeError/Code/killed`` where no tokens may come, ``AccountChangeError/Code/familyFull`` where the
+    ///   family has no room for another account.
     package func expectTokens(
         for account: AccountID
     ) async throws(AccountChangeError) -> (configuration: AccountConfiguration, epochs: KillEpochs) {
@@ -229,6 +232,10 @@ extension RefreshEngine {
         let epochs = try await self.epochs(for: account)
         guard epochs.verdict(on: nil, of: account, at: plan.provider) == .live else {
             throw .killed(account, by: epochs, at: [plan.provider])
+        }
+        if let family = self.state.withLock({ $0.plans.family(of: account) }), !self.index.exists(account) {
+            guard self.index.reserve(account, in: family) else { throw .familyFull(account, family) }
+            self.index.giveBack(account, in: family)
         }
         return (plan, epochs)
     }

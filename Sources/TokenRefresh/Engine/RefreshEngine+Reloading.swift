@@ -63,6 +63,7 @@ extension RefreshEngine {
                 now: now
             ) ?? Account.Landing()
         if state.accountStates[plan.account] == nil { state.accountStates[plan.account] = Account(plan, state.epochs) }
+        self.index(plan.account, state, anew: true)
         state.waiters -= landing.served.count
         if let event = landing.event { self.relay.post(event) }
         if state.accountStates[plan.account]?.snapshot == nil {
@@ -77,6 +78,7 @@ extension RefreshEngine {
     /// Drops the state of an account that is no longer in the configuration, unless a flight of it is in progress.
     func retireIfGone(_ account: AccountID, _ state: inout State) {
         guard state.plans[account] == nil, state.accountStates[account]?.isFlying == false else { return }
+        self.index(account, state)
         state.accountStates[account] = nil
         self.relay.post(.retired(account))
     }

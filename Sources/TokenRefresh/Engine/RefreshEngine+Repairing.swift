@@ -116,7 +116,11 @@ extension RefreshEngine {
 
     /// Reads the record of each account that this process knows.
     func lookAtAll() async {
-        self.state.withLock { $0.isLookDue = false }
+        self.state.withLock { state in
+            state.isLookDue = false
+            // Accounts that are not in use may have changed too.
+            state.nextComparison = .distantPast
+        }
         let known = self.state.withLock { $0.accountStates.values.filter { $0.snapshot != nil }.map(\.account) }
         await withTaskGroup { readers in
             var rest = known.makeIterator()

@@ -61,7 +61,9 @@ extension RefreshEngine {
     /// such writes.
     private func knows(_ version: Version, of account: AccountID) -> Bool {
         self.state.withLock { state in
-            guard let accountState = state.accountStates[account] else { return self.index[account]?.version == version }
+            guard let accountState = state.accountStates[account] else {
+                return self.index[account]?.version == version
+            }
             return accountState.snapshot?.entry?.version == version || accountState.flightWrites.contains(version)
         }
     }
@@ -84,8 +86,8 @@ extension RefreshEngine {
             if comparesAll { state.nextComparison = now.advanced(by: Self.comparisonInterval) }
             return (Set(state.accountStates.values.lazy.filter(\.hasAnnouncedCredential).map(\.account)), comparesAll)
         }
-        // A page shows a thousand records.
-        if !comparesAll, unseen.count * 100 < self.index.count {
+        // A page shows a thousand records, so that these few reads are fewer than the pages.
+        if !comparesAll, unseen.count * 1_000 < self.index.count {
             for account in unseen where !Task.isCancelled { await self.look(at: account) }
             return
         }
@@ -145,8 +147,8 @@ extension RefreshEngine {
             return true
         case .failure(let error) where error.code == .unreadable:
             let isNew = self.state.withLock { state in
-                state.accountStates[account]?.observeUnreadable(.unreadable(account, error))
-                    ?? self.noteUnreadable(account, state)
+                let isNew = state.accountStates[account]?.observeUnreadable(.unreadable(account, error))
+                return self.noteUnreadable(account, state) || isNew == true
             }
             if isNew { self.logUnreadable(account) }
             return true

@@ -10,30 +10,35 @@ package final class AccountIndex: Sendable {
         /// By a hash of the name: whoever goes through all accounts copies one part at a time, and a change meanwhile copies
         /// no more than that part.
         var parts = [[AccountID: IndexedAccount]](repeating: [:], count: AccountIndex.partCount)
-        /// How many accounts exist, and how many are about to.
+        /// How many accounts exist.
         var counts: [AccountFamily: Int] = [:]
-        var reserved: [AccountFamily: Int] = [:]
+        /// The accounts that are about to exist, each with the number of its imports.
+        var reserved: [AccountFamily: [AccountID: Int]] = [:]
         var plans: AccountPlans
     }
 
     private static let partCount = 64
     private let state: Mutex<State>
 
-    init(_ plans: AccountPlans) { self.state = Mutex(State(plans: plans)) }
+    package init(_ plans: AccountPlans) { self.state = Mutex(State(plans: plans)) }
 
     /// What is known of an account; `nil` if the store has none of that name.
     package subscript(account: AccountID) -> IndexedAccount? {
         self.state.withLock { $0.parts[Self.part(of: account)][account] }
     }
 
-    /// Whether an account of that name was imported or signed in, and not removed since.
-    package func exists(_ account: AccountID) -> Bool { self[account]?.exists == true }
+    /// Whether an account of that name was imported or signed in and not removed since, or is configured by name.
+    package func exists(_ account: AccountID) -> Bool {
+        self.state.withLock { state in
+            state.parts[Self.part(of: account)][account]?.exists ?? state.plans.isNamed(account)
+        }
+    }
 
     /// How many accounts of a family exist.
     package func count(of family: AccountFamily) -> Int { self.state.withLock { $0.counts[family] ?? 0 } }
 
     /// How many accounts there are, those too that were removed.
-    var count: Int { self.state.withLock { $0.parts.reduce(0) { $0 + $1.count } } }
+    package var count: Int { self.state.withLock { $0.parts.reduce(0) { $0 + $1.count } } }
 
     /// Takes over what is known of an account now.
     package func set(_ known: IndexedAccount, for account: AccountID) {
@@ -42,6 +47,8 @@ package final class AccountIndex: Sendable {
             let change = (known.exists ? 1 : 0) - (old?.exists == true ? 1 : 0)
             guard change != 0, let family = state.plans.family(of: account) else { return }
             state.counts[family, default: 0] += change
+            // It is not counted twice until its place is given back.
+            if known.exists { state.reserved[family]?[account] = nil }
         }
     }
 
@@ -49,20 +56,26 @@ package final class AccountIndex: Sendable {
     /// or not.
     ///
     /// - Returns: whether there was a place.
-    package func reserve(_ family: AccountFamily) -> Bool {
+    package func reserve(_ account: AccountID, in family: AccountFamily) -> Bool {
         self.state.withLock { state in
-            let taken = (state.counts[family] ?? 0) + (state.reserved[family] ?? 0)
-            guard taken < state.plans.families[family]?.max ?? 0 else { return false }
-            state.reserved[family, default: 0] += 1
+            let reserved = state.reserved[family] ?? [:]
+            let taken = (state.counts[family] ?? 0) + reserved.count
+            guard reserved[account] != nil || taken < state.plans.families[family]?.max ?? 0 else { return false }
+            state.reserved[family, default: [:]][account, default: 0] += 1
             return true
         }
     }
 
     /// Gives a reserved place back.
-    package func giveBack(_ family: AccountFamily) { self.state.withLock { $0.reserved[family, default: 0] -= 1 } }
+    package func giveBack(_ account: AccountID, in family: AccountFamily) {
+        self.state.withLock { state in
+            guard let imports = state.reserved[family]?[account] else { return }
+            state.reserved[family]?[account] = imports > 1 ? imports - 1 : nil
+        }
+    }
 
     /// Counts by other families from now on. Accounts that are configured by name leave the index.
-    func reload(_ plans: AccountPlans) {
+    package func reload(_ plans: AccountPlans) {
         self.state.withLock { state in
             state.plans = plans
             state.counts = [:]

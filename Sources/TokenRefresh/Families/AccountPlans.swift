@@ -18,12 +18,12 @@ package struct AccountFamilyConfiguration: Sendable {
 
 /// The configurations of all accounts. A member of a family has one only by its name, whether it exists or not:
 /// ``AccountIndex`` knows which exist.
-struct AccountPlans: Sendable {
+package struct AccountPlans: Sendable {
     private var map: AccountMap<AccountConfiguration>
     private(set) var families: [AccountFamily: AccountFamilyConfiguration]
 
     /// If a name or a family occurs twice, the later one counts.
-    init(_ named: [AccountConfiguration], families: [AccountFamilyConfiguration] = []) {
+    package init(_ named: [AccountConfiguration], families: [AccountFamilyConfiguration] = []) {
         self.map = AccountMap(named.map { ($0.account, $0) }, families: families.map { ($0.family, $0.member) })
         self.families = Dictionary(families.map { ($0.family, $0) }) { _, later in later }
     }

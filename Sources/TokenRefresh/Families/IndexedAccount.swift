@@ -84,8 +84,9 @@ package struct IndexedAccount: Equatable, Sendable {
         self.usableUntil = snapshot.freshness.usableUntil ?? .distantPast
         self.retryAt = snapshot.retryAt ?? .distantPast
         if record.tokens == nil {
-            let isRemoved = epochs.invalidation(on: record, of: account, at: self.provider).endWithRemoval
-            self.content = isRemoved ? .removed : .empty
+            // A sweep may have taken the tokens before the removal could.
+            let endsWithRemoval = epochs.invalidation(on: record, of: account, at: self.provider).endWithRemoval
+            self.content = record.isRemoved || endsWithRemoval ? .removed : .empty
         } else {
             let isOurs = binding.map { record.binding.match($0) == .same } ?? true
             self.content = isOurs && record.failureRecord?.endsGrant != true ? .tokens : .deadGrant

@@ -18,10 +18,9 @@ extension RefreshEngine {
     private static let readingSpread = Duration.seconds(300)
 
     /// Whether the account exists: it is configured by name, or it is a member of a family that was imported or signed in
-    /// and not removed since. Reads neither the store nor a provider, and may be called on an event loop.
-    package func exists(_ account: AccountID) -> Bool {
-        self.index.exists(account) || self.state.withLock { $0.accountStates[account] != nil }
-    }
+    /// and not removed since. Reads neither the store nor a provider, and holds the lock of the index only: it may be
+    /// called on an event loop.
+    package func exists(_ account: AccountID) -> Bool { self.index.exists(account) }
 
     /// Makes sure that the account has a state.
     ///
@@ -72,6 +71,8 @@ extension RefreshEngine {
             let known = self.index[account]
             // Nobody may fill the index with names that do not exist.
             guard entry != nil || known != nil else { return }
+            // Reads overtake one another.
+            if let newest = known?.version, entry.map({ $0.version < newest }) ?? true { return }
             let plan = state.plans[account]
             let snapshot = RecordSnapshot(entry, after: nil, knownSince: known?.firstSeenAt, now: now)
             let found = IndexedAccount(
@@ -121,12 +122,17 @@ extension RefreshEngine {
     }
 
     /// Keeps the index up to date for a member that is in use.
-    func index(_ account: AccountID, _ state: State) {
-        guard !state.plans.isNamed(account), let accountState = state.accountStates[account],
-            let snapshot = accountState.snapshot, snapshot.entry != nil
-        else { return }
+    ///
+    /// - Parameter anew: whether another configuration may decide what the known record is good for.
+    func index(_ account: AccountID, _ state: State, anew: Bool = false) {
+        guard !state.plans.isNamed(account), let accountState = state.accountStates[account] else { return }
+        if accountState.unreadable != nil {
+            _ = self.noteUnreadable(account, state)
+            return
+        }
+        guard let snapshot = accountState.snapshot, snapshot.entry != nil else { return }
         let known = self.index[account]
-        guard known?.version != snapshot.entry?.version || known?.content == .unread else { return }
+        guard anew || known?.version != snapshot.entry?.version || known?.content == .unread else { return }
         self.index.set(
             IndexedAccount(
                 snapshot,
@@ -144,7 +150,9 @@ extension RefreshEngine {
         let now = self.timepiece.now.boot
         self.state.withLock { state in
             for (account, accountState) in state.accountStates where !state.plans.isNamed(account) {
-                guard accountState.isIdle(since: now.advanced(by: .zero - Self.idleTime), now: now) else { continue }
+                // Nothing becomes of an account that was removed, however often it is asked for.
+                let idleTime = self.index.exists(account) ? Self.idleTime : .zero
+                guard accountState.isIdle(since: now.advanced(by: .zero - idleTime), now: now) else { continue }
                 // The agenda keeps the time of its next refresh, which is far.
                 if let due = state.plans[account].flatMap({ self.appointment(of: $0, now: now, &state) }),
                     due < now.advanced(by: Self.idleTime)

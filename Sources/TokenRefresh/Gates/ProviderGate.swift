@@ -54,7 +54,7 @@ package struct ProviderGate: Sendable {
 
     private var hold = ProviderHold()
     private var breaker = ProviderBreaker()
-    private var bucket: RefreshBucket
+    private var bucket: RequestBucket
     private var unanswered = UnansweredRequests()
     private var accounts: Int
     /// How long callers wait for the provider.
@@ -72,7 +72,7 @@ package struct ProviderGate: Sendable {
     ///   - accounts: the number of the provider's accounts.
     ///   - timeout: how long callers wait for the provider.
     package init(_ rate: RefreshRate, accounts: Int, timeout: Duration = .seconds(8)) {
-        self.bucket = RefreshBucket(rate)
+        self.bucket = RequestBucket(rate)
         self.accounts = accounts
         self.timeout = timeout
     }
@@ -85,7 +85,7 @@ package struct ProviderGate: Sendable {
         now: BootInstant
     ) {
         self.timeout = timeout
-        if rate != self.bucket.rate { self.bucket = RefreshBucket(rate) }
+        if rate != self.bucket.rate { self.bucket = RequestBucket(rate) }
         self.accounts = accounts
         self.configGeneration = .random(in: .min ... .max)
         self.hasReportedNotProvider = false

@@ -31,8 +31,10 @@ extension RefreshEngine {
     /// Whether the configuration has the account. Reads neither the store nor the provider.
     package func isConfigured(_ account: AccountID) -> Bool { self.plan(of: account) != nil }
 
-    /// Reads an account's record again, since another process has written other tokens.
+    /// Takes note that an import has replaced the tokens of an account. Its record is read at once if the account is in use,
+    /// and otherwise in the course of time: thousands may be replaced at once.
     package func reread(_ account: AccountID) async {
+        guard self.isInUse(account) else { return self.noteChange(of: account, to: self.index[account]?.version) }
         await self.look(at: account)
     }
 
@@ -75,7 +77,7 @@ extension RefreshEngine {
             "tokens came for an account that was killed, or whose tokens were removed, meanwhile, and are revoked",
             metadata: [LogField.account: "\(plan.account)"]
         )
-        self.kills.storedDead()
+        self.kills.storedDead(plan.account)
     }
 }
 
@@ -124,6 +126,9 @@ package protocol KillReader: Sendable {
     /// are dead. When this returns, the entry is durable and this process obeys it.
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError)
 
+    /// Tells all replicas that imports gave these accounts other tokens. When this returns, that is durable.
+    func changed(accounts: [(account: AccountID, grant: GrantID)]) async throws(StoreError)
+
     /// The grant that the last import into the account began, as far as this process has read the log; `nil` if there
     /// was none. This reads nothing, so it may be called while the log is being followed.
     func lastImport(of account: AccountID) -> GrantID?
@@ -145,8 +150,8 @@ package protocol KillReader: Sendable {
     /// - Parameter settled: tokens to leave out even if they are recorded, since their providers have just been asked.
     func unrevoked(of account: AccountID, besides settled: [Secret]) async throws(StoreError) -> [ForgottenToken]
 
-    /// Reports that tokens were stored that were already dead, so that they get revoked.
-    func storedDead()
+    /// Reports that tokens of an account were stored that were already dead, so that they get revoked.
+    func storedDead(_ account: AccountID)
 }
 
 extension KillSwitch: KillReader {
@@ -156,6 +161,10 @@ extension KillSwitch: KillReader {
         } else {
             try await self.removed(account)
         }
+    }
+
+    package func changed(accounts: [(account: AccountID, grant: GrantID)]) async throws(StoreError) {
+        try await self.replaced(accounts.map { KillEntry.Replacement(account: $0.account, grant: $0.grant) })
     }
 
     package func lastImport(of account: AccountID) -> GrantID? { self.lastReplacement(of: account) }
@@ -182,5 +191,5 @@ extension KillSwitch: KillReader {
         }
     }
 
-    package func storedDead() { self.lookForKilledTokens() }
+    package func storedDead(_ account: AccountID) { self.lookForKilledTokens(of: account) }
 }

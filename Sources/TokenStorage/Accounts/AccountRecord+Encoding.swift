@@ -3,12 +3,13 @@ package import TokenModel
 
 extension AccountRecord: SealableRecord {
     /// The newest layout. Layout 1 has no killed tokens. Layout 2 has no issuer, former providers or accepted proof.
-    /// Layout 3 has no ``AccountRecord/observedEntry``. Layout 4 has no subject. Layout 5 has no imported tokens.
+    /// Layout 3 has no ``AccountRecord/observedEntry``. Layout 4 has no subject. Layout 5 has no imported tokens
+    /// and no ``AccountRecord/isRemoved``.
     private static let format: UInt8 = 6
 
     /// The oldest layout that can hold this record, because replicas that are not yet upgraded read it too.
     private var leastFormat: UInt8 {
-        if !self.imported.isEmpty { return 6 }
+        if !self.imported.isEmpty || self.isRemoved { return 6 }
         if self.subject != nil { return 5 }
         if self.observedEntry != nil { return 4 }
         if !self.formerProviders.isEmpty || self.acceptedProof != nil || self.binding.issuer.tokenVersion != nil {
@@ -51,7 +52,10 @@ extension AccountRecord: SealableRecord {
         }
         if format >= 4 { writer.write(self.observedEntry) { writer.write($0.rawValue) } }
         if format >= 5 { writer.write(self.subject) { writer.write($0.rawValue) } }
-        if format >= 6 { writer.write(self.imported) { writer.write($0.rawValue) } }
+        if format >= 6 {
+            writer.write(self.imported) { writer.write($0.rawValue) }
+            writer.write(self.isRemoved)
+        }
         return writer.finish()
     }
 
@@ -104,6 +108,7 @@ extension AccountRecord: SealableRecord {
         let imported =
             reader.format < 6
             ? [] : try reader.readArray { reader throws(StoreError) in TokenDigest(rawValue: try reader.read()) }
+        let isRemoved = reader.format < 6 ? false : try reader.read(Bool.self)
         try reader.finish()
         var issuer = formerProviders.first.flatMap { TokenIssuer(mark: $0.rawValue) }
         // A replica that knows only origins may have bound the record to another origin since.
@@ -123,7 +128,8 @@ extension AccountRecord: SealableRecord {
             formerProviders: formerProviders,
             acceptedProof: acceptedProof,
             subject: subject,
-            imported: imported
+            imported: imported,
+            isRemoved: isRemoved
         )
     }
 }

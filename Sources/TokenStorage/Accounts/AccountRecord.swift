@@ -36,6 +36,9 @@ package struct AccountRecord: Equatable, Sendable {
     /// The last refresh tokens that were imported for a member of a family. A bulk import that is repeated puts none of
     /// them over its successor.
     package var imported: [TokenDigest]
+    /// Whether an operator removed this member of a family, so that it does not exist until it is imported again. A later
+    /// kill does not change that.
+    package var isRemoved: Bool
 
     package init(
         grant: GrantID,
@@ -51,7 +54,8 @@ package struct AccountRecord: Equatable, Sendable {
         formerProviders: [ProviderID] = [],
         acceptedProof: TokenDigest? = nil,
         subject: TokenDigest? = nil,
-        imported: [TokenDigest] = []
+        imported: [TokenDigest] = [],
+        isRemoved: Bool = false
     ) {
         self.grant = grant
         self.generation = generation
@@ -67,6 +71,7 @@ package struct AccountRecord: Equatable, Sendable {
         self.acceptedProof = acceptedProof
         self.subject = subject
         self.imported = imported
+        self.isRemoved = isRemoved
     }
 }
 

@@ -133,6 +133,17 @@ package struct AccountVault: Sendable {
         return page.compactMap { record in AccountID(key: record.key).map { ($0, record.stored.version) } }
     }
 
+    /// A page of the records that open, in the byte order of the account names, beginning after `after`.
+    ///
+    /// - Returns: also the last account of the page, where the next one goes on; `nil` after the last page.
+    package func page(
+        after: AccountID?
+    ) async throws(StoreError) -> (entries: [(account: AccountID, entry: Entry)], last: AccountID?) {
+        let page = try await self.vault.page(under: .accounts, after: after.map { .account($0.rawValue) })
+        let entries = page.entries.compactMap { key, entry in AccountID(key: key).map { ($0, entry) } }
+        return (entries, page.last.flatMap { AccountID(key: $0) })
+    }
+
     /// A hint that an account's record was changed; see ``RecordChange``.
     package struct Change: Equatable, Sendable {
         package let account: AccountID

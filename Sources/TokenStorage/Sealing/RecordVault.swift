@@ -87,6 +87,34 @@ package struct RecordVault<Record: SealableRecord>: Sendable {
         }
     }
 
+    /// A page of the records under `prefix` that open, in the order of the keys' bytes.
+    package struct Page: Sendable {
+        package var entries: [(key: RecordKey, entry: StoredEntry<Record>)] = []
+        /// The records that do not open.
+        package var unreadable: [RecordKey] = []
+        /// The last key of the page, where the next one goes on; `nil` after the last page.
+        package var last: RecordKey?
+    }
+
+    /// The records that follow `after`, as many as a page holds.
+    package func page(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int = StoreGuarantees.listing
+    ) async throws(StoreError) -> Page {
+        var page = Page()
+        for found in try await self.records.store.records(under: prefix, after: after, limit: limit) {
+            page.last = found.key
+            do throws(StoreError) {
+                page.entries.append((found.key, try self.open(found.stored, at: found.key)))
+            } catch {
+                guard error.code == .unreadable else { throw error }
+                page.unreadable.append(found.key)
+            }
+        }
+        return page
+    }
+
     /// Calls `body` with each record under `prefix` that opens, and `unreadable` with the key of each that does not, in
     /// the order of the keys' bytes. Reads a page at a time.
     package func forEach(

@@ -137,7 +137,7 @@ struct AdminFixture: Sendable {
             lease: .seconds(10),
             logger: logs.logger,
             fence: fence,
-            endpoint: { _ in provider }
+            target: { _ in RevocationTarget(endpoint: provider) }
         )
         let engine = RefreshEngine(
             plans: plans,

@@ -87,7 +87,7 @@ struct LoginFixture: Sendable {
             lease: .seconds(10),
             logger: logs.logger,
             fence: fence,
-            endpoint: { _ in tokenEndpoint }
+            target: { _ in RevocationTarget(endpoint: tokenEndpoint) }
         )
         let engine = RefreshEngine(
             plans: Self.accounts.map { name, provider in

@@ -86,6 +86,12 @@ import TokenModel
         #expect(later == ["1 approvalRequired of customer-*: customer-4"])
     }
 
+    @Test mutating func `a sum has the time and reason of its first event, not of the one that came out at once`() {
+        _ = self.add("customer-1", .approvalRequired, at: 0)
+        _ = self.add("customer-2", .approvalRequired, at: 1)
+        #expect(self.digest.flush().map(\.first.account) == [AccountID("customer-2")])
+    }
+
     @Test mutating func `a minute without awaited approvals ends their series`() {
         _ = self.add("customer-1", .approvalRequired, at: 0)
         let silence = self.due(at: 60)

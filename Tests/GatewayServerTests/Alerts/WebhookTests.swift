@@ -145,6 +145,14 @@ import TokenModel
         }
     }
 
+    @Test func `a webhook that is taken out of the configuration drops the sums that are open`() async throws {
+        try await self.withReceiver { _, webhook in
+            for account in ["customer-1", "customer-2"] { webhook.post(.sample(account)) }
+            webhook.reload(nil)
+            #expect(webhook.counts.dropped == 1)
+        }
+    }
+
     @Test func `a stop sends the sums that are open`() async throws {
         var pace = WebhookPace.quick
         (pace.timeout, pace.grace) = (.seconds(5), .seconds(5))

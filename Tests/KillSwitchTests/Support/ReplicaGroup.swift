@@ -47,7 +47,10 @@ struct ReplicaGroup: Sendable {
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
             fence: fence,
-            endpoint: { $0.provider == provider.id && provider.isConfigured ? provider : nil }
+            target: { binding in
+                guard binding.provider == provider.id, provider.isConfigured else { return nil }
+                return RevocationTarget(endpoint: provider, rate: provider.rate)
+            }
         )
         return Replica(kills: kills, fence: fence)
     }
@@ -256,6 +259,8 @@ final class RevokingEndpoint: TokenEndpoint {
     let id = ProviderID("acme")
     let binding = EndpointBinding(issuer: .tokenEndpoint("https://login.example/token"), clientID: "my-app")
     let timeout = Duration.seconds(8)
+    /// How often a replica may ask.
+    let rate = RequestRate()
     private let state = Mutex(State())
 
     /// The tokens in the order in which they arrived.

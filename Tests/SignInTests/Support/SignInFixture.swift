@@ -94,7 +94,7 @@ struct SignInFixture: Sendable {
             timepiece: timepiece,
             logger: self.log.logger,
             fence: fence,
-            endpoint: { _ in provider }
+            target: { _ in RevocationTarget(endpoint: provider) }
         )
         let engine = RefreshEngine(
             plans: Self.plans([alice, bob], at: provider, scopes),

@@ -25,7 +25,7 @@ import TokenStorage
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: house.log.logger,
             fence: NoFence(),
-            endpoint: { _ in nil }
+            target: { _ in nil }
         )
         let kill = KillEntry(.kill, .account(AccountID("zoe")), at: clock.wall)
         _ = try await KillLog(house.records).append(kill, behind: .start)

@@ -146,4 +146,18 @@ import TokenRefresh
         }
         #expect(gate.availability == .answering)
     }
+
+    @Test func `a request behind others that were turned away takes nothing, and learns when its turn comes`() {
+        var gate = ProviderGate(RefreshRate(perSecond: 10, burst: 1), accounts: 2)
+        let behind = gate.queue(self.alice, isForced: false, patience: .seconds(60), behind: 50, now: self.start)
+        let foretold = gate.wait(now: self.start)
+        let forced = gate.queue(self.alice, isForced: true, patience: .seconds(60), behind: 50, now: self.start)
+        let next = gate.queue(self.alice, isForced: false, patience: .seconds(60), now: self.start)
+
+        #expect(behind == .refused(.crowded(retryAfter: .seconds(5))))
+        #expect(foretold == .zero)
+        // An operator's request and a background refresh in its turn wait behind nobody.
+        #expect(forced == .at(self.start))
+        #expect(next == .at(self.start.advanced(by: .milliseconds(100))))
+    }
 }

@@ -61,4 +61,76 @@ import TokenRefresh
         #expect(early == nil)
         #expect(taken == AccountID("a"))
     }
+
+    @Test func `turned away accounts come first, in that order, then those in use, then the others`() {
+        var agenda = Agenda()
+        agenda.set(self.at(1), for: AccountID("unused"), of: acme, .unused)
+        agenda.set(self.at(2), for: AccountID("in use"), of: acme, .inUse)
+        agenda.set(self.at(4), for: AccountID("second"), of: acme, .turnedAway)
+        agenda.set(self.at(3), for: AccountID("first"), of: acme, .turnedAway)
+
+        let early = agenda.takeDue(at: self.at(1))
+        agenda.set(self.at(1), for: AccountID("unused"), of: acme, .unused)
+        let taken = (0..<5).map { _ in agenda.takeDue(at: self.at(4))?.rawValue }
+
+        // Only accounts that are due count.
+        #expect(early == AccountID("unused"))
+        #expect(taken == ["first", "second", "in use", "unused", nil])
+    }
+
+    @Test func `an account has one due time, of the urgency that was set last`() {
+        var agenda = Agenda()
+        for urgency in [Agenda.Urgency.unused, .turnedAway, .inUse] {
+            agenda.set(self.at(urgency.rawValue), for: alice, of: acme, urgency)
+            #expect(agenda.turnedAway(of: acme) == (urgency == .turnedAway ? 1 : 0))
+            #expect(agenda.next == self.at(urgency.rawValue))
+        }
+        let taken = [agenda.takeDue(at: self.at(9)), agenda.takeDue(at: self.at(9))]
+        #expect(taken == [alice, nil])
+        agenda.set(self.at(1), for: alice, of: acme, .turnedAway)
+        agenda.set(nil, for: alice, of: acme)
+        #expect(agenda.next == nil)
+        #expect(agenda.turnedAway(of: acme) == 0)
+        #expect(agenda.turnedAway(of: self.other) == 0)
+    }
+
+    @Test(arguments: [(1, 8), (50, 100), (1_000, 256)])
+    func `errands for turned away accounts are limited by the provider's rate`(perSecond: Int, most: Int) {
+        var agenda = Agenda()
+        agenda.setRate(perSecond, of: acme)
+        for number in 0..<most {
+            agenda.set(self.at(1), for: AccountID("in use \(number)"), of: acme, .inUse)
+            agenda.set(self.at(1), for: AccountID("away \(number)"), of: acme, .turnedAway)
+        }
+        agenda.set(self.at(1), for: AccountID("away, too many"), of: acme, .turnedAway)
+        var begun: [AccountID] = []
+        while let account = agenda.takeDue(at: self.at(2)) {
+            agenda.begin(account, of: acme, until: self.at(100))
+            begun.append(account)
+        }
+        #expect(begun.count == most)
+        #expect(begun.allSatisfy { $0.rawValue.hasPrefix("away") })
+        // An end makes room for the next one of these. The others wait for more.
+        agenda.end(begun[0], of: acme)
+        let next = agenda.takeDue(at: self.at(2))
+        #expect(next?.rawValue.hasPrefix("away") == true)
+        agenda.end(begun[1], of: acme)
+        #expect(agenda.takeDue(at: self.at(2)) == (most > Agenda.mostBackgroundJobs ? nil : AccountID("in use 0")))
+    }
+
+    @Test func `a provider that rests delays its own accounts only`() {
+        var agenda = Agenda()
+        agenda.set(self.at(1), for: AccountID("a"), of: acme, .turnedAway)
+        agenda.set(self.at(2), for: AccountID("b"), of: acme, .unused)
+        agenda.set(self.at(3), for: AccountID("c"), of: self.other, .unused)
+        agenda.rest(until: self.at(10), of: acme)
+
+        let next = agenda.next
+        let taken = [agenda.takeDue(at: self.at(9)), agenda.takeDue(at: self.at(9))]
+        let later = [agenda.takeDue(at: self.at(10)), agenda.takeDue(at: self.at(10))]
+
+        #expect(next == self.at(3))
+        #expect(taken == [AccountID("c"), nil])
+        #expect(later == [AccountID("a"), AccountID("b")])
+    }
 }

@@ -58,12 +58,17 @@ struct Cluster: Sendable {
 
     /// Runs a replica with accounts of several providers until `body` has ended.
     ///
-    /// - Parameter endpoints: all endpoints in `plans`.
+    /// - Parameters:
+    ///   - families: if there are any, the stored accounts are indexed first.
+    ///   - endpoints: all scripted endpoints in `plans` and `families`.
+    ///   - random: the jitter.
     @discardableResult
     func withReplica<Result: Sendable>(
         _ plans: [AccountConfiguration],
+        families: [AccountFamilyConfiguration] = [],
         of endpoints: [ScriptedTokenEndpoint],
         limits: RefreshLimits = RefreshLimits(),
+        random: @escaping @Sendable () -> Double = { 1 },
         _ body: (Replica) async throws -> Result
     ) async throws -> Result {
         let clock = self.clock
@@ -71,6 +76,7 @@ struct Cluster: Sendable {
         let events = EventList()
         let engine = RefreshEngine(
             plans: plans,
+            families: families,
             vault: self.vault,
             kills: self.reader ?? self.kills,
             incarnation: .random(),
@@ -78,11 +84,15 @@ struct Cluster: Sendable {
             limits: limits,
             timepiece: Timepiece(ages: clock, wall: { clock.wall }),
             logger: self.log.logger,
-            random: { 1 },
+            random: random,
             endpoint: self.endpoint,
             onEvent: { told.append($0) },
             onCredential: { events.append($0) }
         )
+        if !families.isEmpty {
+            engine.apply(try await (self.reader ?? self.kills).read())
+            try await engine.indexAccounts()
+        }
         let running = Task { await engine.run() }
         let replica = Replica(engine: engine, running: running, eventList: events)
         do {

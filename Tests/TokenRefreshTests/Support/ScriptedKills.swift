@@ -29,6 +29,8 @@ final class ScriptedKills: KillReader {
         self.state = Mutex(state)
     }
 
+    /// How often the log was read.
+    var readCount: Int { self.state.withLock { $0.reads } }
     /// The accounts whose changes were announced to all replicas, in order.
     var changed: [AccountID] { self.state.withLock { $0.changed } }
     /// The records whose dead tokens were recorded for revocation before they would have been lost.
@@ -61,10 +63,11 @@ final class ScriptedKills: KillReader {
         self.state.withLock { $0.unrevoked[account] = tokens }
     }
 
-    func failReads() { self.state.withLock { $0.isAway = true } }
+    func failReads(_ fails: Bool = true) { self.state.withLock { $0.isAway = fails } }
 
     func read() async throws(StoreError) -> KillEpochs {
         let epochs: KillEpochs? = self.state.withLock { state in
+            state.reads += 1
             guard !state.isAway else { return nil }
             state.atNextRead.take()?(&state.epochs)
             let epochs = state.epochs
@@ -81,6 +84,10 @@ final class ScriptedKills: KillReader {
             if let grant { state.imports[account] = grant }
             if grant == nil { state.epochs.raise(.account(account), at: state.epochs.last.next, holds: false) }
         }
+    }
+
+    func changed(accounts: [(account: AccountID, grant: GrantID)]) async throws(StoreError) {
+        for (account, grant) in accounts { try await self.changed(account, grant: grant) }
     }
 
     func lastImport(of account: AccountID) -> GrantID? { self.state.withLock { $0.imports[account] } }
@@ -119,5 +126,5 @@ final class ScriptedKills: KillReader {
         return tokens
     }
 
-    func storedDead() { self.state.withLock { $0.storedDead += 1 } }
+    func storedDead(_ account: AccountID) { self.state.withLock { $0.storedDead += 1 } }
 }

@@ -33,7 +33,11 @@ struct AccountRecordEncodingTests {
         var large = full
         large.tokens?.refreshToken = Secret([UInt8](repeating: 0x72, count: 30_000))
         large.tokens?.scopes = (0..<500).map { "https://www.acme.example/auth/\($0)" }
-        return [full, bare, imported, minted, extreme, signedIn, large]
+        var member = signedIn
+        member.imported = (0..<8).map { TokenDigest(of: Secret("rt-\($0)")) }
+        var removed = member
+        (removed.tokens, removed.isRemoved) = (nil, true)
+        return [full, bare, imported, minted, extreme, signedIn, member, removed, large]
     }()
 
     @Test(arguments: records.indices)
@@ -53,6 +57,11 @@ struct AccountRecordEncodingTests {
             #expect(try AccountRecord(decoding: Secret(bytes)) == record)
         }
         record.subject = TokenDigest(ofSubject: "somebody", at: "https://login.acme.example")
+        (record.imported, record.isRemoved) = ([TokenDigest(of: Secret("rt"))], true)
+        try note()
+        record.imported = []
+        try note()
+        record.isRemoved = false
         try note()
         record.observedEntry = KillID.random()
         try note()
@@ -67,7 +76,27 @@ struct AccountRecordEncodingTests {
         record.killed = []
         try note()
 
-        #expect(layouts == [5, 5, 4, 3, 3, 2, 1])
+        #expect(layouts == [6, 6, 5, 5, 4, 3, 3, 2, 1])
+    }
+
+    @Test func `only the last eight imported tokens are remembered, the latest last`() {
+        var record = AccountRecord.sample()
+        for number in 0..<10 { record.rememberImport(of: Secret("rt-\(number)")) }
+        record.rememberImport(of: Secret("rt-5"))
+        #expect(record.imported == [2, 3, 4, 6, 7, 8, 9, 5].map { TokenDigest(of: Secret("rt-\($0)")) })
+        #expect([0, 1, 2, 5, 9].map { record.hasImported(Secret("rt-\($0)")) } == [false, false, true, true, true])
+    }
+
+    @Test func `a record that replaces another one remembers its imports too`() {
+        var record = AccountRecord.sample()
+        let other = record
+        var old = other
+        for number in 0..<3 { old.rememberImport(of: Secret("rt-\(number)")) }
+        record.rememberImport(of: Secret("rt-1"))
+        record.keepHistory(of: old)
+        #expect((0..<3).map { record.hasImported(Secret("rt-\($0)")) } == [true, true, true])
+        record.keepHistory(of: other)
+        #expect(record.imported.count == 3)
     }
 
     @Test func `a subject is known by its issuer too, and stored as a digest`() throws {

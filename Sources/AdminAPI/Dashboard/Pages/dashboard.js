@@ -1,26 +1,27 @@
 // The dashboard: polls the admin API every two seconds and shows the results. All text is inserted as text, never as markup.
 
+import { accountCount, familyOf, isBad, readAccounts, showAccounts, watchFilters } from "/accounts.js";
 import { drawHistory } from "/charts.js";
 import { closeLock, isSettling, lockVerdict, showApprovals, showLock } from "/lock.js";
-import { closeLogin, openLogin } from "/login.js";
+import { closeLogin } from "/login.js";
 import {
-  $, KEY, Refusal, agoText, ask, clockText, countDown, countTo, dateText, lengthText, list, lostAnswer, now, plural, put, sentence,
-  setClock, sizeText, slot, spoken,
+  $, KEY, Refusal, agoText, ask, clockText, countDown, countTo, dateText, lengthText, list, lostAnswer, now, numberText, pill, plural, put,
+  sentence, setClock, sizeText, slot, spoken, STATES,
 } from "/page.js";
 
 const POLL = 2000;          // milliseconds between two polls
 const POLL_KILL = 400;      // milliseconds, while a kill is pending or tokens wait to be revoked
 const STALE = 8000;         // milliseconds after which the data shown counts as stale
-const ROWS = 200;           // accounts shown at once
+const FATES = 200;          // tokens of a kill shown at once
+const FEW = 500;            // tokens to be revoked that are polled for often
 const RECORDS = 40;         // audit records to read; each change has two records
 
 // MARK: Known data, each part with the time of its last response and the fault since then
 
-const known = { status: {}, replicas: {}, kills: {}, audit: {}, history: {}, caches: {} };
+const known = { status: {}, accounts: {}, replicas: {}, kills: {}, audit: {}, history: {}, caches: {} };
 let lacksKills = false;     // the store could not be read, so newer kills of other replicas are not known
 let polling = 0;            // the timer of the next poll, 0 for none, or -1 while a poll is in progress
 let outages = 0;            // polls in a row without a response
-let chosenState = null;     // the only account state to show; null for all
 let reviving = null;
 let told = { at: 0 };       // the status that the page shows
 let flaw = null;            // the error that kept the page from showing a response
@@ -111,6 +112,7 @@ async function look() {
       await learn("history", readHistory);
     } else if (!known.status.fault) {
       await Promise.all([
+        learn("accounts", readAccounts),
         learn("replicas", async () => (await ask("GET", "/v1/replicas")).replicas),
         learn("kills", async () => {
           const { kills, store } = await ask("GET", "/v1/kills");
@@ -147,7 +149,7 @@ const isClosed = () => !known.status.fault && ["locked", "unlocking"].includes(k
 /// Forgets what was read while the gateway was open, except the kills that were given to it since.
 function forget() {
   const kept = (known.kills.data ?? []).filter(kill => kill.store === "locked");
-  const data = { replicas: [], kills: kept, audit: { last: 0, records: [] }, caches: [] };
+  const data = { accounts: { accounts: [], next: null, number: 1 }, replicas: [], kills: kept, audit: { last: 0, records: [] }, caches: [] };
   for (const name in data) known[name] = { data: data[name], at: Date.now(), fault: null };
   lacksKills = false;
 }
@@ -179,7 +181,11 @@ async function readHistory() {
   return { ...history, due: Date.now() + (age < 0 || age > interval ? interval : interval - age + 300) };
 }
 
-const isOpen = kill => kill.state === "pending" || kill.tokens.waiting + kill.tokens.in_flight > 0;
+/// Whether a kill soon looks different. Many tokens take a provider minutes or hours.
+function isOpen({ state, tokens: { waiting, in_flight: inFlight } }) {
+  return state === "pending" || (waiting + inFlight > 0 && waiting + inFlight < FEW);
+}
+
 const isHot = () => !known.status.fault && (isSettling(known.status.data.lock) || !isClosed() && !known.kills.fault && (known.kills.data ?? []).some(isOpen));
 
 /// Polls at once, or as soon as the poll in progress ends.
@@ -199,14 +205,6 @@ const keyOf = scope => JSON.stringify(scope);
 function scopeText(scope) {
   return scope.all ? "everything" : scope.provider ? `provider ${scope.provider}` : `account ${scope.account}`;
 }
-
-const STATES = {
-  killed: "dead", unreadable: "bad", reauthorization_required: "warn", backing_off: "warn",
-  valid: "good", refreshing: "busy", expired: "none", empty: "none",
-  answering: "good", failing: "warn", refuses_client: "bad", not_provider: "bad",
-  complete: "good", pending: "warn",
-  waiting: "warn", in_flight: "warn", revoked: "good", refused: "bad", client_refused: "bad", unsupported: "none", unreachable: "bad",
-};
 
 const WITNESS = {
   acknowledged: ["✓", "has stopped"], gone: ["✓", "has ended"], lease_expired: ["✓", "was silent for longer than its lease"],
@@ -240,11 +238,6 @@ function countOf(tokens, part) {
 }
 
 // MARK: Updating the page
-
-function pill(element, state, word = spoken(state ?? "")) {
-  put(element, word);
-  element.className = `pill ${STATES[state] ?? ""}`;
-}
 
 /// Updates ages and countdowns four times a second. Countdowns in stale sections stop.
 function tick() {
@@ -282,7 +275,7 @@ function show() {
     showApprovals(known.status.data.approvals ?? [], isOperator());
     showHistory();
     showCaches();
-    showAccounts();
+    showAccounts(known.status.data, known.accounts, { maySignIn: isOperator(), mayKill: mayKill(), aimAt, then: lookSoon });
     showReplicas();
     showProviders();
     showGateway();
@@ -327,8 +320,9 @@ function showVerdict() {
   const isComplete = !known.kills.fault && status.killed.every(scope => last(scope)?.state === "complete");
   // Kills that are not in the store yet are pending, even if there is no report of them.
   const going = new Set([...pending.map(kill => kill.scope), ...status.waiting_kills ?? []].map(scopeText));
-  const troubled = status.accounts.filter(account => account.trouble || ["warn", "bad"].includes(STATES[account.state])).length;
-  let [kind, text, note] = ["good", "Tokens are in use", `${plural(status.accounts.length, "account")}, nothing is killed` + (troubled ? `; ${troubled} in trouble` : "")];
+  const ofFamilies = (status.families ?? []).flatMap(family => Object.entries(family.states)).filter(([state]) => isBad(state));
+  const troubled = status.accounts.filter(account => account.trouble || isBad(account.state)).length + ofFamilies.reduce((sum, [, count]) => sum + count, 0);
+  let [kind, text, note] = ["good", "Tokens are in use", `${plural(accountCount(status), "account")}, nothing is killed` + (troubled ? `; ${numberText(troubled)} in trouble` : "")];
   if (status.lock) {
     kind = "bad";
     ({ text, note } = lockVerdict(status.lock));
@@ -407,12 +401,14 @@ function fillKill(card, { kill, holds }) {
 }
 
 function fillTally(parent, kill) {
-  put(slot(parent, "total"), `Tokens at their providers: ${kill.tokens.total} in all`);
+  const { total, waiting, in_flight: inFlight, estimated_end: end } = kill.tokens;
+  const left = waiting + inFlight && end ? `, asked about within ${lengthText(Math.max(1000, Date.parse(end) - now()))}` : "";
+  put(slot(parent, "total"), `Tokens at their providers: ${numberText(total)} in all${left}`);
   list(slot(parent, "tally"), PARTS, "tally", part => part, (cell, part) => {
     const count = countOf(kill.tokens, part);
     cell.className = `part-${part} ${count ? "" : "zero"}`;
     put(slot(cell, "word"), PART_WORDS[part] ?? spoken(part));
-    put(slot(cell, "count"), String(count));
+    put(slot(cell, "count"), numberText(count));
   });
 }
 
@@ -435,7 +431,7 @@ function fillPastKill(item, { kill }) {
     if (!details.open) return;
     const path = `/v1/kills/${encodeURIComponent(kill.id)}/tokens`;
     const tokens = await ask("GET", path).then(answer => answer.tokens, () => []);
-    list(slot(item, "fates"), tokens.slice(0, ROWS), "fate", (_, index) => String(index), (line, token) => {
+    list(slot(item, "fates"), tokens.slice(0, FATES), "fate", (_, index) => String(index), (line, token) => {
       put(slot(line, "name"), token.account);
       put(slot(line, "kind"), `${token.kind} token`);
       pill(slot(line, "outcome"), token.outcome);
@@ -450,59 +446,6 @@ function showHistory() {
   section.hidden = !data && !fault;
   put(section.querySelector(".source-fault"), fault ? sentence(fault.message) : "");
   if (data) drawHistory(data);
-}
-
-function showAccounts() {
-  const all = known.status.data.accounts;
-  const counts = new Map(Object.keys(STATES).map(state => [state, 0]));
-  for (const { state } of all) counts.set(state, (counts.get(state) ?? 0) + 1);
-  const states = [...counts].filter(([state, count]) => count || state === chosenState);
-  $("state-filters").hidden = states.length < 2;
-  list($("state-filters"), states, "filter", ([state]) => state, (item, [state, count]) => {
-    const button = item.firstElementChild;
-    put(slot(item, "count"), String(count));
-    put(slot(item, "state"), spoken(state));
-    button.setAttribute("aria-pressed", state === chosenState);
-    button.onclick = () => { chosenState = state === chosenState ? null : state; showAccounts(); };
-  });
-  $("account-filter").hidden = all.length < 8;
-  const wanted = $("account-filter").value.trim().toLowerCase();
-  const found = all.filter(account => (!chosenState || account.state === chosenState)
-    && (!wanted || account.name.toLowerCase().includes(wanted) || account.provider.toLowerCase().includes(wanted)));
-  list($("account-rows"), found.slice(0, ROWS), "account-row", account => account.name, fillAccount);
-  put($("account-rest"), !all.length ? "The configuration has no accounts." : !found.length ? "No account is like that."
-    : found.length > ROWS ? `${found.length - ROWS} more: find them by name.` : "");
-}
-$("account-filter").addEventListener("input", showAccounts);
-
-/// Problems that the state does not show: a valid token may be the last one, or may be refused by the upstream.
-function troubleText({ configured, trouble, last_error: lastError }) {
-  const wrong = trouble ? `${spoken(trouble.kind)}, known since ${agoText(trouble.known_since)} (${spoken(trouble.reason)})` : lastError ? spoken(lastError) : "";
-  return [configured ? "" : "not configured any more", wrong].filter(Boolean).join("; ");
-}
-
-function fillAccount(row, account) {
-  put(slot(row, "name"), account.name);
-  put(slot(row, "trouble"), troubleText(account));
-  put(slot(row, "provider"), account.provider);
-  pill(slot(row, "state"), account.state);
-  if (account.expires_at && account.state !== "killed") countTo(slot(row, "ends"), account.expires_at, "ends in ", "has ended");
-  else countTo(slot(row, "ends"), null);
-  const login = slot(row, "login");
-  login.hidden = !account.configured || !isOperator();
-  login.classList.toggle("main", account.state === "reauthorization_required" || account.state === "empty");
-  login.setAttribute("aria-label", `Sign in to ${account.provider} for account ${account.name}`);
-  login.onclick = () => openLogin(account, lookSoon);
-  const button = slot(row, "kill");
-  button.hidden = account.state === "killed" || !mayKill();
-  button.setAttribute("aria-label", `Kill account ${account.name}: go to the switch`);
-  button.onclick = () => {
-    $("kill-form").elements.kind.value = "account";
-    $("scope-name").value = "";
-    $("scope-name").placeholder = account.name;
-    showSwitch();
-    $("scope-name").focus();
-  };
 }
 
 function showReplicas() {
@@ -544,7 +487,7 @@ function showProviders() {
   list($("provider-list"), known.status.data.providers, "row", provider => provider.name, (row, provider) => {
     put(slot(row, "name"), provider.name);
     pill(slot(row, "state"), provider.state, provider.state ? spoken(provider.state) : "not configured");
-    put(slot(row, "detail"), Object.entries(provider.accounts).map(([state, count]) => `${count} ${spoken(state)}`).join(", "));
+    put(slot(row, "detail"), Object.entries(provider.accounts).map(([state, count]) => `${numberText(count)} ${spoken(state)}`).join(", "));
     countTo(slot(row, "time"), provider.retry_at, "· asked again in ", "· asked again any moment");
   });
 }
@@ -631,18 +574,21 @@ function aim() {
   const kind = killForm.elements.kind.value, name = $("scope-name").value.trim();
   const status = known.status.data;
   if (kind === "all") {
-    return name === "all" ? { scope: { all: true }, hint: `This stops ${plural(status?.accounts.length ?? 0, "account")}: all there are.` } : { hint: "The word all, and nothing else." };
+    return name === "all" ? { scope: { all: true }, hint: `This stops ${plural(status ? accountCount(status) : 0, "account")}: all there are.` } : { hint: "The word all, and nothing else." };
   }
   if (!name || !status) return { hint: "" };
   // A locked gateway knows no names, and refuses those that the configuration does not have.
   if (isClosed()) return { scope: { [kind]: name }, hint: "This gateway is locked: it carries the kill out when it is unlocked." };
   if (kind === "provider") {
-    const accounts = status.accounts.filter(account => account.provider === name);
-    const isKnown = accounts.length || status.providers.some(provider => provider.name === name);
-    return isKnown ? { scope: { provider: name }, hint: `This stops ${plural(accounts.length, "account")} of ${name}.` } : { hint: "No provider has that name." };
+    const count = accountCount(status, name);
+    const isKnown = count || status.providers.some(provider => provider.name === name);
+    return isKnown ? { scope: { provider: name }, hint: `This stops ${plural(count, "account")} of ${name}.` } : { hint: "No provider has that name." };
   }
   const account = status.accounts.find(account => account.name === name);
-  return account ? { scope: { account: name }, hint: `An account of ${account.provider}, ${spoken(account.state)}.` } : { hint: "No account has that name." };
+  if (account) return { scope: { account: name }, hint: `An account of ${account.provider}, ${spoken(account.state)}.` };
+  const family = familyOf(status, name);
+  // The gateway says whether it exists: the page never has all accounts of a family.
+  return family ? { scope: { account: name }, hint: `An account of ${family.provider}, of the family ${family.family}.` } : { hint: "No account has that name." };
 }
 
 function showSwitch() {
@@ -653,6 +599,15 @@ function showSwitch() {
   $("scope-hint").classList.toggle("good", Boolean(scope));
   put($("kill-button"), scope ? `Kill ${scopeText(scope)}` : "Kill");
   $("kill-button").classList.toggle("is-armed", Boolean(scope && $("kill-reason").value.trim()));
+}
+
+/// Prepares the kill of an account, whose name is still to be typed.
+function aimAt(account) {
+  killForm.elements.kind.value = "account";
+  $("scope-name").value = "";
+  $("scope-name").placeholder = account;
+  showSwitch();
+  $("scope-name").focus();
 }
 
 killForm.addEventListener("input", event => {
@@ -733,4 +688,5 @@ $("revival-form").addEventListener("submit", async event => {
   }
 });
 
+watchFilters(lookSoon);
 if (localStorage.getItem(KEY) && localStorage.getItem(WHO)) showBoard(); else showSignIn();

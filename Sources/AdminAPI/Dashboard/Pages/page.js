@@ -43,8 +43,18 @@ export async function ask(method, path, body, patience = PATIENCE) {
 // MARK: Words
 
 export const sentence = text => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
-export const plural = (count, one, many = one + "s") => `${count} ${count === 1 ? one : many}`;
+export const numberText = count => count.toLocaleString("en-US");
+export const plural = (count, one, many = one + "s") => `${numberText(count)} ${count === 1 ? one : many}`;
 export const spoken = word => word.replaceAll("_", " ");
+
+/// How each state looks.
+export const STATES = {
+  killed: "dead", unreadable: "bad", reauthorization_required: "warn", backing_off: "warn",
+  valid: "good", refreshing: "busy", expired: "none", empty: "none",
+  answering: "good", failing: "warn", refuses_client: "bad", not_provider: "bad",
+  complete: "good", pending: "warn",
+  waiting: "warn", in_flight: "warn", revoked: "good", refused: "bad", client_refused: "bad", unsupported: "none", unreachable: "bad",
+};
 
 /// A duration, such as "9.3 s" or "2 h 5 min".
 export function lengthText(milliseconds) {
@@ -79,6 +89,11 @@ export const slot = (element, name) => element.querySelector(`[data-slot="${name
 
 export function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
+}
+
+export function pill(element, state, word = spoken(state ?? "")) {
+  put(element, word);
+  element.className = `pill ${STATES[state] ?? ""}`;
 }
 
 /// Shows one child per item. A child is kept as long as its item exists, so that focus and open details stay.

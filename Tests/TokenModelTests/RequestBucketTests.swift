@@ -1,13 +1,12 @@
 import Testing
 import TokenModel
-import TokenRefresh
 
-@Suite struct RefreshBucketTests {
-    private let start = Moment.start.boot
+@Suite struct RequestBucketTests {
+    private let start = BootInstant(nanoseconds: 3_600_000_000_000)
 
     @Test(arguments: [(50, 200), (1, 1), (3, 7), (1_000, 1)])
     func `a burst is sent at once, then one request per interval`(perSecond: Int, burst: Int) {
-        var bucket = RefreshBucket(RefreshRate(perSecond: perSecond, burst: burst))
+        var bucket = RequestBucket(RequestRate(perSecond: perSecond, burst: burst))
         for _ in 0..<burst {
             let place = bucket.take(patience: .zero, now: self.start)
             #expect(place == .at(self.start))
@@ -27,7 +26,7 @@ import TokenRefresh
     }
 
     @Test func `a request that would wait too long learns when to retry and takes nothing`() {
-        var bucket = RefreshBucket(RefreshRate(perSecond: 10, burst: 1))
+        var bucket = RequestBucket(RequestRate(perSecond: 10, burst: 1))
         for _ in 0...150 { _ = bucket.take(patience: .seconds(15), now: self.start) }
         for _ in 0..<3 {
             let place = bucket.take(patience: .seconds(15), now: self.start)
@@ -38,7 +37,7 @@ import TokenRefresh
     }
 
     @Test func `a place that is given back goes to the next request`() {
-        var bucket = RefreshBucket(RefreshRate(perSecond: 1, burst: 1))
+        var bucket = RequestBucket(RequestRate(perSecond: 1, burst: 1))
         _ = bucket.take(patience: .zero, now: self.start)
         bucket.giveBack()
         let next = bucket.take(patience: .zero, now: self.start)
@@ -46,11 +45,31 @@ import TokenRefresh
     }
 
     @Test func `the bucket fills up to its burst and no further`() {
-        var bucket = RefreshBucket(RefreshRate(perSecond: 10, burst: 5))
+        var bucket = RequestBucket(RequestRate(perSecond: 10, burst: 5))
         for _ in 0..<5 { _ = bucket.take(patience: .zero, now: self.start) }
         let later = self.start.advanced(by: .seconds(3_600))
         var taken = 0
         while bucket.take(patience: .zero, now: later) == .at(later) { taken += 1 }
         #expect(taken == 5)
+    }
+
+    @Test(arguments: [(50, 200), (1, 1), (3, 7), (50, 50)])
+    func `the foretold wait behind others is the one that comes`(perSecond: Int, burst: Int) {
+        for (taken, others) in [(0, 0), (burst - 1, 0), (burst, 0), (burst, 5), (burst + 10, 100), (0, burst + 3)] {
+            var bucket = RefreshBucket(RefreshRate(perSecond: perSecond, burst: burst))
+            for _ in 0..<taken { _ = bucket.take(patience: .seconds(1_000), now: self.start) }
+            let foretold = bucket.wait(behind: others, now: self.start)
+            for _ in 0..<others { _ = bucket.take(patience: .seconds(1_000), now: self.start) }
+            let place = bucket.take(patience: .seconds(1_000), now: self.start)
+            #expect(place == .at(self.start.advanced(by: foretold)))
+        }
+    }
+
+    @Test func `foretelling a wait takes nothing, and time shortens it`() {
+        var bucket = RefreshBucket(RefreshRate(perSecond: 10, burst: 1))
+        for _ in 0..<11 { _ = bucket.take(patience: .seconds(60), now: self.start) }
+        let waits = [0, 0, 1].map { bucket.wait(behind: 0, now: self.start.advanced(by: .seconds($0))) }
+        #expect(waits == [.milliseconds(1_100), .milliseconds(1_100), .milliseconds(100)])
+        #expect(bucket.wait(behind: 0, now: self.start.advanced(by: .seconds(9))) == .zero)
     }
 }

@@ -1,0 +1,178 @@
+internal import Synchronization
+package import TokenModel
+
+/// Which providers are asked to revoke tokens right now, how often, and how that goes.
+///
+///     begin ──▶ running ──end──▶ idle ──begin──▶ …       (at most one run of a lane at once)
+///                  └── too many failures in a row: paused until the next try
+package struct RevocationLanes: Sendable {
+    private struct Lane {
+        var isRunning = false
+        /// There may be new tokens since the run began, or since it has looked last.
+        var isRung = false
+        var bucket: RequestBucket?
+        var begunAt = BootInstant.distantPast
+        var asked = 0
+        /// How many runs in a row have ended because the provider could not be asked.
+        var failures = 0
+        var pausedUntil = BootInstant.distantPast
+        var nextTry: BootInstant?
+        /// The kills that have tokens here; `nil` if that is unknown.
+        var open: Set<Epoch>?
+        var warnings = 0
+    }
+
+    /// How a run of a lane has gone.
+    package struct Run: Equatable, Sendable {
+        /// When a token is due that is not due now.
+        package var next: BootInstant?
+        /// The same, of tokens whose provider can be asked.
+        package var nextTry: BootInstant?
+        /// The kills whose tokens still wait.
+        package var open: Set<Epoch> = []
+        /// How many tries have failed in a row because of the provider.
+        package var misses = 0
+        /// Whether the provider has responded to the last of the tries, or to one before.
+        package var hasSucceeded = false
+        /// Whether all tokens were looked at.
+        package var isWhole = true
+
+        package init() {}
+
+        /// The provider does not respond, or refuses the client: asking it about the other tokens is of no use now.
+        package var isStopped: Bool { self.misses >= Self.mostMisses }
+        private static let mostMisses = 16
+
+        /// Notes when another token is due.
+        package mutating func wait(until due: BootInstant, hasTarget: Bool) {
+            self.next = min(self.next ?? due, due)
+            if hasTarget { self.nextTry = min(self.nextTry ?? due, due) }
+        }
+
+        /// Begins with the first token again.
+        package mutating func begin() {
+            (self.next, self.nextTry, self.open, self.isWhole) = (nil, nil, [], true)
+        }
+    }
+
+    private var lanes: [RevocationLane: Lane] = [:]
+
+    package init() {}
+
+    /// After each of its first warnings an operator knows; the report counts the tokens, and the API lists them.
+    private static let mostWarnings = 100
+    /// A rate is measured for at least this long.
+    private static let measuredFor = Duration.seconds(5)
+
+    /// Takes note of the lanes that have tokens.
+    ///
+    /// - Returns: those to run now.
+    package mutating func begin(_ found: [RevocationLane], now: BootInstant) -> [RevocationLane] {
+        let there = Set(found)
+        self.lanes = self.lanes.filter { $0.value.isRunning || there.contains($0.key) }
+        return found.filter { name in
+            var lane = self.lanes[name] ?? Lane()
+            defer { self.lanes[name] = lane }
+            lane.isRung = lane.isRunning
+            guard !lane.isRunning, lane.pausedUntil <= now else { return false }
+            lane.isRunning = true
+            (lane.begunAt, lane.asked, lane.open, lane.nextTry) = (now, 0, nil, nil)
+            return true
+        }
+    }
+
+    /// Whether there may be new tokens.
+    package func isRung(_ lane: RevocationLane) -> Bool { self.lanes[lane]?.isRung == true }
+
+    /// The lane's tokens are listed from now on.
+    package mutating func hush(_ lane: RevocationLane) { self.lanes[lane]?.isRung = false }
+
+    /// When the next request may be sent.
+    package mutating func turn(of lane: RevocationLane, _ rate: RequestRate, now: BootInstant) -> BootInstant {
+        var bucket = self.lanes[lane]?.bucket ?? RequestBucket(rate)
+        if bucket.rate != rate { bucket = RequestBucket(rate) }
+        let moment = bucket.take(now: now)
+        self.lanes[lane]?.bucket = bucket
+        self.lanes[lane]?.asked += 1
+        return moment
+    }
+
+    /// Another process has asked, or has settled the token.
+    package mutating func giveBack(_ lane: RevocationLane) {
+        self.lanes[lane]?.bucket?.giveBack()
+        self.lanes[lane]?.asked -= 1
+    }
+
+    /// How many runs in a row have failed.
+    package func failures(_ lane: RevocationLane) -> Int { self.lanes[lane]?.failures ?? 0 }
+
+    /// Whether a failure is worth a warning of its own.
+    package mutating func mayWarn(_ name: RevocationLane) -> Bool {
+        guard var lane = self.lanes[name] else { return true }
+        defer { self.lanes[name] = lane }
+        lane.warnings += 1
+        return lane.warnings <= Self.mostWarnings
+    }
+
+    /// The lane has run.
+    ///
+    /// - Parameter pause: how long to wait after that many failures in a row.
+    /// - Returns: when to run the lane again; `nil` where no token waits.
+    package mutating func end(
+        _ name: RevocationLane,
+        _ run: Run,
+        pause: (_ failures: Int) -> Duration,
+        now: BootInstant
+    ) -> BootInstant? {
+        guard var lane = self.lanes[name] else { return run.next }
+        defer { self.lanes[name] = lane }
+        lane.isRunning = false
+        lane.nextTry = run.nextTry
+        lane.open = run.isWhole ? run.open : nil
+        if run.hasSucceeded { lane.failures = 0 }
+        if run.isStopped {
+            lane.failures += 1
+            lane.pausedUntil = now.advanced(by: pause(lane.failures))
+            lane.nextTry = lane.pausedUntil
+            return lane.pausedUntil
+        }
+        if lane.isRung { return now }
+        return run.next
+    }
+
+    /// The kills that have tokens left to revoke; `nil` while that is not known.
+    package var open: Set<Epoch>? {
+        var open: Set<Epoch> = []
+        for lane in self.lanes.values {
+            guard !lane.isRunning, let more = lane.open else { return nil }
+            open.formUnion(more)
+        }
+        return open
+    }
+
+    /// When a provider is asked again that could not be asked.
+    package func nextTry(_ lane: RevocationLane) -> BootInstant? { self.lanes[lane]?.nextTry }
+
+    /// How many tokens a second are revoked here, as configured or, if that is less, as measured; `nil` while the provider
+    /// is not asked.
+    package func speed(_ name: RevocationLane, now: BootInstant) -> Double? {
+        guard let lane = self.lanes[name], lane.isRunning, lane.failures == 0, let rate = lane.bucket?.rate else {
+            return nil
+        }
+        let (limit, age) = (Double(rate.perSecond), lane.begunAt.duration(to: now))
+        guard age >= Self.measuredFor else { return limit }
+        return min(limit, max(Double(lane.asked), 1) / (age / .seconds(1)))
+    }
+}
+
+/// The lanes of one process, for all its tasks.
+final class LockedLanes: Sendable {
+    private let lanes = Mutex(RevocationLanes())
+
+    func look<Value: Sendable>(_ body: (RevocationLanes) -> Value) -> Value { self.lanes.withLock { body($0) } }
+
+    @discardableResult
+    func change<Value: Sendable>(_ body: (inout RevocationLanes) -> Value) -> Value {
+        self.lanes.withLock { body(&$0) }
+    }
+}

@@ -1,0 +1,198 @@
+import KillSwitch
+import OAuth
+import Synchronization
+import TestKit
+import Testing
+import TokenModel
+import TokenStorage
+
+/// Kills where there are many accounts.
+@Suite struct ManyAccountsTests {
+    private let house = ReplicaGroup()
+
+    private func put(_ count: Int) async throws {
+        for number in 0..<count { try await self.house.put("account-\(number)") }
+    }
+
+    private func killAll(_ one: Replica) async throws -> KillReport {
+        try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+    }
+
+    private func calls(_ operation: FaultyTokenStore.Operation, _ place: String) -> Int {
+        self.house.store.calls.count { $0.operation == operation && $0.place.hasPrefix(place) }
+    }
+
+    @Test func `a provider is asked no more often than its revoke_rate, and about refresh tokens first`() async throws {
+        // Given 300 accounts, and a provider that is asked 50 times a second after the first 200
+        let one = self.house.replica("a")
+        try await self.put(300)
+        try await self.house.run([one]) {
+            let before = self.house.clock.now
+            let report = try await self.killAll(one)
+            try await eventually("all to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 600
+            }
+            // Then 400 of the 600 tokens took 8 s
+            #expect(before.duration(to: self.house.clock.now) >= .seconds(7.9))
+            // And few access tokens went before a refresh token: those of accounts that were still looked through
+            let asked = self.house.provider.asked
+            let last = try #require(asked.lastIndex { $0.hasPrefix("rt-") })
+            #expect(asked[..<last].count { $0.hasPrefix("at-") } < 100)
+            #expect(Set(asked).count == 600 && asked.count == 600)
+        }
+    }
+
+    @Test func `a provider that does not respond holds up no other`() async throws {
+        let one = self.house.replica("a")
+        try await self.put(40)
+        try await self.house.put("other", provider: "gone")
+        self.house.provider.hold()
+        try await self.house.run([one]) {
+            defer { self.house.provider.release() }
+            let report = try await self.killAll(one)
+            try await eventually("the other provider's to have had their turn") {
+                try await one.kills.report(on: report.id).tokens.unreachable == 2
+            }
+            #expect(try await one.kills.report(on: report.id).tokens.revoked == 0)
+        }
+    }
+
+    @Test func `a provider that can't be reached is not asked about each token`() async throws {
+        let one = self.house.replica("a")
+        try await self.put(100)
+        self.house.provider.answer(.unreachable(.connectFailed))
+        try await self.house.runByHand([one]) {
+            let report = try await self.killAll(one)
+            try await eventually("the provider to be left alone") {
+                try await one.kills.report(on: report.id).tokens.nextTryAt != nil
+            }
+            // Requests that were under way, besides the 16 that tell.
+            #expect(self.house.provider.asked.count < 100)
+            let report2 = try await one.kills.report(on: report.id)
+            #expect(report2.tokens.estimatedEnd == nil)
+        }
+    }
+
+    @Test func `while tokens are revoked, the report has an estimate`() async throws {
+        let one = self.house.replica("a")
+        try await self.put(300)
+        try await self.house.runByHand([one]) {
+            let report = try await self.killAll(one)
+            try await eventually("the first to be revoked, and all to be found") {
+                let tokens = try await one.kills.report(on: report.id).tokens
+                return tokens.isCollected && tokens.revoked >= 150 && tokens.total == 600
+            }
+            let tokens = try await one.kills.report(on: report.id).tokens
+            let end = try #require(tokens.estimatedEnd)
+            #expect(tokens.perSecond == 50)
+            let expected = Duration.seconds(tokens.waiting) / 50
+            let difference = self.house.clock.wall.duration(to: end) - expected
+            #expect(difference > .milliseconds(-100) && difference < .milliseconds(100))
+        }
+    }
+
+    @Test func `without a kill no account is read, and a kill of one reads only that one`() async throws {
+        let one = self.house.replica("a")
+        try await self.put(20)
+        try await self.house.run([one]) {
+            let later = self.house.clock.now.advanced(by: .seconds(300))
+            try await eventually("some minutes to pass") { self.house.clock.now > later }
+            #expect(self.calls(.records, "accounts/") == 0)
+            let report = try await one.kills.kill(
+                .account(AccountID("account-7")),
+                reason: "drill",
+                streams: .abort,
+                wait: .seconds(1)
+            )
+            try await eventually("its tokens to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+            #expect(self.calls(.records, "accounts/") == 0)
+            #expect(self.calls(.read, "accounts/account-7") > 0)
+            #expect(self.calls(.read, "accounts/account-8") == 0)
+        }
+    }
+
+    @Test func `the report is right after a process ended before it had counted, and reads no token`() async throws {
+        // Given a kill whose count could not be written
+        let one = self.house.replica("a")
+        try await self.put(30)
+        let report = Mutex<KillReport?>(nil)
+        self.house.store.fail(.full, at: .killTally(1))
+        try await self.house.run([one]) {
+            let kill = try await self.killAll(one)
+            report.withLock { $0 = kill }
+            try await eventually("all to be revoked") { self.house.provider.asked.count == 60 }
+            try await eventually("nothing to be left") {
+                try await self.house.store.records(under: .revocations, after: nil, limit: 1).isEmpty
+            }
+        }
+        self.house.store.recover()
+        let kill = try #require(report.withLock { $0 })
+
+        // When another process takes over
+        let next = self.house.replica("b")
+        try await self.house.run([next]) {
+            try await eventually("it to count") {
+                try await next.kills.report(on: kill.id).tokens.revoked == 60
+            }
+            let listings = self.calls(.records, "revoked/")
+            let tokens = try await next.kills.report(on: kill.id).tokens
+            #expect(tokens.total == 60 && tokens.isCollected && tokens.isCounted)
+
+            // Then a report lists nothing, and minutes later nothing was counted again
+            let later = self.house.clock.now.advanced(by: .seconds(300))
+            try await eventually("some minutes to pass") { self.house.clock.now > later }
+            #expect(self.calls(.records, "revoked/") == listings)
+        }
+    }
+
+    @Test func `the tokens of a kill come in pages, each once`() async throws {
+        let one = self.house.replica("a")
+        try await self.put(25)
+        try await self.house.run([one]) {
+            let report = try await self.killAll(one)
+            try await eventually("all to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 50
+            }
+            var found: [String] = []
+            var after: String?
+            repeat {
+                let page = try await one.kills.revocations(of: report.id, after: after, limit: 7)
+                #expect(page.records.count <= 7)
+                found += page.records.map { "\($0.account) \($0.kind.rawValue)" }
+                after = page.next
+            } while after != nil
+            #expect(found.count == 50)
+            #expect(Set(found).count == 50)
+        }
+    }
+
+    @Test func `256 imports that read the log at once share its reads`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.runByHand([one]) {
+            try await eventually("the start to be over") { one.kills.holdsLease }
+            let before = self.calls(.records, "kills/") + self.calls(.read, "kills/")
+            try await withThrowingDiscardingTaskGroup { tasks in
+                for _ in 0..<256 { tasks.addTask { _ = try await one.kills.read() } }
+            }
+            let reads = self.calls(.records, "kills/") + self.calls(.read, "kills/") - before
+            #expect(reads > 0 && reads < 30)
+        }
+    }
+
+    @Test func `2,500 imports that replace tokens are three entries of the log`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.runByHand([one]) {
+            let replacements = (0..<2_500).map { number in
+                KillEntry.Replacement(account: AccountID("account-\(number)"), grant: .random())
+            }
+            try await one.kills.replaced(replacements)
+            let entries = try await KillLog(self.house.records).contents().numbered().map(\.entry)
+            #expect(entries.map(\.replacements.count) == [1_000, 1_000, 500])
+            #expect(entries.flatMap(\.replacements) == replacements)
+            #expect(one.kills.lastReplacement(of: AccountID("account-2499")) == replacements.last?.grant)
+            #expect(Set(one.fence.replaced).count == 2_500)
+        }
+    }
+}
