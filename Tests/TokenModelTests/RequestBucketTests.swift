@@ -56,7 +56,7 @@ import TokenModel
     @Test(arguments: [(50, 200), (1, 1), (3, 7), (50, 50)])
     func `the foretold wait behind others is the one that comes`(perSecond: Int, burst: Int) {
         for (taken, others) in [(0, 0), (burst - 1, 0), (burst, 0), (burst, 5), (burst + 10, 100), (0, burst + 3)] {
-            var bucket = RefreshBucket(RefreshRate(perSecond: perSecond, burst: burst))
+            var bucket = RequestBucket(RequestRate(perSecond: perSecond, burst: burst))
             for _ in 0..<taken { _ = bucket.take(patience: .seconds(1_000), now: self.start) }
             let foretold = bucket.wait(behind: others, now: self.start)
             for _ in 0..<others { _ = bucket.take(patience: .seconds(1_000), now: self.start) }
@@ -66,7 +66,7 @@ import TokenModel
     }
 
     @Test func `foretelling a wait takes nothing, and time shortens it`() {
-        var bucket = RefreshBucket(RefreshRate(perSecond: 10, burst: 1))
+        var bucket = RequestBucket(RequestRate(perSecond: 10, burst: 1))
         for _ in 0..<11 { _ = bucket.take(patience: .seconds(60), now: self.start) }
         let waits = [0, 0, 1].map { bucket.wait(behind: 0, now: self.start.advanced(by: .seconds($0))) }
         #expect(waits == [.milliseconds(1_100), .milliseconds(1_100), .milliseconds(100)])
