@@ -31,6 +31,7 @@ package final class FaultyTokenStore: TokenStore {
         var calls: [Call] = []
         var stalled: [CheckedContinuation<Void, Never>] = []
         var failedWrites = 0
+        var followers = 0
         /// The number of commits at the time of this connection's own last commit.
         var ownLast = 0
 
@@ -179,6 +180,9 @@ package final class FaultyTokenStore: TokenStore {
     /// The number of writes and removals that failed because of a fault.
     package var failedWrites: Int { self.state.withLock { $0.failedWrites } }
 
+    /// How often a stream of changes was begun on this connection.
+    package var followerCount: Int { self.state.withLock { $0.followers } }
+
     /// Whether a call is stalled now.
     package var isStalled: Bool { self.state.withLock { !$0.stalled.isEmpty } }
 
@@ -263,7 +267,8 @@ package final class FaultyTokenStore: TokenStore {
     }
 
     package func changes() -> AsyncStream<RecordChange> {
-        self.hints ? self.shared.broadcaster.listen() : AsyncStream { _ in }
+        defer { self.state.withLock { $0.followers += 1 } }
+        return self.hints ? self.shared.broadcaster.listen() : AsyncStream { _ in }
     }
 
     // MARK: - A call

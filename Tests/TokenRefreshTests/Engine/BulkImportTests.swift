@@ -48,7 +48,7 @@ import TokenStorage
         try await self.house.withFamily(.customers(at: self.provider)) { replica in
             let imports = [
                 AccountImport.first(of: .customer(1)), .first(of: .customer(2)), .first(of: AccountID("stranger")),
-                AccountImport(.customer(3), refreshToken: Secret("a b")),
+                AccountImport(.customer(3), refreshToken: Secret("r\nt")),
                 AccountImport(.customer(4), refreshToken: Secret("rt"), accessToken: Secret("a\nt")),
                 .first(of: .customer(5)),
             ]

@@ -30,7 +30,8 @@ import TokenStorage
             try await self.house.pass(.seconds(20), replica)
             let calls = self.house.store.calls.dropFirst(before)
             // Two pages and the end, and the same again for the first comparison.
-            #expect(calls.allSatisfy { $0.operation == .records && $0.place == "accounts/" })
+            let others = calls.filter { $0.operation != .records || $0.place != "accounts/" }
+            #expect(others.isEmpty, "\(others.map { "\($0.operation) \($0.place)" })")
             #expect(calls.count <= 6)
             #expect(replica.engine.index.count == 1_500)
             #expect(replica.events.isEmpty)
@@ -227,10 +228,10 @@ import TokenStorage
         try await self.house.withFamily(.customers(at: self.provider), limits: limits, random: random) { replica in
             let start = self.house.clock.now
             if isUsed {
-                for _ in 0..<3 {
+                for _ in 0..<2 {
                     _ = await replica.ask(self.member).value
                     try await replica.hasLanded()
-                    try await self.house.pass(.seconds(1_800), replica)
+                    try await self.house.pass(.seconds(1_300), replica)
                     #expect(replica.events.last == .retired(self.member))
                 }
             }
@@ -238,8 +239,9 @@ import TokenStorage
             try await eventually("the refresh") { !self.provider.refreshed.isEmpty }
             let expected = start.advanced(by: .seconds(86_400 - 2_160))
             let at = try #require(self.provider.arrivals.first?.at)
-            #expect(isUsed == false || replica.events.count >= 6)
-            #expect(at >= expected && at <= expected.advanced(by: .seconds(60)))
+            #expect(isUsed == false || replica.events.count >= 4)
+            let late = expected.duration(to: at)
+            #expect(late >= .zero && late <= .seconds(60), "\(late), \(replica.events)")
         }
     }
 

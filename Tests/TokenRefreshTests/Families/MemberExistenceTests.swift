@@ -159,7 +159,7 @@ import TokenStorage
             try await house.pass(.seconds(61), replica)
             try await house.put(.member(self.member), for: self.member)
             // When ten minutes pass
-            try await house.pass(.seconds(500), replica)
+            try await house.pass(.seconds(400), replica)
             #expect(!replica.engine.exists(self.member))
             #expect(await replica.ask(self.member).value == .error(.accountEmpty))
             try await house.pass(.seconds(300), replica) { replica.engine.exists(self.member) }

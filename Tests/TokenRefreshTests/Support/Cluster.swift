@@ -93,9 +93,14 @@ struct Cluster: Sendable {
             engine.apply(try await (self.reader ?? self.kills).read())
             try await engine.indexAccounts()
         }
+        let followers = self.store.followerCount
         let running = Task { await engine.run() }
         let replica = Replica(engine: engine, running: running, eventList: events)
         do {
+            // A hint from before would be lost.
+            if !families.isEmpty {
+                try await eventually("the hints") { self.store.followerCount > followers }
+            }
             let result = try await body(replica)
             try await self.end(replica, endpoints)
             return result
