@@ -105,6 +105,9 @@ package struct KillEpochs: Equatable, Sendable {
         return Invalidation(kill: takings.compactMap(\.kill).max(), removal: takings.compactMap(\.removal).max())
     }
 
+    /// Whether these kills give every token set that was written before them the same verdict as `other`.
+    package func judge(like other: KillEpochs) -> Bool { self.states == other.states && self.pending == other.pending }
+
     /// Judges a credential.
     package func verdict(on credential: UpstreamCredential) -> Verdict {
         self.verdict(

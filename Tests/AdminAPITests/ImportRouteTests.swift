@@ -37,6 +37,14 @@ internal import TokenStorage
         }
     }
 
+    @Test func `a provider's whole token response may stand in a line`() async throws {
+        let tokens = #"{"token_type": "Bearer", "refresh_token": "r1", "id_token": "x", "refresh_token_expires_in": 9}"#
+        try await AdminFixture.run { admin in
+            let lines = try await admin.importLines(#"{"account": "alice", "tokens": \#(tokens)}"# + "\n")
+            #expect(lines.first?.result == "imported")
+        }
+    }
+
     @Test(arguments: [
         ("canary", "invalid_field", "the line is not JSON from byte 0 on"),
         (#"["canary"]"#, "invalid_field", "the line is not a JSON object"),
@@ -48,10 +56,6 @@ internal import TokenStorage
         (#"{"account": "alice", "tokens": "canary"}"#, "invalid_field", "tokens is not an object"),
         (#"{"account": "alice", "tokens": {}}"#, "invalid_field", "refresh_token is missing"),
         (#"{"account": "bob", "tokens": {"refresh_token": "a canary"}}"#, "invalid_field", "refresh_token is no token"),
-        (
-            #"{"account": "alice", "tokens": {"refresh_token": "canary", "canary.0123": 1}}"#, "invalid_field",
-            "the tokens has an unknown field"
-        ),
         (
             #"{"account": "alice", "tokens": {"refresh_token": "canary"}, "scope": ""}"#, "invalid_field",
             "scope is an unknown field; there are account, tokens"

@@ -57,9 +57,9 @@ import TokenModel
 
     @Test(arguments: [
         ("\"*\"", "needs a character before the star: it would cover all accounts"),
-        ("\"a*b\"", "has one star, and nothing behind it, such as customer-*"),
-        ("\"*-x\"", "has one star, and nothing behind it, such as customer-*"),
-        ("\"a**\"", "has one star, and nothing behind it, such as customer-*"),
+        ("\"a*b\"", "must have one star, at its end, such as customer-*"),
+        ("\"*-x\"", "must have one star, at its end, such as customer-*"),
+        ("\"a**\"", "must have one star, at its end, such as customer-*"),
         (
             "\"-a*\"",
             "a family's prefix has 1 to 127 letters, digits, dots, underscores, hyphens or @, a letter or digit first"
@@ -182,7 +182,7 @@ import TokenModel
         ("customer-é", #"there is no such account, did you mean "customer-*"?"#),
         ("alice-*", #"there is no such account, did you mean "alice"?"#),
         ("*", "needs a character before the star: it would cover all accounts"),
-        ("customer-*-x", "has one star, and nothing behind it, such as customer-*"),
+        ("customer-*-x", "must have one star, at its end, such as customer-*"),
     ])
     func `a pattern that covers no account is a fault`(pattern: String, fault: String) {
         let file = self.file(

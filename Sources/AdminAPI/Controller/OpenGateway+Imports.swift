@@ -17,10 +17,11 @@ extension OpenGateway {
     ) async throws(AdminError) -> [ImportOutcome] {
         guard !imports.isEmpty else { return [] }
         let accounts = imports.map(\.account)
+        let names = accounts.map(\.rawValue).joined(separator: ", ")
         return try await self.audited(
             .importTokens,
             of: accounts.count == 1 ? accounts.first.map(KillScope.account) : nil,
-            saying: accounts.count == 1 ? nil : "\(accounts.count) accounts: \(accounts.map(\.rawValue).joined(separator: ", "))",
+            saying: accounts.count == 1 ? nil : "\(accounts.count) accounts: \(names)",
             by: actor
         ) { () async throws(AdminError) in
             var outcomes: [ImportOutcome] = []

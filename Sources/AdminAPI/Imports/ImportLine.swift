@@ -26,7 +26,7 @@ struct ImportLine: Sendable {
             var fields = try JSONFields(bytes, of: "line")
             let named = try fields.account("account")
             account = named
-            let tokens = try TokenImport(try fields.fields("tokens"))
+            let tokens = try TokenImport(try fields.fields("tokens"), isResponse: true)
             try fields.finish(expected: ["account", "tokens"])
             self.content = .tokens(tokens, of: named)
         } catch {

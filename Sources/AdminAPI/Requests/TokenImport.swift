@@ -17,13 +17,16 @@ struct TokenImport: Equatable, Sendable {
     init(_ body: [UInt8]) throws(AdminError) { try self.init(try JSONFields(body)) }
 
     /// Reads the members of an import. Tokens must fit into a header field: printable ASCII without spaces.
-    init(_ fields: JSONFields) throws(AdminError) {
+    ///
+    /// - Parameter isResponse: whether these may be a provider's whole token response, of which the other members are left
+    ///   out.
+    init(_ fields: JSONFields, isResponse: Bool = false) throws(AdminError) {
         var fields = fields
         self.refreshToken = try fields.secret("refresh_token")
         self.accessToken = try fields.secretIfPresent("access_token")
         self.expiresIn = try fields.countIfPresent("expires_in").map { .seconds($0) }
         self.scopes = ScopeWord.words(of: try fields.textIfPresent("scope") ?? "")
-        try fields.finish(expected: Self.fields)
+        if !isResponse { try fields.finish(expected: Self.fields) }
         try Self.check(self.refreshToken, "refresh_token")
         if let accessToken = self.accessToken { try Self.check(accessToken, "access_token") }
     }

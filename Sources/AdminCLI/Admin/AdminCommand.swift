@@ -85,7 +85,7 @@ struct NewAdministratorCommand: ParsableCommand {
         }
         guard let role = AdministratorRole(self.roleText) else {
             throw ValidationError(
-                "--accounts is neither an account's name nor the beginning of names with a star at its end: 'customer-*'"
+                "--accounts is neither an account's name nor the beginning of names with a star at its end, such as 'customer-*'"
             )
         }
         guard Administrator(name: self.name, role: role).isToldApart else {

@@ -39,7 +39,7 @@ extension AccountFamily {
     static func parse(_ text: String) throws(ValueError) -> AccountFamily {
         guard text != "*" else { throw ValueError("needs a character before the star: it would cover all accounts") }
         guard text.last == "*", text.count(where: { $0 == "*" }) == 1 else {
-            throw ValueError("has one star, and nothing behind it, such as customer-*")
+            throw ValueError("must have one star, at its end, such as customer-*")
         }
         guard let family = AccountFamily(pattern: text) else {
             throw ValueError(

@@ -306,11 +306,11 @@ extension SignInFailure {
     init(_ cause: AccountChangeError) {
         let code: Code =
             switch cause.code {
-            case .notConfigured, .minted, .exists, .familyFull: .notConfigured
+            case .notConfigured, .minted: .notConfigured
             case .killed: .killed
             case .subjectDiffers: .subjectDiffers
             case .invalidTokens: .answerLost
-            case .unreadable, .storeLost: .notStored
+            case .unreadable, .storeLost, .exists, .familyFull: .notStored
             }
         self.init(code, cause.message)
     }

@@ -44,13 +44,25 @@ extension AccountState {
     }
 
     /// Notes whether the account must wait for its turn at the provider.
-    mutating func noteTurn(after result: FlightOutcome.Result, now: BootInstant) {
-        guard case .failed(let error) = result, error.restraint == .provider else {
-            self.turnedAway = nil
+    mutating func noteTurn(after outcome: FlightOutcome, now: BootInstant) {
+        guard case .failed(let error) = outcome.result, error.restraint == .provider else {
+            if !self.keepsTurn(after: outcome, now: now) { self.turnedAway = nil }
             return
         }
         let until = now.advanced(by: error.retryAfter ?? .zero)
         self.turnedAway = (self.turnedAway?.since ?? now, until, error)
+    }
+
+    /// Whether a flight has failed for a reason that concerns the provider as a whole, or the store, and has sent nothing.
+    private func keepsTurn(after outcome: FlightOutcome, now: BootInstant) -> Bool {
+        guard case .failed(let error) = outcome.result, outcome.uses == 0, outcome.failure == nil,
+            self.snapshot?.retryAt.map({ $0 <= now }) ?? true
+        else { return false }
+        switch error.code {
+        case .refreshFailed, .providerConfig, .storeLost: return error.restraint == nil
+        case .overloaded, .locked, .approvalRequired: return false
+        case .reauthorizationRequired, .accountEmpty, .accountUnreadable, .killed: return false
+        }
     }
 
     /// Whether to ask a provider that refused the client again, since a reload has changed what the client sends.

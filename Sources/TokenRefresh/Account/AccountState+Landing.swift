@@ -35,7 +35,7 @@ extension AccountState {
             // The refresh that was to resolve a doubt about the stored times has failed.
             if let freshness = self.snapshot?.freshness { self.snapshot?.freshness = freshness.believed }
         }
-        self.noteTurn(after: outcome.result, now: now)
+        self.noteTurn(after: outcome, now: now)
         self.keepUnwritten(of: outcome, now: now)
         self.noteIssue(at: now)
         self.endRetry(with: outcome, now: now)

@@ -1,5 +1,6 @@
 internal import Synchronization
 package import TokenModel
+internal import TokenStorage
 
 /// Which accounts to list.
 package struct AccountFilter: Equatable, Sendable {
@@ -42,6 +43,8 @@ package struct FamilyStatus: Equatable, Sendable {
     package let max: Int
     /// Every existing account has one state. All states are present, even with 0.
     package let states: [AccountStatus.State: Int]
+    /// How many accounts have a refresh token that should have been used by now.
+    package let overdue: Int
 }
 
 /// All accounts at a glance: those that are configured by name, each with its status, and the others in numbers.
@@ -102,12 +105,14 @@ extension RefreshEngine {
         let (plans, epochs, gates) = self.state.withLock { ($0.plans, $0.epochs, $0.gates) }
         guard !plans.families.isEmpty else { return [] }
         var states: [AccountFamily: [AccountStatus.State: Int]] = [:]
+        var overdue: [AccountFamily: Int] = [:]
         self.index.forEach { account, known in
             guard known.exists, let family = plans.family(of: account), let plan = plans.families[family]?.member
             else { return }
             let isHeld = gates[plan.provider]?.isHeld == true
             let state = known.state(of: account, at: plan.provider, under: epochs, isHeld: isHeld, now: now)
             states[family, default: [:]][state, default: 0] += 1
+            if known.isOverdue(at: now), state != .killed, state != .empty { overdue[family, default: 0] += 1 }
         }
         return plans.families.values.sorted { $0.family < $1.family }.map { family in
             let known = states[family.family] ?? [:]
@@ -116,7 +121,8 @@ extension RefreshEngine {
                 provider: family.member.provider,
                 accounts: known.values.reduce(0, +),
                 max: family.max,
-                states: Dictionary(uniqueKeysWithValues: AccountStatus.State.allCases.map { ($0, known[$0] ?? 0) })
+                states: Dictionary(uniqueKeysWithValues: AccountStatus.State.allCases.map { ($0, known[$0] ?? 0) }),
+                overdue: overdue[family.family] ?? 0
             )
         }
     }

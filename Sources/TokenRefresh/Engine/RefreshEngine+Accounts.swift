@@ -43,9 +43,10 @@ extension RefreshEngine {
     /// The accounts that are configured by name, sorted. Reads neither the store nor a provider.
     package var configuredAccounts: [AccountID] { self.state.withLock { $0.plans }.names.sorted() }
 
-    /// Whether the configuration or the store knows an account of that name, or the store can't tell.
+    /// Whether the configuration or the store knows an account of that name, or the store can't tell. A name that a
+    /// family has room for is not enough.
     package func mayKnow(_ account: AccountID) async -> Bool {
-        if self.isConfigured(account) { return true }
+        if self.exists(account) { return true }
         return if case .success(nil) = await self.read(account) { false } else { true }
     }
 
@@ -225,8 +226,8 @@ extension RefreshEngine {
             let now = self.timepiece.now
             return status({ _ = $0.observe(entry, now: now) }, binding: entry.record.binding)
         case .success(nil):
-            // A member that does not exist is as empty as an account without tokens.
-            return plan.map { _ in status { _ in } }
+            // Whatever fits a family could be a member, and does not exist.
+            return nil
         case .failure(let error) where error.code == .unreadable:
             self.state.withLock { _ = self.noteUnreadable(account, $0) }
             return status { _ = $0.observeUnreadable(.unreadable(account, error)) }

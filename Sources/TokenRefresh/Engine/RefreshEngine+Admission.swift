@@ -52,7 +52,8 @@ extension RefreshEngine {
             // Whoever was turned away before comes first. Background refreshes begin in that order.
             let turn = state.accountStates[plan.account]?.turnedAway?.until
             let isInTurn = refresh.ripe != nil || turn.map { $0 <= now } ?? false
-            let backlog = isInTurn ? 0 : state.agenda.turnedAway(of: plan.provider)
+            // Nobody's turn comes any more once background refreshes have stopped.
+            let backlog = isInTurn || state.endsSoon ? 0 : state.agenda.turnedAway(of: plan.provider)
             let patience = state.limits.wait(for: plan)
             guard
                 let place = state.gates[plan.provider]?

@@ -15,6 +15,7 @@ extension RefreshEngine {
             for (state, count) in family.states {
                 counts[family.provider, default: AccountCounts()].states[state, default: 0] += count
             }
+            counts[family.provider]?.issues[.refreshOverdue, default: 0] += family.overdue
         }
         for plan in self.state.withLock({ Array($0.plans.named) }) {
             let now = self.timepiece.now.boot

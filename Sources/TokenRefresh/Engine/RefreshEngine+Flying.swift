@@ -250,7 +250,7 @@ extension RefreshEngine {
             if landing.start == nil { state.flights -= 1 }
             if let event = landing.event { self.relay.post(event) }
             if landing.start == nil { self.retireIfGone(plan.account, &state) }
-            self.restIfCrowded(plan.provider, outcome, wasBackground, now: now, &state)
+            self.restIfCrowded(plan.account, of: plan.provider, outcome, wasBackground, now: now, &state)
             self.reschedule(plan.account, &state)
             if wasBackground { self.errandEnded(plan, &state) }
             let start = landing.start.map { (plan: state.plans[plan.account] ?? plan, refresh: $0) }
@@ -266,21 +266,26 @@ extension RefreshEngine {
         if isOver { self.newJobs.finish() }
     }
 
-    /// Has background refreshes wait until their token requests would not have to wait for long.
+    /// Has background refreshes wait until their token requests would not have to wait for long, or until the provider or
+    /// the store may be asked again that a queue waits for.
     private func restIfCrowded(
-        _ provider: ProviderID,
+        _ account: AccountID,
+        of provider: ProviderID,
         _ outcome: FlightOutcome,
         _ wasBackground: Bool,
         now: BootInstant,
         _ state: inout State
     ) {
-        guard case .failed(let error) = outcome.result, error.restraint == .provider,
-            let wait = state.gates[provider]?.wait(now: now)
-        else { return }
-        let pause = wait - .seconds(1)
-        // Requests that were only turned away behind others must not delay these.
-        guard wasBackground || pause > .zero else { return }
-        state.agenda.rest(until: now.advanced(by: max(pause, .milliseconds(100))), of: provider)
+        guard case .failed(let error) = outcome.result, let wait = state.gates[provider]?.wait(now: now) else { return }
+        if error.restraint == .provider {
+            let pause = wait - .seconds(1)
+            // Requests that were only turned away behind others must not delay these.
+            guard wasBackground || pause > .zero else { return }
+            state.agenda.rest(until: now.advanced(by: max(pause, .milliseconds(100))), of: provider)
+        } else if wasBackground, state.accountStates[account]?.turnedAway != nil {
+            let pause = min(max(error.retryAfter ?? .zero, .seconds(1)), .seconds(10))
+            state.agenda.rest(until: now.advanced(by: pause), of: provider)
+        }
     }
 
     /// - Parameter hasTried: whether the flight was admitted to ask the provider. A flight that found an account empty,

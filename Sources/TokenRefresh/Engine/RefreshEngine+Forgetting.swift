@@ -23,6 +23,8 @@ extension RefreshEngine {
         // finished.
         let standIn = configured == nil ? try self.standIn(for: account, by: before) : nil
         guard let plan = configured ?? standIn else { throw .notConfigured(account) }
+        // A name that only fits a family leaves no entry in the log.
+        if case .success(nil) = before, !self.exists(account) { throw .notConfigured(account) }
         let epochs = try await self.tellOfRemoval(of: account)
         defer { self.kills.storedDead(account) }
         // A refresh may have been committed before the log entry, and a sweep may have emptied the record after it.
@@ -47,6 +49,9 @@ extension RefreshEngine {
             if outcomes.contains(where: \.isUnreachable) { try await self.writeDown(doomed, of: account) }
             if isDead == true, let entry { await self.empty(entry, of: account, by: epochs, plan) }
             self.logger.info("tokens were forgotten", metadata: [LogField.account: "\(account)"])
+        }
+        await self.markRemoved(account, by: epochs)
+        if !outcomes.isEmpty {
             // The tokens that could not be revoked now are among the waiting ones, and each is named once only.
             guard !outcomes.contains(where: \.isUnreachable) else { return outcomes }
         }
@@ -90,6 +95,30 @@ extension RefreshEngine {
         let emptied = AccountVault.Entry(record: record, version: version)
         self.take(emptied, of: account, receipt: .stored)
         self.note(emptied, of: account)
+    }
+
+    /// Notes in the record of a member that it does not exist any more, whoever has taken its tokens, or is about to. Live
+    /// tokens are those of a later import.
+    private func markRemoved(_ account: AccountID, by epochs: KillEpochs) async {
+        guard self.state.withLock({ $0.plans.family(of: account) }) != nil else { return }
+        do throws(AccountChangeError) {
+            let rewrite = try await self.rewrite(account, isDone: { record, _ in record.isRemoved }) {
+                entry,
+                plan throws(AccountChangeError) in
+                guard var record = entry?.record, !record.isRemoved,
+                    record.tokens == nil || epochs.verdict(on: record, of: account, at: plan.provider) != .live
+                else { return nil }
+                record.isRemoved = true
+                return record
+            }
+            self.take(rewrite.entry, of: account, receipt: .stored)
+            self.note(rewrite.entry, of: account)
+        } catch {
+            self.logger.warning(
+                "a removed account could not be noted as such; it may be listed as empty after a later kill",
+                metadata: [LogField.account: "\(account)", LogField.message: "\(error.message)"]
+            )
+        }
     }
 
     /// The account's tokens that were taken away for any reason and are not revoked yet, in the form of ``forget(_:)``.

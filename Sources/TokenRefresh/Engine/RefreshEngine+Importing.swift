@@ -33,7 +33,10 @@ extension RefreshEngine {
             of: account,
             under: .random(),
             receivedAt: now.boot,
-            by: self.epochs(for: account)
+            by: self.epochs(for: account),
+            // Somebody repeats an import whose response was lost, and the token may be spent by now. The records of accounts
+            // that are configured by name do not tell.
+            unless: { $0.hasImported(refreshToken) && $0.tokens?.refreshToken != refreshToken ? .importedBefore : nil }
         ) { one.tokens(for: $0, at: now.wall) }
         if stored.mayHaveHadTokens { await self.tell(of: account, grant: stored.grant) }
         try await self.checkForKill(of: stored.entry?.record, account)

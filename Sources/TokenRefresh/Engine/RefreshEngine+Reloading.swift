@@ -32,9 +32,11 @@ extension RefreshEngine {
             for plan in Array(state.plans.named) + inUse.compactMap({ state.plans[$0] }) {
                 served += self.reload(plan, after: old[plan.account], now: now, &state)
             }
-            let changesFamilies = state.plans.families.contains { family, plan in
-                old.families[family].map { !plan.member.asks(like: $0.member) } ?? true
-            }
+            let changesFamilies =
+                state.plans.families.count != old.families.count
+                || state.plans.families.contains { family, plan in
+                    old.families[family].map { !plan.member.asks(like: $0.member) } ?? true
+                }
             return (served, failing.filter { state.gates[$0]?.isFailing == false }, changesFamilies)
         }
         for provider in relieved {

@@ -29,6 +29,8 @@ package struct IndexedAccount: Equatable, Sendable {
     private var observedEpoch: Epoch
     /// The end of the access token.
     private var usableUntil = BootInstant.distantPast
+    /// By when the refresh token should be used.
+    private var lastUse = BootInstant.distantFuture
     /// The end of the backoff.
     private var retryAt = BootInstant.distantPast
     /// Drawn once, so that the time of the next refresh stays the same however often the record is read.
@@ -63,12 +65,15 @@ package struct IndexedAccount: Equatable, Sendable {
         self.content = .unreadable
     }
 
-    /// - Parameter binding: the provider and client of the configuration; `nil` if it does not have the account.
+    /// - Parameters:
+    ///   - binding: the provider and client of the configuration; `nil` if it does not have the account.
+    ///   - timing: when the account is refreshed; `nil` if nothing refreshes it.
     package init(
         _ snapshot: RecordSnapshot,
         of account: AccountID,
         bound binding: AccountRecord.Binding?,
         under epochs: KillEpochs,
+        timing: RefreshTiming? = nil,
         jitter: Double
     ) {
         let entry = snapshot.entry
@@ -90,11 +95,15 @@ package struct IndexedAccount: Equatable, Sendable {
         } else {
             let isOurs = binding.map { record.binding.match($0) == .same } ?? true
             self.content = isOurs && record.failureRecord?.endsGrant != true ? .tokens : .deadGrant
+            if self.content == .tokens { self.lastUse = timing?.lastUse(of: snapshot) ?? .distantFuture }
         }
     }
 
     /// Whether the account exists: it was imported or signed in, and not removed since.
     package var exists: Bool { self.content != .removed }
+
+    /// Whether the refresh token should have been used by now.
+    package func isOverdue(at now: BootInstant) -> Bool { self.lastUse < now }
 
     /// The account's state while no refresh of it is in progress.
     ///

@@ -80,6 +80,7 @@ extension RefreshEngine {
                 of: account,
                 bound: plan?.binding,
                 under: state.epochs,
+                timing: plan?.timing,
                 jitter: known?.jitter ?? self.random()
             )
             self.index.set(found, for: account)
@@ -139,6 +140,7 @@ extension RefreshEngine {
                 of: account,
                 bound: accountState.binding,
                 under: state.epochs,
+                timing: state.plans[account]?.timing,
                 jitter: accountState.jitter?.value ?? known?.jitter ?? self.random()
             ),
             for: account

@@ -14,7 +14,10 @@ extension RefreshEngine {
         let now = self.timepiece.now.boot
         let served = self.state.withLock { state in
             guard state.epochs.last <= epochs.last else { return [Account.Served]() }
+            let changesVerdicts = !epochs.judge(like: state.epochs)
             state.epochs = epochs
+            // An entry about imports must not cost a look at each account in use.
+            guard changesVerdicts else { return [] }
             var served: [Account.Served] = []
             for account in state.accountStates.keys {
                 let landing = state.accountStates[account]?.apply(epochs, now: now) ?? Account.Landing()
@@ -126,9 +129,6 @@ package protocol KillReader: Sendable {
     /// are dead. When this returns, the entry is durable and this process obeys it.
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError)
 
-    /// Tells all replicas that imports gave these accounts other tokens. When this returns, that is durable.
-    func changed(accounts: [(account: AccountID, grant: GrantID)]) async throws(StoreError)
-
     /// The grant that the last import into the account began, as far as this process has read the log; `nil` if there
     /// was none. This reads nothing, so it may be called while the log is being followed.
     func lastImport(of account: AccountID) -> GrantID?
@@ -161,10 +161,6 @@ extension KillSwitch: KillReader {
         } else {
             try await self.removed(account)
         }
-    }
-
-    package func changed(accounts: [(account: AccountID, grant: GrantID)]) async throws(StoreError) {
-        try await self.replaced(accounts.map { KillEntry.Replacement(account: $0.account, grant: $0.grant) })
     }
 
     package func lastImport(of account: AccountID) -> GrantID? { self.lastReplacement(of: account) }

@@ -25,6 +25,8 @@ package struct Agenda: Sendable {
         var schedules = [Schedule](repeating: Schedule(), count: Urgency.allCases.count)
         /// The accounts with an errand in progress, and until when each errand counts.
         var backgroundJobs: [AccountID: BootInstant] = [:]
+        /// The same for accounts that requests were turned away for.
+        var urgentJobs: [AccountID: BootInstant] = [:]
         /// The most errands in progress while requests are turned away.
         var mostUrgent = Agenda.mostBackgroundJobs
         /// No errand begins before this moment: a token request would have to wait for too long.
@@ -32,15 +34,19 @@ package struct Agenda: Sendable {
 
         /// When another errand may begin if none ends before.
         func roomAt(_ urgency: Urgency) -> BootInstant {
-            let most = urgency == .turnedAway ? self.mostUrgent : Agenda.mostBackgroundJobs
-            let excess = self.backgroundJobs.count - most
-            return max(excess < 0 ? .distantPast : self.backgroundJobs.values.sorted()[excess], self.restsUntil)
+            let jobs = urgency == .turnedAway ? self.urgentJobs : self.backgroundJobs
+            let excess = jobs.count - (urgency == .turnedAway ? self.mostUrgent : Agenda.mostBackgroundJobs)
+            return max(excess < 0 ? .distantPast : jobs.values.sorted()[excess], self.restsUntil)
         }
     }
 
     /// An array, so that iterating copies no page.
     private var pages: [Page] = []
     private var indices: [ProviderID: Int] = [:]
+    /// How often an account was asked for.
+    private var taken: UInt64 = 0
+    /// The account that was taken last, if requests were turned away for it.
+    private var urgent: AccountID?
 
     package init() {}
 
@@ -83,23 +89,44 @@ package struct Agenda: Sendable {
     /// Removes and returns the account that comes first among those whose due time has come, among providers below their
     /// limit.
     package mutating func takeDue(at now: BootInstant) -> AccountID? {
-        for urgency in Urgency.allCases {
+        for urgency in self.order(at: now) {
             guard let (due, index) = self.earliest(urgency), due <= now else { continue }
-            return self.pages[index].schedules[urgency.rawValue].takeDue(at: now)
+            guard let account = self.pages[index].schedules[urgency.rawValue].takeDue(at: now) else { continue }
+            self.urgent = urgency == .turnedAway ? account : nil
+            return account
         }
         return nil
     }
+
+    /// The urgencies in the order in which errands begin now. Of eight errands one is for an account that nobody uses if it
+    /// is long overdue: its grant may be lost if it is never refreshed.
+    private mutating func order(at now: BootInstant) -> [Urgency] {
+        self.taken += 1
+        guard self.taken.isMultiple(of: 8), let (due, _) = self.earliest(.unused),
+            due.advanced(by: Self.longestDelay) <= now
+        else { return Urgency.allCases }
+        return Urgency.allCases.reversed()
+    }
+
+    private static let longestDelay = Duration.seconds(600)
 
     /// Records that an errand of an account begins.
     ///
     /// - Parameter until: when the errand stops counting, even if it has not ended.
     package mutating func begin(_ account: AccountID, of provider: ProviderID, until: BootInstant) {
-        self.pages[self.page(of: provider)].backgroundJobs[account] = until
+        let page = self.page(of: provider)
+        if self.urgent == account {
+            self.pages[page].urgentJobs[account] = until
+        } else {
+            self.pages[page].backgroundJobs[account] = until
+        }
     }
 
     /// Records that the account's errand has ended.
     package mutating func end(_ account: AccountID, of provider: ProviderID) {
-        self.pages[self.page(of: provider)].backgroundJobs[account] = nil
+        let page = self.page(of: provider)
+        self.pages[page].backgroundJobs[account] = nil
+        self.pages[page].urgentJobs[account] = nil
     }
 
     private mutating func earliest(_ urgency: Urgency) -> (due: BootInstant, index: Int)? {

@@ -55,11 +55,16 @@ package struct RefreshTiming: Equatable, Sendable {
     /// By when the refresh token of `snapshot` should have been used; `nil` if that is still to come, or if there is no
     /// refresh token. A gateway that was locked or stopped for long has such tokens, until they are refreshed.
     package func overdueSince(_ snapshot: RecordSnapshot, now: BootInstant) -> BootInstant? {
+        self.lastUse(of: snapshot).flatMap { $0 < now ? $0 : nil }
+    }
+
+    /// By when the refresh token of `snapshot` should be used; `nil` if there is none.
+    package func lastUse(of snapshot: RecordSnapshot) -> BootInstant? {
         guard let tokens = snapshot.entry?.record.tokens, tokens.refreshToken != nil else { return nil }
         var last = snapshot.receivedAt.advanced(by: self.keepAlive)
         if self.mode == .onExpiry, let end = snapshot.freshness.usableUntil { last = max(last, end) }
         if let lifetime = tokens.refreshLifetime { last = min(last, snapshot.receivedAt.advanced(by: lifetime)) }
-        return last < now ? last : nil
+        return last
     }
 
     /// Whether an early refresh invalidates no access token that is still valid.

@@ -105,13 +105,22 @@ import TokenStorage
         #expect(others.turnedAway == nil)
     }
 
-    @Test(arguments: [CredentialError.any(.refreshFailed), .any(.storeLost), .any(.reauthorizationRequired)])
-    func `a flight that ends for another reason ends the wait`(error: CredentialError) {
+    @Test func `a flight that shows that the grant is dead ends the wait`() {
         var accountState = self.turnedAway()
         _ = accountState.keepAppointment()
-        self.land(&accountState, error, at: 10)
+        self.land(&accountState, .any(.reauthorizationRequired), at: 10)
         #expect(accountState.turnedAway == nil)
         #expect(self.ask(&accountState, at: 11) == "starts a flight")
+    }
+
+    @Test(arguments: [CredentialError.any(.refreshFailed), .any(.providerConfig), .any(.storeLost)])
+    func `a turn is not lost while nobody may ask the provider, or the store is away`(error: CredentialError) {
+        var accountState = self.turnedAway()
+        let since = accountState.turnedAway?.since
+        _ = accountState.keepAppointment()
+        self.land(&accountState, error, at: 10)
+        #expect(accountState.turnedAway?.since == since)
+        #expect(self.appointment(&accountState, at: 11) == since)
     }
 
     @Test func `a kill counts at once`() {

@@ -86,10 +86,6 @@ final class ScriptedKills: KillReader {
         }
     }
 
-    func changed(accounts: [(account: AccountID, grant: GrantID)]) async throws(StoreError) {
-        for (account, grant) in accounts { try await self.changed(account, grant: grant) }
-    }
-
     func lastImport(of account: AccountID) -> GrantID? { self.state.withLock { $0.imports[account] } }
 
     func storeForRevocation(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
