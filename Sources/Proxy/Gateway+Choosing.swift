@@ -1,6 +1,6 @@
 import HTTPWire
 import NIOCore
-import TokenModel
+package import TokenModel
 
 /// Which route a request takes, and whose token it gets.
 extension Gateway {
@@ -16,7 +16,9 @@ extension Gateway {
                 throw GatewayError(.callerForbidden, caller.refusal(of: found.route.plan))
             }
             let slot: Int
-            if let fixed = found.route.slot { slot = fixed } else {
+            if let fixed = found.route.slot {
+                slot = fixed
+            } else {
                 slot = try self.chosenSlot(request, on: found.route, for: caller)
             }
             return RouteTable.Match(route: found.route, prefix: found.prefix, slot: slot)
@@ -28,7 +30,7 @@ extension Gateway {
     }
 
     /// The account whose token a request gets.
-    func account(of match: RouteTable.Match) -> AccountID {
+    package func account(of match: RouteTable.Match) -> AccountID {
         if case .fixed(let account) = match.route.plan.account { account } else { self.slots[match.slot].account }
     }
 

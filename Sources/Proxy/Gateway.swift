@@ -225,7 +225,9 @@ extension Gateway {
     /// Adopts a kill log, unless it is older than the current one, and removes dead credentials from their slots.
     package func fence(_ epochs: KillEpochs) {
         if epochs.last >= self.epochs.last { self.epochs = epochs }
-        for number in self.slots.numbers where self.slots[number].holdsDead(by: self.epochs) { self.clear(number) }
+        for number in self.slots.numbers where self.slots[number].holdsDead(by: self.epochs) {
+            self.clear(number)
+        }
     }
 
     /// Whether a token that a request carries may still be used.
@@ -282,7 +284,8 @@ extension Gateway {
 
     /// Why a credential that a request waited for can't be used; `nil` where it may be tried.
     package func refusal(of credential: UpstreamCredential) -> CredentialError? {
-        if let slot = self.slots.number(of: credential.account), let obstacle = self.obstacle(slot: slot) { return obstacle }
+        let slot = self.slots.number(of: credential.account)
+        if let slot, let obstacle = self.obstacle(slot: slot) { return obstacle }
         return self.epochs.verdict(on: credential) == .killed ? .accountKilled : nil
     }
 }

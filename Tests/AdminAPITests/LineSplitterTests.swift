@@ -18,12 +18,15 @@ internal import Testing
         LineSplitter.Line(number, text.map { Array($0.utf8) })
     }
 
-    @Test(arguments: [
-        ("", []), ("\n\n", []), ("a", [line(1, "a")]), ("a\n", [line(1, "a")]), ("a\nb", [line(1, "a"), line(2, "b")]),
-        ("\n \t\r\na\r\n", [line(3, "a\r")]),
-        ("12345678\n123456789\n1234567", [line(1, "12345678"), line(2, nil), line(3, "1234567")]),
-        ("123456789", [line(1, nil)]), ("123456789012345678901234567890\na\n", [line(1, nil), line(2, "a")]),
-    ] as [(String, [LineSplitter.Line])])
+    @Test(
+        arguments: [
+            ("", []), ("\n\n", []), ("a", [line(1, "a")]), ("a\n", [line(1, "a")]),
+            ("a\nb", [line(1, "a"), line(2, "b")]),
+            ("\n \t\r\na\r\n", [line(3, "a\r")]),
+            ("12345678\n123456789\n1234567", [line(1, "12345678"), line(2, nil), line(3, "1234567")]),
+            ("123456789", [line(1, nil)]), ("123456789012345678901234567890\na\n", [line(1, nil), line(2, "a")]),
+        ] as [(String, [LineSplitter.Line])]
+    )
     func `given a text in pieces of any size, its lines have their numbers, and long and empty ones no bytes`(
         text: String,
         lines: [LineSplitter.Line]

@@ -12,7 +12,10 @@ internal import TokenModel
         AdminTokens.Entry(Administrator(name: "olga", role: .operator), Secret("operator-canary")),
         AdminTokens.Entry(Administrator(name: "kim", role: .killer), Secret("killer-canary")),
         AdminTokens.Entry(Administrator(name: "vera", role: .viewer), Secret("viewer-canary")),
-        AdminTokens.Entry(Administrator(name: "rita", role: .registrar(.name(AccountID("alice")))), Secret("registrar-canary")),
+        AdminTokens.Entry(
+            Administrator(name: "rita", role: .registrar(.name(AccountID("alice")))),
+            Secret("registrar-canary")
+        ),
     ])
 
     private struct Row {

@@ -162,7 +162,8 @@ import TokenStorage
         let record = AuditRecord(entry, number: 1, behind: .none)
         #expect(record.reason?.hasSuffix("ä…") == true)
         #expect(record.reason?.utf8.count ?? 0 <= AuditRecord.longestText)
-        #expect(record.canonical.count < 4_096)
+        #expect(record.detail?.utf8.count ?? 0 <= AuditRecord.longestDetail)
+        #expect(record.canonical.count < 4_096 + AuditRecord.longestDetail)
     }
 
     @Test(arguments: ["", "0", String(repeating: "g", count: 64), String(repeating: "A", count: 64)])

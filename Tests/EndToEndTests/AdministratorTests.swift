@@ -62,7 +62,8 @@ import Testing
     @Test(arguments: [
         ["admin", "new", "dana"], ["admin", "new", "dana", "--role", "boss"],
         ["admin", "new", "a b", "--role", "viewer"], ["admin", "new", "admin", "--role", "viewer"],
-        ["admin", "new", "rita", "--role", "registrar"], ["admin", "new", "rita", "--role", "registrar", "--accounts", "*"],
+        ["admin", "new", "rita", "--role", "registrar"],
+        ["admin", "new", "rita", "--role", "registrar", "--accounts", "*"],
         ["admin", "new", "kim", "--role", "killer", "--accounts", "customer-*"],
     ])
     func `no token is created with an unknown role or an invalid name`(

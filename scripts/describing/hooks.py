@@ -1,5 +1,6 @@
 """What schemathesis loads into each of its runs: names that exist, order between the cases, and a check of the roles."""
 
+import json
 import os
 import urllib.error
 
@@ -24,6 +25,12 @@ sign_ins = {}
 
 def is_negative(case, *places):
     return case.meta is not None and any(case.meta.is_negative_at(place) for place in places)
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(context, value):
+    """Any bytes are lines: wrong ones are refused one by one in an answer that is a success."""
+    return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else json.dumps(value).encode()
 
 
 @schemathesis.hook

@@ -20,7 +20,7 @@ extension OpenGateway {
         return try await self.audited(
             .importTokens,
             of: accounts.count == 1 ? accounts.first.map(KillScope.account) : nil,
-            saying: accounts.count == 1 ? nil : Self.text(naming: accounts),
+            saying: accounts.count == 1 ? nil : "\(accounts.count) accounts: \(accounts.map(\.rawValue).joined(separator: ", "))",
             by: actor
         ) { () async throws(AdminError) in
             var outcomes: [ImportOutcome] = []
@@ -49,18 +49,5 @@ extension OpenGateway {
             parts[parts.count - 1].append(one)
         }
         return parts
-    }
-
-    /// The number of the accounts, and as many of their names as a record of the audit log has room for.
-    private static func text(naming accounts: [AccountID]) -> String {
-        var text = "\(accounts.count) accounts: \(accounts.first?.rawValue ?? "")"
-        for (index, account) in accounts.enumerated().dropFirst() {
-            let rest = " and \(accounts.count - index) more"
-            guard text.utf8.count + 2 + account.rawValue.utf8.count + rest.utf8.count <= AuditRecord.longestText else {
-                return text + rest
-            }
-            text += ", \(account)"
-        }
-        return text
     }
 }

@@ -62,7 +62,7 @@ package final class AdminSocket: Service, Sendable {
 package struct AdminLimits: Sendable {
     /// The maximum size of a request's body, in bytes; default 1 MiB.
     package var body: Int
-    /// How long a body may take to arrive; default 10 s.
+    /// How long a body may take to arrive, and in a bulk import the next bytes of it; default 10 s.
     package var bodyTime: Duration
     /// How long the response to a wrong token is delayed, so that tokens can't be guessed quickly; default 500 ms.
     package var refusalDelay: Duration

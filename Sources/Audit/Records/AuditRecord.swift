@@ -63,11 +63,13 @@ package struct AuditRecord: Equatable, Sendable, Codable {
         self.reason = entry.reason.map { Self.bounded($0, Self.longestText) }
         self.of = entry.outcome?.begin
         self.outcome = entry.outcome.map { Self.bounded($0.word, 64) }
-        self.detail = entry.detail.map { Self.bounded($0, Self.longestText) }
+        self.detail = entry.detail.map { Self.bounded($0, Self.longestDetail) }
     }
 
-    /// The longest reason or detail, in bytes.
+    /// The longest reason, in bytes.
     package static let longestText = 1_024
+    /// The longest detail, in bytes: the names of all accounts of a bulk import's batch, 256 of up to 128 bytes, have room.
+    package static let longestDetail = 36 << 10
 
     /// `text`, cut to at most `longest` bytes.
     private static func bounded(_ text: String, _ longest: Int) -> String {

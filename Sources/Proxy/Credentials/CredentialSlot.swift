@@ -149,16 +149,26 @@ package final class CredentialSlot {
         at now: BootInstant,
         unless refused: TokenVersion?
     ) -> (line: ByteBuffer, token: TokenVersion, origin: TokenOrigin)? {
-        guard let token = self.token, now < self.usableUntil, token != refused else { return nil }
-        if route.line >= self.lines.count || self.lines[route.line].writerIndex == 0 { self.prepareLine(of: route) }
-        return (self.lines[route.line], token, self.origin)
+        guard let token = self.token, now < self.usableUntil, token != refused, let line = self.line(of: route)
+        else { return nil }
+        return (line, token, self.origin)
+    }
+
+    private func line(of route: Route) -> ByteBuffer? {
+        if route.line < self.lines.count {
+            let line = self.lines[route.line]
+            if line.writerIndex > 0 { return line }
+        }
+        return self.prepareLine(of: route)
     }
 
     /// Few accounts are used on all routes, so a line is made when the first request needs it.
-    private func prepareLine(of route: Route) {
-        guard let credential else { return }
+    private func prepareLine(of route: Route) -> ByteBuffer? {
+        guard let credential else { return nil }
         while self.lines.count <= route.line { self.lines.append(ByteBuffer()) }
-        self.lines[route.line] = route.plan.injection.line(for: credential)
+        let line = route.plan.injection.line(for: credential)
+        self.lines[route.line] = line
+        return line
     }
 
     /// The provider of the last credential; `nil` where none has ever come.

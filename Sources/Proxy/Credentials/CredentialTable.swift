@@ -68,7 +68,7 @@ package struct CredentialTable: Sendable {
         }
     }
 
-    func standing(of account: AccountID) -> Standing {
+    package func standing(of account: AccountID) -> Standing {
         Standing(credential: self.credentials[account], approvedUntil: self.approvedUntil(account))
     }
 

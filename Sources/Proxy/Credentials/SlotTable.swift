@@ -1,5 +1,5 @@
 import HTTPCaching
-import TokenModel
+package import TokenModel
 
 /// The slots of one event loop, by number and by the account's name. It is a class for the same reason as ``Gateway``.
 ///
@@ -34,6 +34,8 @@ package final class SlotTable {
     /// Stands for slots that are gone. It never holds a credential.
     private let vacant = CredentialSlot(AccountID(""), requiresApproval: true)
 
+    package init() {}
+
     /// How many accounts the configuration has named so far.
     package var namedCount: Int { self.named.count }
     /// How many members have a slot now.
@@ -44,12 +46,11 @@ package final class SlotTable {
     }
 
     private func member(_ number: Int) -> CredentialSlot {
-        let place = Self.place(of: number)
-        return place < self.members.count && self.members[place].number == number ? self.members[place].slot : self.vacant
+        self.contains(number) ? self.members[Self.place(of: number)].slot : self.vacant
     }
 
     /// Whether there is a slot with that number, which may be a member's that is gone.
-    func contains(_ number: Int) -> Bool {
+    package func contains(_ number: Int) -> Bool {
         guard number < 0 else { return number < self.named.count }
         let place = Self.place(of: number)
         return place < self.members.count && self.members[place].number == number
@@ -58,10 +59,10 @@ package final class SlotTable {
     private static func place(of number: Int) -> Int { ~number & (1 << Self.placeBits - 1) }
 
     /// The number of an account's slot; `nil` if it has none here.
-    func number(of account: AccountID) -> Int? { self.number(of: account.rawValue.utf8.span) }
+    package func number(of account: AccountID) -> Int? { self.number(of: account.rawValue.utf8.span) }
 
     /// The number of the slot of the account that is named so in a request; `nil` if it has none here.
-    func number(of name: Span<UInt8>) -> Int? {
+    package func number(of name: Span<UInt8>) -> Int? {
         let hash = Self.hash(name)
         var place = self.namedByName.first(hash)
         while let found = place {
@@ -85,7 +86,7 @@ package final class SlotTable {
 
     /// Adds a slot for an account that the configuration names. If the account was a member until now, both numbers
     /// mean the same slot, since requests in progress know it by the old one.
-    func append(_ account: AccountID, requiresApproval: Bool) {
+    package func append(_ account: AccountID, requiresApproval: Bool) {
         let slot =
             self.number(of: account).map { self[$0] } ?? CredentialSlot(account, requiresApproval: requiresApproval)
         self.named.append(slot)
@@ -93,7 +94,7 @@ package final class SlotTable {
     }
 
     /// Adds a slot for a member that has none. The slot leaves, unless it gets a credential.
-    func add(_ account: AccountID, requiresApproval: Bool) -> Int {
+    package func add(_ account: AccountID, requiresApproval: Bool) -> Int {
         let place = self.freePlaces.popLast() ?? self.members.count
         self.uses += 1
         let number = ~(self.uses << Self.placeBits | place)
@@ -109,14 +110,14 @@ package final class SlotTable {
     }
 
     /// Has a member's slot removed as soon as no request uses it. Does nothing to other slots.
-    func letGo(_ number: Int) {
+    package func letGo(_ number: Int) {
         guard number < 0, self.contains(number), !self.members[Self.place(of: number)].isLeaving else { return }
         self.members[Self.place(of: number)].isLeaving = true
         self.leaving.append(number)
     }
 
     /// Keeps a slot that was let go.
-    func keep(_ number: Int) {
+    package func keep(_ number: Int) {
         if number < 0, self.contains(number) { self.members[Self.place(of: number)].isLeaving = false }
     }
 
@@ -129,7 +130,7 @@ package final class SlotTable {
     var hasLeaving: Bool { !self.leaving.isEmpty }
 
     /// Removes slots that were let go and that no request uses.
-    func removeLeaving(but users: SlotUsers) {
+    package func removeLeaving(but users: SlotUsers) {
         let batch = self.leaving.suffix(Self.mostRemoved)
         self.leaving.removeLast(batch.count)
         var kept = Set<Int>()

@@ -31,6 +31,16 @@ extension GatewayLoop {
         self.callers.compactMap(\.exchange) + self.revalidations.compactMap(\.exchange)
     }
 
+    /// The slots of requests in progress. A tunnel needs its token no more, but a kill of it ends the tunnel.
+    var slotUsers: SlotUsers {
+        var users = SlotUsers()
+        for exchange in self.exchanges {
+            guard let slot = exchange.match?.slot else { continue }
+            if exchange.isTunnel { users.holders.insert(slot) } else { users.senders.insert(slot) }
+        }
+        return users
+    }
+
     /// This loop's part of ``ProxyServer/lock()``, within this tick.
     ///
     /// - Returns: the number of requests that are left to finish.

@@ -107,16 +107,6 @@ final class GatewayLoop {
         self.meter.handOn()
     }
 
-    /// The slots of requests in progress. A tunnel needs its token no more, but a kill of it ends the tunnel.
-    private var slotUsers: SlotUsers {
-        var users = SlotUsers()
-        for exchange in self.exchanges {
-            guard let slot = exchange.match?.slot else { continue }
-            if exchange.isTunnel { users.holders.insert(slot) } else { users.senders.insert(slot) }
-        }
-        return users
-    }
-
     /// Calls ``Exchange/flush()`` after all reads of this tick.
     func flushSoon(_ exchange: Exchange) {
         if self.unflushed.isEmpty {

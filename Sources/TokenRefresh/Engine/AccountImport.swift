@@ -114,6 +114,7 @@ extension RefreshEngine {
                 under: .random(),
                 receivedAt: now.boot,
                 by: epochs,
+                remembers: true,
                 unless: { old in
                     switch existing {
                     case .skip: .exists

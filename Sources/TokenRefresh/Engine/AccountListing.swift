@@ -65,9 +65,9 @@ extension RefreshEngine {
         await self.indexOnce()
         var accounts: [AccountStatus] = []
         var after = after
-        while true {
-            // The states of members are known well enough to leave most others out, and their statuses decide.
-            let wanted = max(limit - accounts.count + 1, 64)
+        var wanted = max(limit + 1, 64)
+        // The states of members are known well enough to leave most others out, and their statuses decide.
+        while !Task.isCancelled {
             let names = self.names(filter, behind: after, count: wanted)
             for status in await self.statuses(of: names) where filter.covers(status) {
                 guard accounts.count < limit else {
@@ -79,7 +79,9 @@ extension RefreshEngine {
                 return AccountPage(accounts: accounts, next: nil)
             }
             after = last
+            wanted = min(2 * wanted, 4_096)
         }
+        return AccountPage(accounts: accounts, next: nil)
     }
 
     /// All accounts at a glance. The number of accounts in families hardly matters for the time that this takes.
@@ -123,6 +125,8 @@ extension RefreshEngine {
     private func names(_ filter: AccountFilter, behind after: AccountID?, count: Int) -> [AccountID] {
         let now = self.timepiece.now.boot
         let (plans, epochs, gates) = self.state.withLock { ($0.plans, $0.epochs, $0.gates) }
+        // The index does not tell whether a refresh is in progress.
+        let refreshing = filter.states.contains(.refreshing) ? self.refreshingMembers : []
         func mayBeListed(_ account: AccountID, at provider: ProviderID) -> Bool {
             filter.covers(account, at: provider) && after.map { $0 < account } ?? true
         }
@@ -134,13 +138,23 @@ extension RefreshEngine {
             if !filter.states.isEmpty, known.content != .unread {
                 let isHeld = provider.flatMap { gates[$0] }?.isHeld == true
                 let state = known.state(of: account, at: provider, under: epochs, isHeld: isHeld, now: now)
-                // A refresh may be in progress, which the index does not tell.
-                guard filter.states.contains(state) || filter.states.contains(.refreshing) else { return }
+                guard filter.states.contains(state) || refreshing.contains(account) else { return }
             }
             names.append(account)
             // The list stays short, however many accounts there are.
             if names.count > 4 * count + 1_000 { names = Array(names.sorted().prefix(count)) }
         }
         return Array(names.sorted().prefix(count))
+    }
+
+    /// The members of families that this process refreshes, or another one as far as this one has seen.
+    private var refreshingMembers: Set<AccountID> {
+        self.state.withLock { state in
+            let refreshing = state.accountStates.lazy.filter { account, accountState in
+                (accountState.isFlying || accountState.snapshot?.entry?.record.claim != nil)
+                    && !state.plans.isNamed(account)
+            }
+            return Set(refreshing.map(\.key))
+        }
     }
 }

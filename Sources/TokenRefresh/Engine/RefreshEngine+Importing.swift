@@ -99,6 +99,7 @@ extension RefreshEngine {
     ///   - receivedAt: when the tokens came.
     ///   - epochs: the kills, from a read of the log that began after the order.
     ///   - signIn: `nil` for an import.
+    ///   - remembers: whether the record remembers the refresh token as imported, as it does for members of families.
     ///   - skip: returns what to do instead of replacing these tokens, which are live; `nil` to replace them.
     ///   - tokens: the tokens, by the account's configuration.
     func replaceTokens(
@@ -107,6 +108,7 @@ extension RefreshEngine {
         receivedAt: BootInstant,
         by epochs: KillEpochs,
         _ signIn: SignedInTokens? = nil,
+        remembers: Bool = false,
         unless skip: (AccountRecord) -> ImportOutcome? = { _ in nil },
         _ tokens: (AccountConfiguration) -> TokenSet
     ) async throws(AccountChangeError) -> StoredTokens {
@@ -169,7 +171,7 @@ extension RefreshEngine {
                 // The proof belongs to the client, not to the grant.
                 record.acceptedProof = old.acceptedProof
             }
-            if family != nil || !record.imported.isEmpty { record.rememberImport(of: refreshToken) }
+            if family != nil || remembers || !record.imported.isEmpty { record.rememberImport(of: refreshToken) }
             return record
         }
         let isStored = rewrite.hasWritten || rewrite.entry?.record.grant == grant

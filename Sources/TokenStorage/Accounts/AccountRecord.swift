@@ -33,8 +33,8 @@ package struct AccountRecord: Equatable, Sendable {
     /// A digest of who signed in last (``TokenDigest/init(ofSubject:at:)``); `nil` if that is unknown. It outlives the
     /// tokens, so that nobody else signs in by mistake after a kill.
     package var subject: TokenDigest?
-    /// The last refresh tokens that were imported for a member of a family. A bulk import that is repeated puts none of
-    /// them over its successor.
+    /// The last refresh tokens that were imported for a member of a family, or by a bulk import. A bulk import that is
+    /// repeated puts none of them over its successor.
     package var imported: [TokenDigest]
     /// Whether an operator removed this member of a family, so that it does not exist until it is imported again. A later
     /// kill does not change that.

@@ -60,6 +60,31 @@ struct ImportConnection {
 
     func finish() async throws { try await self.outbound.write(.end(nil)) }
 
+    /// Sends the head of an import, and then `line` again and again, without reading anything, until the connection ends.
+    ///
+    /// - Returns: how many bytes the kernel took.
+    static func send(_ line: String, withoutReadingTo admin: AdminFixture) async throws -> Int {
+        let address = admin.server.address
+        return try await within("the connection to end") {
+            let connection = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+                .channelOption(.autoRead, value: false)
+                .connect(host: address.host, port: address.port).get()
+            let head = """
+                POST /v1/imports HTTP/1.1\r
+                Host: a\r
+                Authorization: Bearer \(AdminFixture.adminToken)\r
+                Content-Length: 99999999999\r
+                \r
+
+                """
+            try await connection.writeAndFlush(ByteBuffer(string: head)).get()
+            let lines = ByteBuffer(string: String(repeating: line, count: 20_000))
+            var count = 0
+            while (try? await connection.writeAndFlush(lines).get()) != nil { count += lines.readableBytes }
+            return count
+        }
+    }
+
     /// The next line of the response; `nil` at its end.
     @concurrent
     mutating func next() async throws -> Line? {
@@ -74,6 +99,42 @@ struct ImportConnection {
             case .body(let part): self.received += String(buffer: part)
             case .end, nil: return nil
             }
+        }
+    }
+}
+
+/// Lines of bulk imports.
+enum ImportText {
+    static let alice = #"{"account": "alice", "tokens": {"refresh_token": "alice-canary"}}"#
+    static let bob = """
+        {"account": "bob", "tokens": {"refresh_token": "bob-canary", "access_token": "access-canary", "expires_in": 60}}
+        """
+
+    /// A line for each of these members of the family.
+    static func customers(_ numbers: some Sequence<Int>, _ token: String = "canary") -> String {
+        numbers.map { #"{"account": "customer-\#($0)", "tokens": {"refresh_token": "\#(token)-\#($0)"}}"# + "\n" }
+            .joined()
+    }
+}
+
+extension AdminFixture {
+    /// Sends a bulk import whole, and reads its response.
+    func importLines(
+        _ text: String,
+        query: String = "",
+        token: String = Self.adminToken
+    ) async throws -> [ImportConnection.Line] {
+        let answer = try await self.caller.send(
+            .POST,
+            "/v1/imports\(query)",
+            authorization: "Bearer \(token)",
+            bytes: Array(text.utf8)
+        )
+        #expect(answer.status == 200, "\(answer.body)")
+        #expect(answer.headers.first(name: "content-type") == "application/x-ndjson")
+        #expect(answer.headers.contains(name: "martlet-gateway"))
+        return try answer.body.split(separator: "\n").map {
+            try JSONDecoder().decode(ImportConnection.Line.self, from: Data($0.utf8))
         }
     }
 }

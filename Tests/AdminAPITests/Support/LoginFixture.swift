@@ -145,6 +145,33 @@ struct LoginFixture: Sendable {
         )
     }
 
+    /// Runs `body` with an admin API on the same engine, whose caller has the token of ``AdminFixture``.
+    func withAdminAPI(tokens: AdminTokens, _ body: (AdminCaller) async throws -> Void) async throws {
+        let gateway = OpenGateway(
+            engine: self.engine,
+            kills: self.kills,
+            signIns: self.signIns,
+            audit: self.audit,
+            caches: ScriptedCaches()
+        )
+        let server = try await AdminServer.listen(
+            on: AdminAddress(host: "127.0.0.1", port: 0),
+            gateway: CurrentGateway(name: "a", gateway),
+            monitor: ScriptedMonitor(),
+            tokens: tokens,
+            logger: self.logs.logger
+        )
+        let caller = AdminCaller(base: "http://\(server.address)", token: AdminFixture.adminToken)
+        try await withThrowingTaskGroup(of: Void.self) { services in
+            services.addTask { try await server.run() }
+            let outcome = await Result { try await body(caller) }
+            server.stop()
+            try await caller.close()
+            try await services.waitForAll()
+            try outcome.get()
+        }
+    }
+
     // MARK: - What a browser does
 
     /// One sign-in in one browser.

@@ -23,7 +23,11 @@ import TokenModel
             Grant(testDescription: "another route", routes: ["other"]),
             Grant(testDescription: "its account", accounts: [.name(Rig.account)]),
             Grant(testDescription: "another account", accounts: [.name(AccountID("bob"))]),
-            Grant(testDescription: "its route with another account", routes: ["acme"], accounts: [.name(AccountID("bob"))]),
+            Grant(
+                testDescription: "its route with another account",
+                routes: ["acme"],
+                accounts: [.name(AccountID("bob"))]
+            ),
             Grant(testDescription: "its method", methods: ["GET", "PURGE"]),
             Grant(testDescription: "other methods", methods: ["HEAD", "OPTIONS", "GETS"]),
             Grant(

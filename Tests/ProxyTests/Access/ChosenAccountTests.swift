@@ -110,7 +110,9 @@ import TokenModel
             rig.install(.sample(3, account: carol))
             let plan = ProxyConfiguration(
                 listeners: [],
-                routes: [.sample(port: rig.upstream.port) { $0.account = .chosen([.name(Rig.account), .name(carol)]) }],
+                routes: [
+                    .sample(port: rig.upstream.port) { $0.account = .chosen([.name(Rig.account), .name(carol)]) }
+                ],
                 callers: try self.callers(),
                 eventLoops: 1
             )

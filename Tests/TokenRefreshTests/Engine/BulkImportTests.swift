@@ -104,6 +104,16 @@ import TokenStorage
         }
     }
 
+    @Test func `the same holds for an account that is configured by name`() async throws {
+        let plan = AccountConfiguration(account: alice, provider: acme, endpoint: self.provider)
+        try await self.house.withReplica([plan], of: []) { replica in
+            #expect(await self.seal(replica, alice, existing: .replace) == [.imported])
+            #expect(await replica.ask(alice).value.generation == Generation(1))
+            try await replica.hasLanded()
+            #expect(await self.seal(replica, alice, existing: .replace) == [.importedBefore])
+        }
+    }
+
     @Test func `a spent token does not come back after a kill of its successor either`() async throws {
         try await self.house.withFamily(.customers(at: self.provider)) { replica in
             #expect(await self.seal(replica, self.member) == [.imported])
