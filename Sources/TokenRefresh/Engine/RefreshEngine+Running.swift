@@ -38,7 +38,8 @@ extension RefreshEngine {
         case .lookAtAll:
             await self.lookAtAll()
         case .index:
-            try? await self.indexAccounts()
+            self.state.withLock { $0.isIndexed = false }
+            await self.keepIndexing()
         case .watchDeadlines(let account):
             await self.watchDeadlines(of: account)
         }
