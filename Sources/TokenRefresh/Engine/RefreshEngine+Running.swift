@@ -38,8 +38,7 @@ extension RefreshEngine {
         case .lookAtAll:
             await self.lookAtAll()
         case .index:
-            self.state.withLock { $0.isIndexed = false }
-            await self.keepIndexing()
+            try? await self.indexAccounts()
         case .watchDeadlines(let account):
             await self.watchDeadlines(of: account)
         }

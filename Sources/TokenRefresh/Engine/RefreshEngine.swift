@@ -54,7 +54,7 @@ package final class RefreshEngine: Sendable {
         var claimsRestUntil = BootInstant.distantPast
         /// All known accounts are about to be read again.
         var isLookDue = false
-        /// The index of accounts has been filled, by the present configuration.
+        /// The index of accounts has been filled.
         var isIndexed = false
         /// When the index is compared with the store again.
         var nextComparison = BootInstant.distantPast

@@ -156,7 +156,7 @@ import TokenStorage
             try await eventually("a try") { self.house.store.calls.count > calls }
             #expect(!replica.engine.exists(.customer(1)))
             self.house.store.recover()
-            try await self.house.pass(.seconds(30), replica) { replica.engine.exists(.customer(1)) }
+            try await self.house.pass(.seconds(700), replica) { replica.engine.exists(.customer(1)) }
             try await eventually("the index") { replica.engine.exists(.customer(1)) }
         }
     }
