@@ -214,15 +214,21 @@ struct KilledTokensQuery: Equatable, Sendable {
 
     /// Reads `after=CURSOR&limit=N`, each of them at most once.
     init(_ query: String) throws(AdminError) {
-        guard let page = PageParameters(query), page.after.map(Self.isCursor) ?? true else {
-            throw .invalidField(
-                "query",
-                "the query is not after=CURSOR, as next was, and limit=NUMBER, with a limit of 1 to \(PageParameters.longest)"
-            )
+        guard let page = PageParameters(query) else { throw Self.malformed }
+        if let after = page.after {
+            let escaped = Array(after.utf8)
+            guard let bytes = PercentCoding.decode(escaped.span, isForm: false),
+                let cursor = String(validating: bytes, as: UTF8.self), Self.isCursor(cursor)
+            else { throw Self.malformed }
+            self.after = cursor
         }
-        self.after = page.after
         self.limit = page.limit ?? self.limit
     }
+
+    private static let malformed = AdminError.invalidField(
+        "query",
+        "the query is not after=CURSOR, as next was, and limit=NUMBER, with a limit of 1 to \(PageParameters.longest)"
+    )
 
     /// Whether the text can be the key of a token: letters, digits, and `/` `~` `.` `-` `_`.
     private static func isCursor(_ text: String) -> Bool {
@@ -248,15 +254,11 @@ private struct PageParameters {
         for part in query.split(separator: "&", omittingEmptySubsequences: false) {
             let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard sides.count == 2 else { return nil }
-            let escaped = Array(sides[1].utf8)
-            guard let bytes = PercentCoding.decode(escaped.span, isForm: false),
-                let value = String(validating: bytes, as: UTF8.self)
-            else { return nil }
             switch sides[0] {
-            case "after" where self.after == nil && (1...Self.longestCursor).contains(value.utf8.count):
-                self.after = value
-            case "limit" where self.limit == nil && Self.isNumber(value):
-                guard let limit = Int(value), (1...Self.longest).contains(limit) else { return nil }
+            case "after" where self.after == nil && (1...Self.longestCursor).contains(sides[1].utf8.count):
+                self.after = String(sides[1])
+            case "limit" where self.limit == nil && Self.isNumber(String(sides[1])):
+                guard let limit = Int(sides[1]), (1...Self.longest).contains(limit) else { return nil }
                 self.limit = limit
             default: return nil
             }
