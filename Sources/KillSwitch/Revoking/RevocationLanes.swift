@@ -11,8 +11,10 @@ package struct RevocationLanes: Sendable {
         /// There may be new tokens since the run began, or since it has looked last.
         var isRung = false
         var bucket: RequestBucket?
-        var begunAt = BootInstant.distantPast
+        /// The requests since ``measuredFrom``, and how many a second those before were.
         var asked = 0
+        var measuredFrom = BootInstant.distantPast
+        var measured: Double?
         /// How many runs in a row have ended because the provider could not be asked.
         var failures = 0
         var pausedUntil = BootInstant.distantPast
@@ -76,7 +78,8 @@ package struct RevocationLanes: Sendable {
             lane.isRung = lane.isRunning
             guard !lane.isRunning, lane.pausedUntil <= now else { return false }
             lane.isRunning = true
-            (lane.begunAt, lane.asked, lane.open, lane.nextTry) = (now, 0, nil, nil)
+            (lane.measuredFrom, lane.asked, lane.measured) = (now, 0, nil)
+            (lane.open, lane.nextTry) = (nil, nil)
             return true
         }
     }
@@ -88,13 +91,24 @@ package struct RevocationLanes: Sendable {
     package mutating func hush(_ lane: RevocationLane) { self.lanes[lane]?.isRung = false }
 
     /// When the next request may be sent.
-    package mutating func turn(of lane: RevocationLane, _ rate: RequestRate, now: BootInstant) -> BootInstant {
-        var bucket = self.lanes[lane]?.bucket ?? RequestBucket(rate)
+    package mutating func turn(of name: RevocationLane, _ rate: RequestRate, now: BootInstant) -> BootInstant {
+        var lane = self.lanes[name] ?? Lane()
+        defer { self.lanes[name] = lane }
+        var bucket = lane.bucket ?? RequestBucket(rate)
         if bucket.rate != rate { bucket = RequestBucket(rate) }
         let moment = bucket.take(now: now)
-        self.lanes[lane]?.bucket = bucket
-        self.lanes[lane]?.asked += 1
+        lane.bucket = bucket
+        lane.asked += 1
+        if let speed = Self.speed(of: lane, now: now) {
+            (lane.measuredFrom, lane.asked, lane.measured) = (now, 0, speed)
+        }
         return moment
+    }
+
+    /// As far as it was measured for long enough.
+    private static func speed(of lane: Lane, now: BootInstant) -> Double? {
+        let age = lane.measuredFrom.duration(to: now)
+        return age < Self.measuredFor ? nil : Double(max(lane.asked, 1)) / (age / .seconds(1))
     }
 
     /// Another process has asked, or has settled the token.
@@ -159,9 +173,8 @@ package struct RevocationLanes: Sendable {
         guard let lane = self.lanes[name], lane.isRunning, lane.failures == 0, let rate = lane.bucket?.rate else {
             return nil
         }
-        let (limit, age) = (Double(rate.perSecond), lane.begunAt.duration(to: now))
-        guard age >= Self.measuredFor else { return limit }
-        return min(limit, max(Double(lane.asked), 1) / (age / .seconds(1)))
+        let limit = Double(rate.perSecond)
+        return min(limit, Self.speed(of: lane, now: now) ?? lane.measured ?? limit)
     }
 }
 

@@ -51,9 +51,11 @@ package struct Revoker: Sendable {
         of account: AccountID,
         takenBy epoch: Epoch
     ) async throws(StoreError) {
-        let now = self.timepiece.now.wall
-        for token in RevocationRecord.tokens(of: record, account, killedBy: epoch, at: now) {
-            if try await self.revocations.put(token) { self.tallies.note(nil, token) }
+        let tokens = RevocationRecord.tokens(of: record, account, killedBy: epoch, at: self.timepiece.now.wall)
+        try await tokens.readEach { token throws(StoreError) in
+            try await self.revocations.put(token)
+        } found: { token, isNew in
+            if isNew { self.tallies.note(nil, token) }
         }
     }
 }

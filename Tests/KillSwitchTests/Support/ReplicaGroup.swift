@@ -251,6 +251,7 @@ final class RevokingEndpoint: TokenEndpoint {
     private struct State {
         var verdict = RevocationVerdict.revoked
         var isConfigured = true
+        var rate = RequestRate()
         var isHeld = false
         var held: [CheckedContinuation<Void, Never>] = []
         var revoked: [String] = []
@@ -259,14 +260,17 @@ final class RevokingEndpoint: TokenEndpoint {
     let id = ProviderID("acme")
     let binding = EndpointBinding(issuer: .tokenEndpoint("https://login.example/token"), clientID: "my-app")
     let timeout = Duration.seconds(8)
-    /// How often a replica may ask.
-    let rate = RequestRate()
     private let state = Mutex(State())
 
     /// The tokens in the order in which they arrived.
     var asked: [String] { self.state.withLock { $0.revoked } }
 
     func answer(_ verdict: RevocationVerdict) { self.state.withLock { $0.verdict = verdict } }
+
+    /// How often a replica may ask.
+    var rate: RequestRate { self.state.withLock { $0.rate } }
+
+    func limit(to rate: RequestRate) { self.state.withLock { $0.rate = rate } }
 
     /// Holds all responses until ``release()``.
     func hold() { self.state.withLock { $0.isHeld = true } }
