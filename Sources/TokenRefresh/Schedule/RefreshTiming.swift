@@ -24,6 +24,9 @@ package struct RefreshTiming: Equatable, Sendable {
     /// token has a fixed end date that refreshes do not move. Without a minimum the refreshes would follow each other
     /// faster and faster as that date comes nearer.
     private static let leastAge = Duration.seconds(30)
+    /// An account stays in use for at least this long after its token's end: thousands that expire together take a while at
+    /// the provider's rate.
+    private static let shortestUse = Duration.seconds(3_600)
     /// Refreshes that were due long ago, at a start after a long pause, are spread over this time.
     private static let longestSpread = Duration.seconds(600)
 
@@ -80,9 +83,8 @@ package struct RefreshTiming: Equatable, Sendable {
     {
         guard let end = snapshot.freshness.usableUntil else { return nil }
         let lifetime = min(max(tokens.lifetime, .zero), Freshness.longestLifetime)
-        // Nobody has used the token within its lifetime and another lifetime after that. The next caller waits for a
-        // refresh.
-        guard now < end.advanced(by: lifetime) else { return nil }
+        // The token could not be refreshed for a lifetime after its end, or an hour. The next caller waits for a refresh.
+        guard now < end.advanced(by: max(lifetime, Self.shortestUse)) else { return nil }
         switch self.mode {
         case .ahead: return Self.early(end, margin: Freshness.margin(ofLifetime: lifetime), jitter)
         case .onExpiry: return end

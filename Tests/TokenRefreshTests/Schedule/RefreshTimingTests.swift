@@ -110,6 +110,12 @@ import TokenStorage
         #expect(self.due(self.record(), at: .seconds(7_200)) == .seconds(86_400))
     }
 
+    @Test func `a token that lives for a minute is refreshed for use during an hour after its end`() {
+        let record = self.record(lifetime: .seconds(60))
+        #expect(self.due(record, at: .seconds(3_659)) == .seconds(30))
+        #expect(self.due(record, at: .seconds(3_660)) == .seconds(86_400))
+    }
+
     @Test(arguments: [
         (refreshLifetime: 1_800, isUsed: true, due: 1_440), (1_800, false, 1_440), (86_400 * 180, false, 86_400),
         (60, false, 30), (40, false, 30), (30, false, 86_400), (30, true, 2_880),
