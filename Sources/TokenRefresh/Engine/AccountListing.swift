@@ -156,11 +156,12 @@ extension RefreshEngine {
     /// The members of families that this process refreshes, or another one as far as this one has seen.
     private var refreshingMembers: Set<AccountID> {
         self.state.withLock { state in
-            let refreshing = state.accountStates.lazy.filter { account, accountState in
-                (accountState.isFlying || accountState.snapshot?.entry?.record.claim != nil)
-                    && !state.plans.isNamed(account)
+            var refreshing: Set<AccountID> = []
+            for (account, accountState) in state.accountStates where !state.plans.isNamed(account) {
+                let isClaimed = accountState.snapshot?.entry?.record.claim != nil
+                if accountState.isFlying || isClaimed { refreshing.insert(account) }
             }
-            return Set(refreshing.map(\.key))
+            return refreshing
         }
     }
 }
