@@ -74,9 +74,12 @@ package struct RevocationLanes: Sendable {
             var lane = self.lanes[name] ?? Lane()
             defer { self.lanes[name] = lane }
             lane.isRung = lane.isRunning
-            guard !lane.isRunning, lane.pausedUntil <= now else { return false }
+            guard !lane.isRunning else { return false }
+            // The listing may have tokens that the lane's last run has not seen.
+            lane.open = nil
+            guard lane.pausedUntil <= now else { return false }
             lane.isRunning = true
-            (lane.begunAt, lane.asked, lane.open, lane.nextTry) = (now, 0, nil, nil)
+            (lane.begunAt, lane.asked, lane.nextTry) = (now, 0, nil)
             return true
         }
     }
@@ -90,7 +93,7 @@ package struct RevocationLanes: Sendable {
     /// When the next request may be sent.
     package mutating func turn(of lane: RevocationLane, _ rate: RequestRate, now: BootInstant) -> BootInstant {
         var bucket = self.lanes[lane]?.bucket ?? RequestBucket(rate)
-        if bucket.rate != rate { bucket = RequestBucket(rate) }
+        bucket.change(to: rate, now: now)
         let moment = bucket.take(now: now)
         self.lanes[lane]?.bucket = bucket
         self.lanes[lane]?.asked += 1
@@ -140,14 +143,14 @@ package struct RevocationLanes: Sendable {
         return run.next
     }
 
-    /// The kills that have tokens left to revoke; `nil` while that is not known.
-    package var open: Set<Epoch>? {
-        var open: Set<Epoch> = []
-        for lane in self.lanes.values {
-            guard !lane.isRunning, let more = lane.open else { return nil }
-            open.formUnion(more)
+    /// Whether a kill has no token left to revoke, as far as is known.
+    ///
+    /// - Parameter named: the lanes that have had tokens of the kill. While one of them runs, it is not worked off.
+    package func isWorkedOff(_ kill: Epoch, in named: Set<RevocationLane>) -> Bool {
+        !self.lanes.contains { name, lane in
+            let open = lane.isRunning ? nil : lane.open
+            return open?.contains(kill) ?? named.contains(name)
         }
-        return open
     }
 
     /// When a provider is asked again that could not be asked.
