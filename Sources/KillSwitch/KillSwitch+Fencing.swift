@@ -23,11 +23,7 @@ extension KillSwitch {
         }
         for pendingKill in pendingKills where pendingKill.cause != nil { self.tell(ofKept: pendingKill) }
         for kill in begun where !kill.isEnded && kill.entry.isSeenThrough { self.newlyBegun.yield(kill.epoch) }
-        guard entries.contains(where: { !$0.killsNothing }) else { return }
-        self.state.withLock { state in
-            for entry in entries { state.sweep.add(entry) }
-        }
-        self.sweepBell.ring()
+        if entries.contains(where: { !$0.killsNothing }) { self.sweepBell.ring() }
     }
 
     /// Fences this process by its pending kills and by the log: by `read`, or else by the log that it has applied. The
@@ -44,7 +40,9 @@ extension KillSwitch {
             let epochs = known.fencing(by: contents)
             let draining = await self.fence.fence(epochs)
             let (kills, pendingKills) = self.state.withLock { state in
-                state.machine.log.fenced(by: contents, epochs, draining: draining)
+                // In one step: no sweep that has begun before it covers a kill that the log has from now on.
+                for new in contents.numbered(behind: known.epochs.last) { state.sweep.add(new.entry) }
+                return state.machine.log.fenced(by: contents, epochs, draining: draining)
             }
             return (draining, kills, pendingKills)
         }

@@ -87,10 +87,10 @@ extension KillSwitch {
                 case .all where known.epochs.killsNothing: []
                 case .all: try await self.revoker.sweepAll(known.epochs) { await self.pageWasSwept() }
                 }
-            guard left.isEmpty else { return self.state.withLock { $0.sweep.add(.accounts(left)) } }
-            self.noteCollected(known)
+            if left.isEmpty { self.noteCollected(known) }
+            self.state.withLock { $0.sweep.end(left: .accounts(left)) }
         } catch {
-            self.state.withLock { $0.sweep.add(work) }
+            self.state.withLock { $0.sweep.end(left: work) }
             self.logger.debug(
                 "killed or removed tokens wait for the store",
                 metadata: ["error.code": "\(error.code.rawValue)"]
@@ -153,9 +153,11 @@ extension KillSwitch {
     func revokeNowAndThen() async {
         await withDiscardingTaskGroup { tasks in
             for await _ in self.revocationBell.rings {
+                // Before the listing, which lacks the tokens that a later sweep finds.
+                let kills = self.sweptKills
                 guard let lanes = await self.lanesToBegin() else { continue }
-                for lane in lanes { tasks.addTask { await self.revoke(in: lane) } }
-                if lanes.isEmpty { await self.finishTallies() }
+                for lane in lanes { tasks.addTask { await self.revoke(in: lane, kills) } }
+                await self.finishTallies(of: kills)
             }
             tasks.cancelAll()
         }
@@ -164,7 +166,7 @@ extension KillSwitch {
     /// - Returns: `nil` where the store can't be listed.
     private func lanesToBegin() async -> [RevocationLane]? {
         do throws(StoreError) {
-            let found = try await self.revoker.revocations.lanes()
+            let found = try await self.revoker.listLanes()
             return self.revoker.lanes.change { $0.begin(found, now: self.timepiece.now.boot) }
         } catch {
             self.logger.debug(
@@ -175,20 +177,24 @@ extension KillSwitch {
         }
     }
 
-    private func revoke(in lane: RevocationLane) async {
-        guard let next = await self.revoker.revokeDue(in: lane, { self.cause(at: $0) }) else {
-            return await self.finishTallies()
-        }
+    private func revoke(in lane: RevocationLane, _ kills: [Epoch]) async {
+        let next = await self.revoker.revokeDue(in: lane) { self.cause(at: $0) }
+        await self.finishTallies(of: kills)
+        guard let next else { return }
         await self.timepiece.rest(until: next)
         self.revocationBell.ring()
     }
 
-    /// Counts the tokens of kills that are worked off, once.
-    private func finishTallies() async {
-        let (known, isSwept) = self.state.withLock { ($0.machine.log, $0.sweep.isEmpty) }
-        guard isSwept else { return }
+    /// The kills all of whose tokens are stored for revocation.
+    private var sweptKills: [Epoch] {
+        let known = self.state.withLock { $0.sweep.isMet ? $0.machine.log : nil }
+        return known?.kills.filter { $0.entry.kind == .kill }.map(\.epoch) ?? []
+    }
+
+    /// Counts the tokens of those kills that are worked off, once.
+    private func finishTallies(of kills: [Epoch]) async {
         do throws(StoreError) {
-            try await self.revoker.finishTallies(of: known.kills.filter { $0.entry.kind == .kill }.map(\.epoch))
+            try await self.revoker.finishTallies(of: kills)
         } catch {
             self.logger.debug(
                 "the count of killed tokens waits for the store",

@@ -10,7 +10,7 @@ package struct RequestBucket: Equatable, Sendable {
         case none(retryAfter: Duration)
     }
 
-    package let rate: RequestRate
+    package private(set) var rate: RequestRate
     /// When the bucket would be full if nothing more were taken.
     private var fullAt = BootInstant.distantPast
 
@@ -49,6 +49,15 @@ package struct RequestBucket: Equatable, Sendable {
     /// How long a request would have to wait behind those that have taken a token and `others` that have not yet.
     package func wait(behind others: Int, now: BootInstant) -> Duration {
         max(now.duration(to: self.nextMoment(now)) + self.interval * others, .zero)
+    }
+
+    /// Goes on at another rate, with as many tokens as there are now, but no more than the new burst.
+    package mutating func change(to rate: RequestRate, now: BootInstant) {
+        guard rate != self.rate else { return }
+        let missing = max(now.duration(to: self.fullAt), .zero) / self.interval
+        let left = min(Double(self.rate.burst) - missing, Double(rate.burst))
+        self.rate = rate
+        self.fullAt = now.advanced(by: self.interval * (Double(rate.burst) - left))
     }
 
     /// Puts one token back, since its request is not sent.

@@ -256,14 +256,16 @@ import TokenStorage
         let one = self.house.replica("a")
         try await self.house.put("alice", provider: "gone")
         try await self.house.run([one]) {
-            // When they are killed and several tries are over
+            // When they are killed and several sweeps are over
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await eventually("their turn to have come again") {
-                let tokens = try await one.kills.revocations(of: report.id).records
-                return tokens.count == 2 && tokens.allSatisfy { $0.tries > 2 && $0.outcome == .unreachable }
-            }
+            let later = self.house.clock.now.advanced(by: .seconds(300))
+            try await eventually("some minutes to pass") { self.house.clock.now > later }
+            let tokens = try await one.kills.revocations(of: report.id).records
+            #expect(tokens.count == 2)
+            // Then what their records say was written once
+            #expect(tokens.allSatisfy { $0.tries == 1 && $0.outcome == .unreachable })
 
-            // Then the log does not claim that they were sent anywhere, and has one warning per token
+            // And the log does not claim that they were sent anywhere, and has one warning per token
             #expect(self.house.provider.asked.isEmpty)
             let lines = self.house.log.lines
             #expect(!lines.contains { $0.contains("was taken to its provider") })
@@ -271,6 +273,24 @@ import TokenStorage
             #expect(told.count == 2)
             #expect(told.allSatisfy { $0.contains("provider.name=gone") })
             #expect(told.allSatisfy { $0.contains("revocation.reason=not_configured") })
+        }
+    }
+
+    @Test func `tokens of an unconfigured provider are given up after a day`() async throws {
+        let one = self.house.replica("a")
+        try await self.house.put("alice", provider: "gone")
+        try await self.house.run([one]) {
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("both to be told") {
+                try await one.kills.report(on: report.id).tokens.unreachable == 2
+            }
+            self.house.clock.jumpWall(by: .seconds(25 * 3_600))
+            let jumpedAt = self.house.clock.now
+            try await eventually("both to be given up") {
+                try await one.kills.report(on: report.id).tokens.givenUp == 2
+            }
+            // The wall clock alone may be wrong.
+            #expect(jumpedAt.duration(to: self.house.clock.now) > .seconds(400))
         }
     }
 
@@ -286,12 +306,10 @@ import TokenStorage
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 }
             }
 
-            // When the provider is removed from the configuration and further tries are over
+            // When the provider is removed from the configuration and several sweeps are over
             self.house.provider.goAway()
-            let asked = try await one.kills.revocations(of: report.id).records.map(\.tries).max() ?? 0
-            try await eventually("their turn to have come again") {
-                try await one.kills.revocations(of: report.id).records.allSatisfy { $0.tries > asked + 2 }
-            }
+            let later = self.house.clock.now.advanced(by: .seconds(300))
+            try await eventually("some minutes to pass") { self.house.clock.now > later }
 
             // Then the log has one warning per token
             let told = self.house.log.lines.filter { $0.hasPrefix("warning nobody was asked to revoke a killed token") }

@@ -72,6 +72,157 @@ import TokenStorage
         }
     }
 
+    @Test func `tokens of a client that is not configured any more hold up no other of the provider`() async throws {
+        let one = self.house.replica("a")
+        for number in 0..<150 { try await self.house.put("old-\(number)", client: "old-app") }
+        try await self.house.put("good")
+        try await self.house.runByHand([one]) {
+            let report = try await self.killAll(one)
+            // No time passes: they take no turn, and the provider is not left alone because of them.
+            try await eventually("all to have had their turn") {
+                let tokens = try await one.kills.report(on: report.id).tokens
+                return tokens.revoked == 2 && tokens.unreachable == 300
+            }
+            #expect(Set(self.house.provider.asked) == ["rt-good", "at-good"])
+        }
+    }
+
+    @Test func `no token is given up before its provider was asked about it`() async throws {
+        // Given more tokens than a provider was asked about that could not be reached for a day
+        let one = self.house.replica("a")
+        try await self.put(400)
+        self.house.provider.answer(.unreachable(.connectFailed))
+        try await self.house.run([one]) {
+            let report = try await self.killAll(one)
+            let later = self.house.clock.now.advanced(by: .seconds(400))
+            try await eventually("some minutes to pass") { self.house.clock.now > later }
+            #expect(Set(self.house.provider.asked).count < 800)
+
+            // When it can be reached again
+            self.house.provider.answer(.revoked)
+            self.house.clock.jumpWall(by: .seconds(25 * 3_600))
+
+            // Then it is asked about each of the others
+            try await eventually("all to be settled") {
+                let tokens = try await one.kills.report(on: report.id).tokens
+                return tokens.revoked + tokens.givenUp == 800
+            }
+            #expect(Set(self.house.provider.asked).count == 800)
+        }
+    }
+
+    @Test func `the tokens of a kill are not counted as all while accounts are still looked through`() async throws {
+        // Given a kill whose sweep is stuck at one account, after another's tokens were revoked
+        let one = self.house.replica("a")
+        try await self.put(2)
+        try await self.house.run([one]) {
+            let later = self.house.clock.now.advanced(by: .seconds(70))
+            try await eventually("the sweep of the start to be over") { self.house.clock.now > later }
+            self.house.store.fail(.stalled, [.write], at: .account("account-1"))
+            defer { self.house.store.recover() }
+            let report = try await self.killAll(one)
+            try await eventually("the sweep to be stuck") { self.house.store.isStalled }
+            try await eventually("what was found to be revoked") { self.house.provider.asked.count == 4 }
+
+            // When minutes pass
+            let stuckUntil = self.house.clock.now.advanced(by: .seconds(180))
+            try await eventually("some minutes to pass") { self.house.clock.now > stuckUntil }
+
+            // Then the report does not say that all were found, until the sweep is over
+            #expect(try await one.kills.report(on: report.id).tokens.isCollected == false)
+            self.house.store.recover()
+            try await eventually("all to be found") {
+                let tokens = try await one.kills.report(on: report.id).tokens
+                return tokens.isCollected && tokens.revoked == 4
+            }
+        }
+    }
+
+    @Test func `a kill is swept for from the moment at which a report knows it`() async throws {
+        // Given a kill that this process has applied, and an entry before it that still tells a slow fence
+        let one = self.house.replica("a")
+        try await self.put(1)
+        try await self.house.run([one]) {
+            let later = self.house.clock.now.advanced(by: .seconds(70))
+            try await eventually("the sweep of the start to be over") { self.house.clock.now > later }
+            one.fence.stick(at: .replaced)
+            defer { one.fence.release() }
+            let log = KillLog(self.house.records)
+            let entries = [
+                KillEntry(
+                    .replaced,
+                    .account(AccountID("other")),
+                    replacements: [KillEntry.Replacement(account: AccountID("other"), grant: .random())],
+                    at: self.house.clock.wall
+                ), KillEntry(.kill, .all, reason: "drill", streams: .abort, at: self.house.clock.wall),
+            ]
+            var last = one.kills.epochs.last
+            for entry in entries { last = try await log.append(entry, behind: last) }
+            try await eventually("the fence to be stuck") { one.fence.isWaitedFor }
+
+            // When the sweep of each minute comes
+            // Then it looks for the kill's tokens
+            try await eventually("the tokens to be revoked") { self.house.provider.asked.count == 2 }
+        }
+    }
+
+    @Test func `a kill is counted while another provider can't be reached`() async throws {
+        // Given a kill whose count could not be written, so that only counting once more makes it right
+        let one = self.house.replica("a")
+        try await self.house.put("good")
+        try await self.house.put("lost", provider: "gone")
+        let kills = Mutex<[KillReport]>([])
+        self.house.store.fail(.full, at: .killTally(1))
+        try await self.house.run([one]) {
+            for account in ["good", "lost"] {
+                let scope = KillScope.account(AccountID(account))
+                let report = try await one.kills.kill(scope, reason: "drill", streams: .abort, wait: .seconds(1))
+                kills.withLock { $0.append(report) }
+            }
+            try await eventually("its tokens to be revoked") { self.house.provider.asked.count == 2 }
+            try await eventually("only the other's to wait") {
+                try await self.house.store.records(under: .revocations, after: nil, limit: 9).count == 2
+            }
+        }
+        self.house.store.recover()
+        let kill = try #require(kills.withLock { $0.first })
+
+        // When another process takes over while the other provider's tokens wait
+        let next = self.house.replica("b")
+        try await self.house.run([next]) {
+            // Then it counts
+            try await eventually("it to count") {
+                try await next.kills.report(on: kill.id).tokens.revoked == 2
+            }
+        }
+    }
+
+    @Test func `the estimate for a kill counts the tokens of other kills that the provider may revoke first`()
+        async throws
+    {
+        let one = self.house.replica("a")
+        try await self.put(300)
+        try await self.house.runByHand([one]) {
+            let first = try await self.killAll(one)
+            try await eventually("the first to be revoked, and all to be found") {
+                let tokens = try await one.kills.report(on: first.id).tokens
+                return tokens.isCollected && tokens.revoked >= 150 && tokens.total == 600
+            }
+            try await self.house.put("late", observedEpoch: one.kills.epochs.last.rawValue)
+            let late = KillScope.account(AccountID("late"))
+            let second = try await one.kills.kill(late, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("its tokens to be found") {
+                try await one.kills.report(on: second.id).tokens.waiting == 2
+            }
+            let (before, end) = (
+                try #require(try await one.kills.report(on: first.id).tokens.estimatedEnd),
+                try #require(try await one.kills.report(on: second.id).tokens.estimatedEnd)
+            )
+            #expect(self.house.clock.wall.duration(to: end) > .seconds(7))
+            #expect(before == end)
+        }
+    }
+
     @Test func `while tokens are revoked, the report has an estimate`() async throws {
         let one = self.house.replica("a")
         try await self.put(30)

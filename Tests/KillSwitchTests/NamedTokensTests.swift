@@ -79,6 +79,34 @@ import TokenStorage
         }
     }
 
+    @Test func `a token of an earlier version whose process ended while it asked is revoked`() async throws {
+        // Given waiting tokens under earlier names, with claims
+        let one = self.house.replica("a")
+        try await self.house.put("alice")
+        self.house.provider.answer(.unreachable(.noKnownReason))
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("both to be asked about") { Set(self.house.provider.asked).count == 2 }
+        }
+        for key in try await self.keys() {
+            let stored = try #require(try await self.house.records.read(key))
+            var record = try RevocationRecord(decoding: stored.plaintext)
+            record.claim = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
+            let old = RecordKey.revocation("\(GrantID.random())-1-\(record.kind.rawValue)")
+            _ = try await self.house.records.write(record.encoded(), at: old, expecting: nil)
+            try await self.house.store.remove(key, expecting: stored.version)
+        }
+
+        // When another replica starts, it revokes them when the claims have lapsed
+        self.house.provider.answer(.revoked)
+        let (next, before, asked) = (self.house.replica("b"), self.house.clock.now, self.house.provider.asked.count)
+        try await self.house.run([next]) {
+            try await eventually("them to be revoked") { try await self.keys().isEmpty }
+        }
+        #expect(self.house.provider.asked.count == asked + 2)
+        #expect(before.duration(to: self.house.clock.now) >= .seconds(12))
+    }
+
     private func keys() async throws -> [RecordKey] {
         try await self.house.store.records(under: .revocations, after: nil, limit: 9).map(\.key)
     }

@@ -42,6 +42,19 @@ import TokenStorage
         #expect(turns == [.zero, .zero, .milliseconds(100), .milliseconds(100), .milliseconds(200)])
     }
 
+    @Test func `a reload that changes the rate fills no bucket`() {
+        var lanes = RevocationLanes()
+        _ = lanes.begin([self.acme], now: self.start)
+        let rates = [(10, 2), (20, 2), (10, 2), (20, 4)].map { RequestRate(perSecond: $0, burst: $1) }
+        let turns = rates.map { rate in
+            [0, 1].map { _ in self.start.duration(to: lanes.turn(of: self.acme, rate, now: self.start)) }
+        }
+        #expect(turns[0] == [.zero, .zero])
+        #expect(turns[1] == [.milliseconds(50), .milliseconds(100)])
+        #expect(turns[2] == [.milliseconds(300), .milliseconds(400)])
+        #expect(turns[3] == [.milliseconds(250), .milliseconds(300)])
+    }
+
     @Test func `a provider that fails again and again is left alone for longer each time`() {
         var lanes = RevocationLanes()
         var failed = RevocationLanes.Run()
@@ -66,25 +79,39 @@ import TokenStorage
         #expect(lanes.failures(self.acme) == 0)
     }
 
-    @Test func `which kills have tokens left is known when all lanes have run to their end`() {
+    @Test func `a kill is worked off when its lanes have run to their end without its tokens, whatever others do`() {
         var lanes = RevocationLanes()
-        #expect(lanes.open?.isEmpty == true)
+        let (first, second) = (Epoch(7), Epoch(8))
+        #expect(lanes.isWorkedOff(first, in: [self.acme]))
         _ = lanes.begin([self.acme, self.other], now: self.start)
-        #expect(lanes.open == nil)
+        #expect(!lanes.isWorkedOff(first, in: [self.acme]))
         var run = RevocationLanes.Run()
-        run.open = [Epoch(7)]
+        run.open = [second]
         _ = lanes.end(self.acme, run, pause: self.pause, now: self.start)
-        #expect(lanes.open == nil)
+        // The other still runs.
+        #expect(lanes.isWorkedOff(first, in: [self.acme]))
+        #expect(!lanes.isWorkedOff(first, in: [self.acme, self.other]))
+        #expect(!lanes.isWorkedOff(second, in: [self.acme]))
+        #expect(!lanes.isWorkedOff(second, in: []))
+        run.misses = 16
         run.isWhole = false
         _ = lanes.end(self.other, run, pause: self.pause, now: self.start)
-        #expect(lanes.open == nil)
+        #expect(!lanes.isWorkedOff(first, in: [self.other]))
         // The other's tokens are gone.
         _ = lanes.begin([self.acme], now: self.start)
-        _ = lanes.end(self.acme, run, pause: self.pause, now: self.start)
+        #expect(lanes.isWorkedOff(first, in: [self.other]))
+    }
+
+    @Test func `a lane that is left alone may have tokens that its last run has not seen`() {
+        var lanes = RevocationLanes()
         _ = lanes.begin([self.acme], now: self.start)
-        run.isWhole = true
+        var run = RevocationLanes.Run()
+        run.misses = 16
         _ = lanes.end(self.acme, run, pause: self.pause, now: self.start)
-        #expect(lanes.open == [Epoch(7)])
+        #expect(lanes.isWorkedOff(Epoch(7), in: [self.acme]))
+        let begun = lanes.begin([self.acme], now: self.start)
+        #expect(begun.isEmpty)
+        #expect(!lanes.isWorkedOff(Epoch(7), in: [self.acme]))
     }
 
     @Test func `the speed is the configured rate, or what was measured if that is less`() {

@@ -17,7 +17,22 @@ import TokenModel
         let (first, second) = (demand.take(), demand.take())
         #expect(first == .all)
         #expect(second == .nothing)
-        #expect(demand.isEmpty)
+    }
+
+    @Test func `the demand is met when what was taken was read, and not before`() {
+        var demand = SweepDemand()
+        #expect(!demand.isMet)
+        _ = demand.take()
+        #expect(!demand.isMet)
+        let alice = SweepDemand.Work.accounts([AccountID("alice")])
+        demand.end(left: alice)
+        #expect(!demand.isMet)
+        let left = demand.take()
+        #expect(left == alice)
+        demand.end(left: .accounts([]))
+        #expect(demand.isMet)
+        _ = demand.take()
+        #expect(demand.isMet)
     }
 
     @Test func `entries that kill nothing have no account read`() {

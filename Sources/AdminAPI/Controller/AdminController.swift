@@ -26,6 +26,10 @@ final class AdminController: RequestResponder {
     let requiresOriginForm = false
     /// When an administrator's request beyond their role was last logged.
     private let overstepsSaid = Mutex<[Administrator: BootInstant]>([:])
+    /// How many bulk imports are in progress.
+    private let bulkImports = Mutex(0)
+    /// Each may take as long as its client likes, and holds a connection and a few megabytes.
+    private static let mostBulkImports = 4
 
     init(
         gateway: CurrentGateway,
@@ -103,7 +107,10 @@ final class AdminController: RequestResponder {
         }
         switch answer {
         case .whole(let response): try await response.write(to: writer, isHead: request.method == .head)
-        case .bulkImport(let bulk): try await bulk.respond(to: body.takeStream(), with: writer)
+        case .bulkImport(let bulk):
+            defer { self.bulkImports.withLock { $0 -= 1 } }
+            let oversteps = try await bulk.respond(to: body.takeStream(), with: writer)
+            if oversteps, let asked { self.reportOverstep(by: asked.administrator, request.method, asked.route) }
         }
         try await body.discardRest()
         // The connection ends. So each guess of a token needs a new connection and has to get a place among all
@@ -213,6 +220,12 @@ final class AdminController: RequestResponder {
     ) async throws -> Answer {
         if case .imports(let existing) = route {
             guard self.gateway.open != nil else { throw AdminError.locked }
+            let hasPlace = self.bulkImports.withLock { count in
+                guard count < Self.mostBulkImports else { return false }
+                count += 1
+                return true
+            }
+            guard hasPlace else { throw AdminError.tooManyImports(Self.mostBulkImports) }
             return .bulkImport(
                 BulkImport(
                     gateway: self.gateway,

@@ -26,25 +26,31 @@ struct BulkImport: Sendable {
     private static let ripening = TimeAmount.milliseconds(20)
     static let contentType = "application/x-ndjson"
 
+    /// - Returns: whether a line named an account that is not this administrator's.
     /// - Throws: if the connection must end.
     @concurrent
-    func respond(to body: RequestBodyStream, with writer: consuming ResponseWriter) async throws {
+    func respond(to body: RequestBodyStream, with writer: consuming ResponseWriter) async throws -> Bool {
         var response = try await writer.writeHead(self.head)
         let queue = LineQueue<ImportLine>(batch: RefreshEngine.largestImport)
         var total = ImportEndResponse()
+        var oversteps = false
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await self.read(body, into: queue) }
             // Lets the reader go on to its end, whatever ends this loop.
             defer { queue.close() }
             while let lines = await queue.take() {
                 let results = await self.importLines(lines)
-                for result in results { total.count(result.result) }
+                for result in results {
+                    total.count(result.result)
+                    oversteps = oversteps || result.reason == AdminError.Code.roleForbidden.rawValue
+                }
                 try await response.write(Self.text(of: results))
             }
             try await tasks.waitForAll()
         }
         try await response.write(Self.text(of: [total]))
         try await response.finish(nil)
+        return oversteps
     }
 
     private var head: HTTPResponse {

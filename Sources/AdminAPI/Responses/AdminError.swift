@@ -103,6 +103,10 @@ extension AdminError {
         .unauthorized,
         "no valid admin token; send one as Authorization: Bearer, from the file that admin.token_file names"
     )
+    static func tooManyImports(_ most: Int) -> AdminError {
+        AdminError(.conflict, "\(most) bulk imports are in progress: try again when one of them has ended")
+    }
+
     static let tooManyAttempts = AdminError(
         .tooManyAttempts,
         "too many requests with a wrong admin token at once; a right token is let in at any time"

@@ -58,8 +58,8 @@ package struct KillReport: Equatable, Sendable {
         /// The earliest time at which this process asks a provider again about a waiting token; `nil` where it knows of
         /// none.
         package var nextTryAt: WallTime?
-        /// When the last token is revoked, if it goes on as it does now; `nil` where nothing waits, and where a provider
-        /// can't be asked at the moment.
+        /// When the last token is revoked at the latest, if it goes on as it does now: the provider may revoke those of
+        /// other kills first. `nil` where nothing waits, and where a provider can't be asked at the moment.
         package var estimatedEnd: WallTime?
         /// How many tokens a second this process has revoked by their providers; `nil` as for ``estimatedEnd``.
         package var perSecond: Int?

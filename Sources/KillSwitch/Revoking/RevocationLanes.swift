@@ -76,10 +76,13 @@ package struct RevocationLanes: Sendable {
             var lane = self.lanes[name] ?? Lane()
             defer { self.lanes[name] = lane }
             lane.isRung = lane.isRunning
-            guard !lane.isRunning, lane.pausedUntil <= now else { return false }
+            guard !lane.isRunning else { return false }
+            // The listing may have tokens that the lane's last run has not seen.
+            lane.open = nil
+            guard lane.pausedUntil <= now else { return false }
             lane.isRunning = true
             (lane.measuredFrom, lane.asked, lane.measured) = (now, 0, nil)
-            (lane.open, lane.nextTry) = (nil, nil)
+            lane.nextTry = nil
             return true
         }
     }
@@ -95,7 +98,7 @@ package struct RevocationLanes: Sendable {
         var lane = self.lanes[name] ?? Lane()
         defer { self.lanes[name] = lane }
         var bucket = lane.bucket ?? RequestBucket(rate)
-        if bucket.rate != rate { bucket = RequestBucket(rate) }
+        bucket.change(to: rate, now: now)
         let moment = bucket.take(now: now)
         lane.bucket = bucket
         lane.asked += 1
@@ -154,14 +157,14 @@ package struct RevocationLanes: Sendable {
         return run.next
     }
 
-    /// The kills that have tokens left to revoke; `nil` while that is not known.
-    package var open: Set<Epoch>? {
-        var open: Set<Epoch> = []
-        for lane in self.lanes.values {
-            guard !lane.isRunning, let more = lane.open else { return nil }
-            open.formUnion(more)
+    /// Whether a kill has no token left to revoke, as far as is known.
+    ///
+    /// - Parameter named: the lanes that have had tokens of the kill. While one of them runs, it is not worked off.
+    package func isWorkedOff(_ kill: Epoch, in named: Set<RevocationLane>) -> Bool {
+        !self.lanes.contains { name, lane in
+            let open = lane.isRunning ? nil : lane.open
+            return open?.contains(kill) ?? named.contains(name)
         }
-        return open
     }
 
     /// When a provider is asked again that could not be asked.

@@ -53,8 +53,12 @@ struct RevocationVault: Sendable {
 
     func lane(of provider: ProviderID) -> RevocationLane { RevocationLane(provider, in: self.vault.records.storeID) }
 
-    /// The providers whose tokens wait, by one read for each. Gives tokens of an earlier version their present key.
-    func lanes() async throws(StoreError) -> [RevocationLane] {
+    /// Whether the claim on a token may be broken.
+    typealias MayBreak = (AccountRecord.Claim, StoredEntry<RevocationRecord>, RecordKey) async -> Bool
+
+    /// The providers whose tokens wait, by one read for each. Gives tokens of an earlier version their present key, once no
+    /// process has a claim on them.
+    func lanes(_ mayBreak: MayBreak = { _, _, _ in false }) async throws(StoreError) -> [RevocationLane] {
         var lanes: [RevocationLane] = []
         var after: RecordKey?
         while true {
@@ -64,16 +68,22 @@ struct RevocationVault: Sendable {
                 lanes.append(lane)
                 after = lane.end
             } else {
-                for (key, entry) in page.entries { try await self.rename(entry, at: key) }
+                for (key, entry) in page.entries { try await self.rename(entry, at: key, mayBreak) }
                 after = key
             }
         }
     }
 
     /// A replica of an earlier version that asks about the token settles it under its key.
-    private func rename(_ entry: StoredEntry<RevocationRecord>, at key: RecordKey) async throws(StoreError) {
-        guard entry.record.claim == nil else { return }
-        _ = try await self.put(entry.record)
+    private func rename(
+        _ entry: StoredEntry<RevocationRecord>,
+        at key: RecordKey,
+        _ mayBreak: MayBreak
+    ) async throws(StoreError) {
+        var record = entry.record
+        if let claim = record.claim, !(await mayBreak(claim, entry, key)) { return }
+        record.claim = nil
+        _ = try await self.put(record)
         try await self.vault.remove(key, expecting: entry.version)
     }
 

@@ -18,6 +18,13 @@ extension Revoker {
         return self.claims.saw(claim, in: version, at: place, by: epoch, now: self.timepiece.now.boot)
     }
 
+    /// The providers whose tokens wait (``RevocationVault/lanes(_:)``).
+    func listLanes() async throws(StoreError) -> [RevocationLane] {
+        try await self.revocations.lanes { claim, entry, key in
+            await self.mayBreak(claim, in: entry.version, at: .revocation(key), by: entry.record.epoch)
+        }
+    }
+
     /// Looks once at each watched claim. Call it at least every 2 s: after a longer gap the time of a claim starts
     /// again.
     ///

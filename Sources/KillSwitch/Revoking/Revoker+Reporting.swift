@@ -28,7 +28,10 @@ extension Revoker {
         }
         // One provider that can't be asked leaves the end unknown.
         guard !open.isEmpty, speeds.allSatisfy({ $0 != nil }) else { return tokens }
-        let times = zip(open.values, speeds).map { Duration.seconds(Double($0) / max($1 ?? 1, 0.01)) }
+        // A provider's tokens have their turn in random order, whichever kill they belong to.
+        let times = zip(open.keys, speeds).map { provider, speed in
+            Duration.seconds(Double(self.tallies.open(at: provider)) / max(speed ?? 1, 0.01))
+        }
         tokens.perSecond = Int(speeds.reduce(0) { $0 + ($1 ?? 0) }.rounded())
         tokens.estimatedEnd = times.max().map { now.wall.advanced(by: $0) }
         return tokens
@@ -36,11 +39,15 @@ extension Revoker {
 
     /// Counts the tokens of these kills once more that have none left to revoke, and notes the result for good.
     func finishTallies(of kills: [Epoch]) async throws(StoreError) {
-        guard let open = self.lanes.look({ $0.open }) else { return }
-        for epoch in kills where !open.contains(epoch) && !self.tallies.isFinal(epoch) {
+        for epoch in kills where !self.tallies.isFinal(epoch) {
             guard !Task.isCancelled else { return }
             guard self.claims.accounts(killedBy: epoch) == 0 else { continue }
-            try await self.tallies.finish(epoch) { () async throws(StoreError) in try await self.count(epoch) }
+            try await self.tallies.finish(epoch) { providers in
+                let lanes = Set(providers.map(self.revocations.lane))
+                return self.lanes.look { $0.isWorkedOff(epoch, in: lanes) }
+            } count: { () async throws(StoreError) in
+                try await self.count(epoch)
+            }
         }
     }
 

@@ -61,6 +61,8 @@ extension Revoker {
     private struct Attempt {
         /// When the token is due again.
         var next: BootInstant?
+        /// Whether it took one of the lane's turns.
+        var hasTurn = false
         var wasAsked = false
         /// Whether the provider could not be asked.
         var isMiss = false
@@ -74,7 +76,10 @@ extension Revoker {
         pass.inProgress -= 1
         if let next = attempt.next { pass.run.wait(until: next, hasTarget: attempt.hasTarget) }
         if let open = attempt.open { pass.run.open.insert(open) }
-        guard attempt.wasAsked else { return self.lanes.change { $0.giveBack(pass.lane) } }
+        guard attempt.wasAsked else {
+            if attempt.hasTurn { self.lanes.change { $0.giveBack(pass.lane) } }
+            return
+        }
         pass.asked += 1
         pass.run.misses = attempt.isMiss ? pass.run.misses + 1 : 0
         if !attempt.isMiss { pass.run.hasSucceeded = true }
@@ -136,18 +141,22 @@ extension Revoker {
         guard !pass.isOver, !Task.isCancelled else { return false }
         let now = self.timepiece.now
         let target = self.target(record.binding)
-        let due = self.due(record, at: key, now: now.boot)
-        if !self.isGivenUp(record, in: lane, now: now.wall), now.boot < due {
+        let due = self.due(record, at: key, hasTarget: target != nil, now: now.boot)
+        if !self.isGivenUp(record, at: key, in: lane, hasTarget: target != nil, now: now), now.boot < due {
             pass.run.open.insert(record.epoch)
             pass.run.wait(until: due, hasTarget: target != nil)
             return true
         }
-        let turn = self.lanes.change { $0.turn(of: lane, target?.rate ?? RequestRate(), now: now.boot) }
-        while self.timepiece.now.boot < turn, !Task.isCancelled { await self.timepiece.rest(until: turn) }
-        guard !Task.isCancelled else { return false }
+        // Without a target no provider is asked, and the others need not wait.
+        if let target {
+            let turn = self.lanes.change { $0.turn(of: lane, target.rate, now: now.boot) }
+            while self.timepiece.now.boot < turn, !Task.isCancelled { await self.timepiece.rest(until: turn) }
+            guard !Task.isCancelled else { return false }
+        }
         pass.inProgress += 1
         attempts.addTask {
-            let attempt = await self.attempt(key, in: lane, cause)
+            var attempt = await self.attempt(key, in: lane, hasTurn: target != nil, cause)
+            attempt.hasTurn = target != nil
             await self.tallies.writeNowAndThen(now: self.timepiece.now.boot) { cause($0) == .killed }
             return attempt
         }
@@ -168,10 +177,11 @@ extension Revoker {
     private func attempt(
         _ key: RecordKey,
         in lane: RevocationLane,
+        hasTurn: Bool,
         _ cause: @Sendable (Epoch) -> Cause
     ) async -> Attempt {
         do throws(StoreError) {
-            return try await self.revoke(key, in: lane, cause)
+            return try await self.revoke(key, in: lane, hasTurn: hasTurn, cause)
         } catch {
             self.complain(of: key, error)
             guard error.code != .unreadable else { return Attempt() }
@@ -190,6 +200,7 @@ extension Revoker {
     private func revoke(
         _ key: RecordKey,
         in lane: RevocationLane,
+        hasTurn: Bool,
         _ cause: @Sendable (Epoch) -> Cause
     ) async throws(StoreError) -> Attempt {
         // Another process may have asked since the listing.
@@ -205,32 +216,32 @@ extension Revoker {
             }
         }
         let now = self.timepiece.now
-        guard let token = record.token, !self.isGivenUp(record, in: lane, now: now.wall) else {
+        let endpoint = self.target(record.binding)?.endpoint
+        let isGivenUp = self.isGivenUp(record, at: key, in: lane, hasTarget: endpoint != nil, now: now)
+        guard let token = record.token, !isGivenUp else {
             // A token whose client the provider refused to the end counts as refused.
             record.outcome = record.outcome == .clientRefused ? .refused : .unreachable
             try await self.settle(record, from: stored.record, at: key, expecting: stored.version)
             self.tellOfGivenUp(record, cause(record.epoch), in: lane)
             return Attempt()
         }
-        let due = self.due(record, at: key, now: now.boot)
-        guard now.boot >= due else { return Attempt(next: due, open: record.epoch) }
-        // The process that writes this claim asks the provider. The others wait for the outcome.
-        let endpoint = self.target(record.binding)?.endpoint
+        let due = self.due(record, at: key, hasTarget: endpoint != nil, now: now.boot)
+        // Without a turn, its provider was configured a moment ago.
+        guard now.boot >= due, hasTurn || endpoint == nil else { return Attempt(next: due, open: record.epoch) }
         record.tries += 1
-        record.claim = AccountRecord.Claim(
-            incarnation: self.incarnation,
-            id: .random(),
-            standsFor: Self.claimTime(at: endpoint)
-        )
-        guard let version = try await self.revocations.write(record, at: key, expecting: stored.version) else {
-            return Attempt(next: due, open: record.epoch)
-        }
-        let verdict =
-            if let endpoint {
-                await endpoint.revoke(token, kind: record.kind)
-            } else {
-                RevocationVerdict.unreachable(.notConfigured)
+        var (version, verdict) = (stored.version, RevocationVerdict.unreachable(.notConfigured))
+        if let endpoint {
+            // The process that writes this claim asks the provider. The others wait for the outcome.
+            record.claim = AccountRecord.Claim(
+                incarnation: self.incarnation,
+                id: .random(),
+                standsFor: Self.claimTime(at: endpoint)
+            )
+            guard let claimed = try await self.revocations.write(record, at: key, expecting: version) else {
+                return Attempt(next: due, open: record.epoch)
             }
+            (version, verdict) = (claimed, await endpoint.revoke(token, kind: record.kind))
+        }
         record.claim = nil
         record.outcome = RevocationRecord.Outcome(verdict)
         self.tell(verdict, of: record, cause(record.epoch), at: key, in: lane, wasAsked: endpoint != nil)
@@ -242,8 +253,9 @@ extension Revoker {
             self.tallies.note(stored.record, record)
         }
         // Count from the response: a slow provider must not be asked again at once.
-        let next = self.due(record, at: key, now: self.timepiece.now.boot)
-        return Attempt(next: next, wasAsked: true, isMiss: true, hasTarget: endpoint != nil, open: record.epoch)
+        let next = self.due(record, at: key, hasTarget: endpoint != nil, now: self.timepiece.now.boot)
+        let wasAsked = endpoint != nil
+        return Attempt(next: next, wasAsked: wasAsked, isMiss: true, hasTarget: wasAsked, open: record.epoch)
     }
 
     private func tellOfGivenUp(_ record: RevocationRecord, _ cause: Cause, in lane: RevocationLane) {
@@ -288,9 +300,9 @@ extension Revoker {
             self.logger.debug("a \(cause.rawValue) token was taken to its provider", metadata: facts)
         } else {
             facts["provider.name"] = "\(record.binding.provider)"
-            // The tries go on for a day. One warning is enough for an operator to restore the provider.
+            self.schedule.noteOrphan(key, now: self.timepiece.now.boot)
             self.logger.log(
-                level: self.schedule.isNewOrphan(key) && self.lanes.change { $0.mayWarn(lane) } ? .warning : .debug,
+                level: self.lanes.change { $0.mayWarn(lane) } ? .warning : .debug,
                 """
                 nobody was asked to revoke a \(cause.rawValue) token: its provider, or the client it was made for, is not \
                 configured any more; put it back within a day, or end the grant at the provider itself
@@ -315,15 +327,32 @@ extension Revoker {
     }
 
     /// By the wall clock, because processes come and go in that time. Also by the number of tries, because the wall
-    /// clock may jump: those of the token, or those of its provider, where there are too many tokens to try each.
-    private func isGivenUp(_ record: RevocationRecord, in lane: RevocationLane, now: WallTime) -> Bool {
+    /// clock may jump: those of the token, or those of its provider, where there are too many tokens to try each often.
+    /// A token that can't be tried is given up when this process has known so for ten minutes.
+    private func isGivenUp(
+        _ record: RevocationRecord,
+        at key: RecordKey,
+        in lane: RevocationLane,
+        hasTarget: Bool,
+        now: Moment
+    ) -> Bool {
         guard record.token != nil else { return true }
-        guard record.takenAt.duration(to: now) > Self.keptFor else { return false }
-        return max(record.tries, self.lanes.look { $0.failures(lane) }) >= Self.fewestTries
+        guard record.takenAt.duration(to: now.wall) > Self.keptFor else { return false }
+        guard hasTarget else { return self.schedule.orphaned(key, now: now.boot).map { $0 > .seconds(600) } ?? false }
+        return record.tries > 0 && max(record.tries, self.lanes.look { $0.failures(lane) }) >= Self.fewestTries
     }
 
-    private func due(_ record: RevocationRecord, at key: RecordKey, now: BootInstant) -> BootInstant {
-        self.schedule.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now)
+    /// Without a target one try tells all that there is to tell, and a reload may bring the target back at any time.
+    private func due(
+        _ record: RevocationRecord,
+        at key: RecordKey,
+        hasTarget: Bool,
+        now: BootInstant
+    ) -> BootInstant {
+        guard hasTarget || self.schedule.orphaned(key, now: now) == nil else {
+            return now.advanced(by: Self.longestPause)
+        }
+        return self.schedule.due(key, tries: record.tries, pause: Self.pause(after: record.tries), now: now)
     }
 
     /// When this process asks again about a waiting token, by the wall clock. `nil` where no token is left, where its
@@ -338,8 +367,8 @@ extension Revoker {
 
     /// How long a claim holds: the longest time that asking a provider may take, including its metadata and each proof
     /// of the client, plus 4 s for the store before and after it.
-    private static func claimTime(at endpoint: (any TokenEndpoint)?) -> Duration {
-        (endpoint.map { $0.timeout * (1 + 2 * $0.proofCount) } ?? .zero) + .seconds(4)
+    private static func claimTime(at endpoint: any TokenEndpoint) -> Duration {
+        endpoint.timeout * (1 + 2 * endpoint.proofCount) + .seconds(4)
     }
 
     private static func pause(after tries: Int) -> Duration {

@@ -12,14 +12,16 @@ package struct SweepDemand: Equatable, Sendable {
 
     /// At the start all, because an earlier process may have ended before it was done.
     private var work = Work.all
+    /// Whether what was taken is still being read.
+    private var isInProgress = false
 
     /// With more accounts, reading all is cheaper.
     private static let mostAccounts = 1_000
 
     package init() {}
 
-    /// Whether nothing is to be read.
-    package var isEmpty: Bool { self.work == .nothing }
+    /// Whether all was read, and nothing is to be read.
+    package var isMet: Bool { self.work == .nothing && !self.isInProgress }
 
     /// Nothing is to be read twice.
     package mutating func add(_ more: Work) {
@@ -45,9 +47,16 @@ package struct SweepDemand: Equatable, Sendable {
         }
     }
 
-    /// Returns all of it, once.
+    /// Returns all of it, once. Call ``end(left:)`` when it was read.
     package mutating func take() -> Work {
         defer { self.work = .nothing }
+        self.isInProgress = self.work != .nothing
         return self.work
+    }
+
+    /// What was taken was read, except for what is left.
+    package mutating func end(left: Work) {
+        self.isInProgress = false
+        self.add(left)
     }
 }

@@ -6,6 +6,8 @@ internal import TokenStorage
 final class TallyBook: Sendable {
     private struct State {
         var changes: [Epoch: KillTally] = [:]
+        /// The tallies in the store with tokens left to revoke, as this process saw them last.
+        var stored: [Epoch: KillTally] = [:]
         /// The tallies that are final as far as this process knows.
         var final: Set<Epoch> = []
         var writtenAt = BootInstant.distantPast
@@ -74,10 +76,10 @@ final class TallyBook: Sendable {
             let entry = try await self.vault.read(.killTally(epoch.rawValue))
             var tally = entry?.record ?? KillTally()
             tally.add(change)
-            guard tally != entry?.record else { return }
+            guard tally != entry?.record else { return self.saw(tally, of: epoch) }
             do throws(StoreError) {
                 _ = try await self.vault.write(tally, at: .killTally(epoch.rawValue), expecting: entry?.version)
-                return
+                return self.saw(tally, of: epoch)
             } catch {
                 guard error.code == .conflict else { throw error }
             }
@@ -89,6 +91,7 @@ final class TallyBook: Sendable {
         let result = await self.writes.run {
             await KillSwitch.result { () async throws(StoreError) in
                 let stored = try await self.vault.read(.killTally(epoch.rawValue))?.record ?? KillTally()
+                self.saw(stored, of: epoch)
                 return self.state.withLock { state in
                     var tally = stored
                     if let changes = state.changes[epoch] { tally.add(changes) }
@@ -106,28 +109,54 @@ final class TallyBook: Sendable {
         }
     }
 
+    private func saw(_ tally: KillTally, of epoch: Epoch) {
+        self.state.withLock { $0.stored[epoch] = tally.open.isEmpty ? nil : tally }
+    }
+
+    /// How many tokens of all kills that a provider is yet to revoke, as far as this process knows.
+    func open(at provider: ProviderID) -> Int {
+        self.state.withLock { state in
+            state.stored.merging(state.changes) { stored, changes in
+                var tally = stored
+                tally.add(changes)
+                return tally
+            }
+            .values.reduce(0) { $0 + ($1.open[provider] ?? 0) }
+        }
+    }
+
     /// Whether this process knows nothing to do for the tally.
     func isFinal(_ epoch: Epoch) -> Bool { self.state.withLock { $0.final.contains(epoch) } }
 
-    /// Makes the tally of a kill final that has no token left to revoke.
+    /// Makes the tally of a kill final that has no token left to revoke. It must have been collected before.
     ///
     /// Every process writes its changes after it has made them. So a token that `count` misses changes the version that
     /// this write expects, or makes the tally open again.
-    func finish(_ epoch: Epoch, count: () async throws(StoreError) -> KillTally) async throws(StoreError) {
+    ///
+    /// - Parameters:
+    ///   - isWorkedOff: whether no token is left at these providers.
+    ///   - count: counts the settled tokens.
+    func finish(
+        _ epoch: Epoch,
+        isWorkedOff: (Set<ProviderID>) -> Bool,
+        count: () async throws(StoreError) -> KillTally
+    ) async throws(StoreError) {
         do throws(StoreError) {
-            let entry = try await self.vault.read(.killTally(epoch.rawValue))
-            if entry?.record.isFinal != true {
-                guard self.state.withLock({ $0.changes[epoch] == nil }) else { return }
+            guard let entry = try await self.vault.read(.killTally(epoch.rawValue)) else { return }
+            if !entry.record.isFinal {
+                let isWritten = self.state.withLock { $0.changes[epoch] == nil }
+                guard isWritten, entry.record.isCollected, isWorkedOff(Set(entry.record.counts.keys)) else { return }
                 var tally = try await count()
                 tally.isCollected = true
                 tally.isFinal = true
-                _ = try await self.vault.write(tally, at: .killTally(epoch.rawValue), expecting: entry?.version)
+                _ = try await self.vault.write(tally, at: .killTally(epoch.rawValue), expecting: entry.version)
             }
         } catch {
             guard error.code == .conflict || error.code == .unreadable else { throw error }
             if error.code == .conflict { return }
         }
         self.state.withLock { state in
+            state.stored[epoch] = nil
             if state.changes[epoch] == nil { state.final.insert(epoch) }
         }
     }

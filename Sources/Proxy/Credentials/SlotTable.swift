@@ -139,7 +139,8 @@ package final class SlotTable {
                 kept.insert(number)
             } else if users.holders.contains(number) {
                 kept.insert(number)
-                self[number].clear()
+                // The configuration may name the account by now: then the slot is in use under another number.
+                if self.number(of: self[number].account) == number { self[number].clear() }
             } else {
                 self.remove(number)
             }

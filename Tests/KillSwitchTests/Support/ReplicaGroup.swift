@@ -48,7 +48,9 @@ struct ReplicaGroup: Sendable {
             logger: self.log.logger,
             fence: fence,
             target: { binding in
-                guard binding.provider == provider.id, provider.isConfigured else { return nil }
+                guard binding.provider == provider.id, binding.clientID == provider.binding.clientID,
+                    provider.isConfigured
+                else { return nil }
                 return RevocationTarget(endpoint: provider, rate: provider.rate)
             }
         )
@@ -132,6 +134,7 @@ struct ReplicaGroup: Sendable {
         _ account: String,
         observedEpoch: UInt64 = 0,
         provider: String = "acme",
+        client: String = "my-app",
         claim: AccountRecord.Claim? = nil,
         formerProviders: [ProviderID] = []
     ) async throws {
@@ -148,7 +151,7 @@ struct ReplicaGroup: Sendable {
             binding: AccountRecord.Binding(
                 provider: ProviderID(provider),
                 issuer: .tokenEndpoint("https://login.example/token"),
-                clientID: "my-app"
+                clientID: client
             ),
             claim: claim,
             formerProviders: formerProviders
@@ -175,7 +178,7 @@ struct Replica: Sendable {
 
 /// Records the calls that a replica makes to its fence.
 final class RecordingFence: KillFence {
-    enum Call { case fence, lock }
+    enum Call { case fence, lock, replaced }
 
     private struct State {
         var fenced: [Epoch] = []
@@ -242,7 +245,11 @@ final class RecordingFence: KillFence {
         }
     }
 
-    func replaced(_ account: AccountID) async { self.state.withLock { $0.replaced.append(account) } }
+    func replaced(_ account: AccountID) async {
+        await self.pass(.replaced)
+        self.state.withLock { $0.replaced.append(account) }
+    }
+
     func setLeaseDeadline(_ instant: BootInstant) { self.state.withLock { $0.until.append(instant) } }
 }
 
