@@ -182,4 +182,38 @@ import TokenStorage
         }
         #expect(Set(self.house.provider.asked) == (kind == .replaced ? [] : ["rt-late", "at-late"]))
     }
+
+    @Test func `tokens that are not revoked yet are listed for their account until they are revoked`()
+        async throws
+    {
+        // Given killed tokens of an unreachable provider, and of one that is no longer configured
+        let one = self.house.replica("a")
+        let (alice, bob) = (AccountID("alice"), AccountID("bob"))
+        try await self.house.put("alice")
+        try await self.house.put("bob", provider: "gone")
+        self.house.provider.answer(.unreachable(.connectFailed))
+        try await self.house.run([one]) {
+            _ = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
+            try await eventually("all to wait") {
+                let waiting = try await one.kills.tokensToRevoke(of: alice)
+                let gone = try await one.kills.tokensToRevoke(of: bob)
+                return waiting.count == 2 && gone.count == 2
+            }
+
+            // When the waiting tokens are listed
+            let waiting = try await one.kills.tokensToRevoke(of: alice)
+            let gone = try await one.kills.tokensToRevoke(of: bob)
+
+            // Then each has the reason for its wait
+            #expect(waiting.map(\.kind) == [.refreshToken, .accessToken])
+            #expect(waiting.map(\.reason) == [.waiting, .waiting])
+            #expect(gone.map(\.reason) == [.notConfigured, .notConfigured])
+
+            // And they are no longer listed after the provider is back
+            self.house.provider.answer(.revoked)
+            try await eventually("those of the provider that is back to be revoked") {
+                try await one.kills.tokensToRevoke(of: alice).isEmpty
+            }
+        }
+    }
 }

@@ -24,8 +24,7 @@ final class AdminController: RequestResponder {
     private let timepiece: Timepiece
     let logger: Logger
     let requiresOriginForm = false
-    /// When an administrator's request beyond their role was last logged.
-    private let overstepsSaid = Mutex<[Administrator: BootInstant]>([:])
+    private let oversteps: OverstepLog
     /// How many bulk imports are in progress.
     private let bulkImports = Mutex(0)
     /// Each may take as long as its client likes, and holds a connection and a few megabytes.
@@ -51,6 +50,7 @@ final class AdminController: RequestResponder {
         }
         self.limits = limits
         self.logger = logger
+        self.oversteps = OverstepLog(logger)
     }
 
     /// Reads one request and writes its response.
@@ -99,7 +99,7 @@ final class AdminController: RequestResponder {
                 }
             }
             if error.code == .roleForbidden, let asked {
-                self.reportOverstep(by: asked.administrator, request.method, asked.route)
+                self.oversteps.report(asked.administrator, request.method, asked.route)
             }
             self.logger.debug("an admin request was refused", metadata: [LogField.code: "\(error.code.rawValue)"])
             answer = .whole(error.respond)
@@ -109,34 +109,13 @@ final class AdminController: RequestResponder {
         case .whole(let response): try await response.write(to: writer, isHead: request.method == .head)
         case .bulkImport(let bulk):
             defer { self.bulkImports.withLock { $0 -= 1 } }
-            let oversteps = try await bulk.respond(to: body.takeStream(), with: writer)
-            if oversteps, let asked { self.reportOverstep(by: asked.administrator, request.method, asked.route) }
+            let hasOverstepped = try await bulk.respond(to: body.takeStream(), with: writer)
+            if hasOverstepped, let asked { self.oversteps.report(asked.administrator, request.method, asked.route) }
         }
         try await body.discardRest()
         // The connection ends. So each guess of a token needs a new connection and has to get a place among all
         // others.
         if isTurnedAway { throw TurnedAway() }
-    }
-
-    /// Logs a request beyond an administrator's role, because it may show that their token is in the wrong hands. Logs
-    /// at most once a minute for each administrator: endless requests must not fill the log.
-    private func reportOverstep(by administrator: Administrator, _ method: HTTPRequest.Method, _ route: AdminRoute) {
-        let now = BootInstant.now
-        let isNews = self.overstepsSaid.withLock { said in
-            // This limits the dictionary to the administrators logged within the last minute.
-            said = said.filter { $0.value.duration(to: now) < .seconds(60) }
-            guard said[administrator] == nil else { return false }
-            said[administrator] = now
-            return true
-        }
-        guard isNews else { return }
-        self.logger.warning(
-            "an administrator asked for what their role does not permit",
-            metadata: [
-                LogField.administrator: "\(administrator.name)", LogField.role: "\(administrator.role.word)",
-                LogField.method: "\(method.rawValue)", LogField.route: "\(route.pattern)",
-            ]
-        )
     }
 
     /// What is sent in response to a request.
