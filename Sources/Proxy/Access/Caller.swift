@@ -101,6 +101,29 @@ package final class Caller: Sendable {
     }
 }
 
+/// Some accounts, prepared to be asked for each request.
+struct AccountSet: Sendable {
+    private let names: Set<AccountID>
+    private let families: [AccountFamily]
+
+    init(_ patterns: [AccountPattern]) {
+        var (names, families) = (Set<AccountID>(), [AccountFamily]())
+        for pattern in patterns {
+            switch pattern {
+            case .name(let account): names.insert(account)
+            case .family(let family): families.append(family)
+            }
+        }
+        self.names = names
+        self.families = families
+    }
+
+    func covers(_ account: AccountID) -> Bool {
+        for family in self.families where family.contains(account) { return true }
+        return self.names.contains(account)
+    }
+}
+
 extension AccountSet {
     /// Whether a route's account is covered. One that a request chooses is judged with the request.
     fileprivate func covers(fixedOf route: RouteConfiguration) -> Bool {

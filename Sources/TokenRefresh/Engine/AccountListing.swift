@@ -53,8 +53,6 @@ package struct AccountOverview: Equatable, Sendable {
     /// these.
     package let named: [AccountStatus]
     package let families: [FamilyStatus]
-    /// All accounts, those of families too, by provider.
-    package let counts: [ProviderID: AccountCounts]
 }
 
 extension RefreshEngine {
@@ -96,7 +94,7 @@ extension RefreshEngine {
             if known.exists, plans.provider(of: account) == nil { others.append(account) }
         }
         let named = await self.statuses(of: (Array(plans.names) + others.sorted().prefix(1_000)).sorted())
-        return AccountOverview(named: named, families: self.familyStatuses, counts: await self.accountCounts())
+        return AccountOverview(named: named, families: self.familyStatuses)
     }
 
     /// The configured families and their accounts in numbers, sorted by pattern. Reads no record.

@@ -38,6 +38,7 @@ extension RefreshEngine {
             // that are configured by name do not tell.
             unless: { $0.hasImported(refreshToken) && $0.tokens?.refreshToken != refreshToken ? .importedBefore : nil }
         ) { one.tokens(for: $0, at: now.wall) }
+        guard stored.outcome != .importedBefore else { throw .importedBefore(account) }
         if stored.mayHaveHadTokens { await self.tell(of: account, grant: stored.grant) }
         try await self.checkForKill(of: stored.entry?.record, account)
         self.logger.info("tokens were imported", metadata: [LogField.account: "\(account)"])
@@ -328,6 +329,14 @@ extension AccountChangeError {
         return AccountChangeError(
             .killed,
             "account \(account): that token \(what) stays dead; sign in again: martlet login \(account)"
+        )
+    }
+
+    fileprivate static func importedBefore(_ account: AccountID) -> AccountChangeError {
+        AccountChangeError(
+            .exists,
+            "account \(account): that token was imported for it before, and its successor stays; to begin anew: martlet login "
+                + "\(account)"
         )
     }
 

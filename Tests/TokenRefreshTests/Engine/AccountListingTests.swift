@@ -140,8 +140,9 @@ import TokenStorage
             let states = family.states.filter { $0.value > 0 }
             #expect(states == [.valid: 14, .expired: 14, .reauthorizationRequired: 1, .empty: 1])
             #expect(Set(family.states.keys) == Set(AccountStatus.State.allCases))
-            #expect(overview.counts[acme]?.states[.valid] == 15)
-            #expect(overview.counts[self.other]?.states[.empty] == 1)
+            let counts = await replica.engine.accountCounts()
+            #expect(counts[acme]?.states[.valid] == 15)
+            #expect(counts[self.other]?.states[.empty] == 1)
             #expect(!self.house.store.calls.dropFirst(before).contains { $0.place.hasPrefix("accounts/customer-") })
         }
     }

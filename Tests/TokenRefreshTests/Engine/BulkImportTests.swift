@@ -104,6 +104,23 @@ import TokenStorage
         }
     }
 
+    @Test func `a repeated import of one account is refused once a successor of its token stands`() async throws {
+        try await self.house.withFamily(.customers(at: self.provider)) { replica in
+            let token = Secret("rt-\(self.member)-0")
+            try await replica.engine.importTokens(token, for: self.member)
+            // Nobody has spent it yet, so that the answer may have been lost.
+            try await replica.engine.importTokens(token, for: self.member)
+            #expect(await replica.ask(self.member).value.generation == Generation(1))
+            try await replica.hasLanded()
+            let rotated = try await self.house.record(of: self.member)
+
+            await #expect(throws: AccountChangeError.any(.exists)) {
+                try await replica.engine.importTokens(token, for: self.member)
+            }
+            #expect(try await self.house.record(of: self.member) == rotated)
+        }
+    }
+
     @Test func `the same holds for an account that is configured by name`() async throws {
         let plan = AccountConfiguration(account: alice, provider: acme, endpoint: self.provider)
         try await self.house.withReplica([plan], of: []) { replica in
