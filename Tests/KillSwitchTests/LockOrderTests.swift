@@ -23,7 +23,7 @@ import TokenStorage
     @Test func `a lock is complete when every replica has locked, and each is told why and by whom`() async throws {
         let replicas = ["a", "b", "c"].map { self.house.replica($0) }
         try await self.house.run(replicas) {
-            let report = try await replicas[0].kills.orderLock(reason: "stolen", wait: .seconds(60), by: "ops@10.0.0.7")
+            let report = try await replicas[0].kills.orderLock(reason: "stolen", wait: .ample, by: "ops@10.0.0.7")
 
             #expect(report.state == .complete)
             #expect(report.replicas.map(\.state) == [.acknowledged, .acknowledged, .acknowledged])

@@ -18,13 +18,17 @@ import TokenStorage
     }
 
     /// A replica that goes from one store to the other, with a handle of its own.
+    ///
+    /// - Parameter connection: its connection to the first store, if it has one of its own.
     private func mover(
         _ name: String,
         back: Bool = false,
+        connection: FaultyTokenStore? = nil,
         lease: Duration = .seconds(10)
     ) async throws -> (replica: Replica, store: MigratingTokenStore) {
         _ = try await OpenedStore.open(self.previous, keys: self.keys)
-        let (first, second) = back ? (self.current, self.previous) : (self.previous, self.current)
+        let previous = connection ?? self.previous
+        let (first, second) = back ? (self.current, previous) : (previous, self.current)
         let migration = try await StoreMigration(to: second, from: first, keys: self.keys)
         let store = MigratingTokenStore(migration, timepiece: self.timepiece)
         let records = try await OpenedStore.open(store, keys: self.keys).records
@@ -40,7 +44,7 @@ import TokenStorage
     @Test func `all replicas go over together, and a kill before it holds after it`() async throws {
         let (a, b) = (try await self.mover("a"), try await self.mover("b"))
         try await self.house.run([a.replica, b.replica]) {
-            let kill = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
+            let kill = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .ample)
 
             try await eventually("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
             try await eventually("both to hold a lease again") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
@@ -54,7 +58,7 @@ import TokenStorage
                 .account(AccountID("x")),
                 reason: "later",
                 streams: .abort,
-                wait: .seconds(5)
+                wait: .ample
             )
             #expect(later.state == .complete)
             #expect(later.replicas.count == 2)
@@ -157,7 +161,7 @@ import TokenStorage
         let kill = Mutex<KillReport?>(nil)
         // Right after the move stands in the log.
         self.previous.afterWrite(at: .kill(1)) {
-            let report = try? await b.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(60))
+            let report = try? await b.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .ample)
             kill.withLock { $0 = report }
         }
         try await self.house.run([a.replica, b.replica]) {
@@ -178,14 +182,20 @@ import TokenStorage
     }
 
     @Test func `a lock that is ordered while the replicas go over stands in the other store`() async throws {
-        let (a, b) = (try await self.mover("a"), try await self.mover("b"))
-        let previous = self.previous
+        let connection = self.previous.connect()
+        let a = try await self.mover("a")
+        let b = try await self.mover("b", connection: connection)
         let locking = Mutex<Task<KillReport, any Error>?>(nil)
-        // Given a lock that is written into the first store behind the move, where no replica reads it
+        // Given a lock that is written into the first store behind the move, where no replica reads it: the one that
+        // writes it does not begin the move, and does not see it before
+        connection.fail(.away, [.write], at: .kill(1))
+        self.previous.beforeWrite(at: .kill(1)) { connection.fail(.stalled, [.read, .records], under: .kills) }
         self.previous.afterWrite(at: .kill(1)) {
-            let task = Task { try await b.replica.kills.orderLock(reason: "stolen", wait: .seconds(60)) as KillReport }
+            connection.fail(.none, [.write], at: .kill(1))
+            let task = Task { try await b.replica.kills.orderLock(reason: "stolen", wait: .ample) as KillReport }
             locking.withLock { $0 = task }
-            try? await eventually("the lock to be written") { previous.count(of: .write, at: .kill(2)) > 0 }
+            try? await eventually("the lock to be written") { connection.count(of: .write, at: .kill(2)) > 0 }
+            connection.recover()
         }
         try await self.house.run([a.replica, b.replica]) {
             try await eventually("the lock to be ordered") { locking.withLock { $0 } != nil }
@@ -204,7 +214,7 @@ import TokenStorage
     @Test func `a lock that stood before a move stands after it`() async throws {
         let (a, late) = (try await self.mover("a"), try await self.mover("late"))
         try await self.house.run([a.replica]) {
-            _ = try await a.replica.kills.orderLock(reason: "stolen", wait: .seconds(5))
+            _ = try await a.replica.kills.orderLock(reason: "stolen", wait: .ample)
             try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
         }
         await #expect(throws: StoreError(.locked, "")) { try await self.house.start(late.replica) }
@@ -213,7 +223,7 @@ import TokenStorage
     @Test func `a copy of a store that was moved serves, and can be moved itself`() async throws {
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {
-            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
+            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .ample)
             try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
         }
         let copy = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
@@ -240,7 +250,7 @@ import TokenStorage
     @Test func `the records are moved back, and the replicas that stayed at the first store go on`() async throws {
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {
-            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
+            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .ample)
             try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
         }
         let back = try await self.mover("back", back: true)

@@ -160,6 +160,12 @@ struct ReplicaGroup: Sendable {
     }
 }
 
+extension Duration {
+    /// How long a kill may wait where time passes automatically: on a busy machine many seconds of it pass while the
+    /// replicas have no turn.
+    static let ample = Duration.seconds(3_600)
+}
+
 private final class End: Sendable {
     private let flag = Mutex(false)
     var hasCome: Bool { self.flag.withLock { $0 } }
