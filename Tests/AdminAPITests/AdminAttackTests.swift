@@ -63,7 +63,7 @@ internal import Testing
     private static func send(from operators: AdminCaller) async throws -> AdminCaller.Answer {
         do {
             return try await operators.send(.GET, "/v1/accounts")
-        } catch where error as? HTTPClientError == .remoteConnectionClosed || error is IOError {
+        } catch let error where error as? HTTPClientError == .remoteConnectionClosed || error is IOError {
             return try await operators.send(.GET, "/v1/accounts")
         }
     }
