@@ -61,6 +61,15 @@ internal import TokenModel
         }
     }
 
+    @Test func `a member of a family that does not exist is refused, and not recorded`() async throws {
+        try await AdminFixture.run { admin in
+            let answer = try await admin.caller.send(.POST, "/v1/approvals", #"{"account":"customer-1"}"#)
+            #expect(answer.problem == "not_found")
+            #expect(admin.approvals.approved.isEmpty)
+            #expect(try await admin.audit.log.lastNumber() == 0)
+        }
+    }
+
     @Test func `an approval that can't be recorded is not given`() async throws {
         try await AdminFixture.run { admin in
             admin.store.fail(.away)

@@ -139,6 +139,34 @@ internal import TokenStorage
         }
     }
 
+    @Test func `four imports may be in progress, and another one when one of them has ended`() async throws {
+        try await AdminFixture.run { admin in
+            try await Self.keepImporting(admin, times: 4) {
+                // Given four that have sent a line and are not over
+                let refused = try await admin.caller.send(.POST, "/v1/imports", "\(ImportText.alice)\n")
+                #expect(refused.problem == "conflict")
+                #expect(refused.status == 409)
+            }
+            #expect(try await admin.importLines("\(ImportText.alice)\n").last?.imported == 1)
+        }
+    }
+
+    /// Runs `body` while so many imports are in progress.
+    private static func keepImporting(
+        _ admin: AdminFixture,
+        times: Int,
+        _ body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        guard times > 0 else { return try await body() }
+        try await ImportConnection.run(to: admin) { client in
+            try await client.send(ImportText.customers(times...times))
+            #expect(try await client.next()?.result == "imported")
+            try await Self.keepImporting(admin, times: times - 1, body)
+            try await client.finish()
+            #expect(try await client.next()?.done == true)
+        }
+    }
+
     @Test func `a client that does not read is soon not read either`() async throws {
         // The connection of a client that is not read any more is idle.
         try await AdminFixture.run(limits: AdminLimits(idleTime: .milliseconds(500))) { admin in

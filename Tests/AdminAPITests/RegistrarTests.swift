@@ -26,6 +26,20 @@ internal import TokenStorage
             #expect(lines.map(\.account) == [nil, "alice", nil])
             #expect(try await admin.vault.read(AccountID("bob")) == nil)
             #expect(try await admin.vault.read(AccountID("alice")) != nil)
+            // It is logged after the response, and once for all lines.
+            try await eventually("the log to say so") {
+                admin.logs.text.contains("an administrator asked for what their role does not permit")
+            }
+        }
+    }
+
+    @Test func `an import of a registrar's own accounts is no overstep`() async throws {
+        try await AdminFixture.run(tokens: Self.tokens) { admin in
+            let lines = try await admin.importLines("\(ImportText.alice)\nno JSON\n", token: "rita-canary")
+            #expect(lines.map(\.reason) == [nil, "invalid_field", nil])
+            // Behind this one, so that the log of the one before is complete.
+            _ = try await admin.caller.send(.GET, "/v1/accounts/bob", authorization: "Bearer rita-canary")
+            #expect(admin.logs.lines.count { $0.contains("what their role does not permit") } == 1)
         }
     }
 

@@ -57,6 +57,22 @@ import TokenStorage
         }
     }
 
+    @Test func `an account whose tokens can't be stored for revocation is swept again`() async throws {
+        let one = self.house.replica("a")
+        try await self.put(3)
+        try await self.house.run([one]) {
+            let later = self.house.clock.now.advanced(by: .seconds(70))
+            try await eventually("the sweep of the start to be over") { self.house.clock.now > later }
+            // Given a store that does not take the first token
+            self.house.store.fail(.full, [.write], under: .revocations, times: 1)
+            let report = try await self.killAll(one)
+            try await eventually("all to be revoked") {
+                try await one.kills.report(on: report.id).tokens.revoked == 6
+            }
+            #expect(self.house.store.failedWrites == 1)
+        }
+    }
+
     @Test func `a provider that can't be reached is not asked about each token`() async throws {
         let one = self.house.replica("a")
         try await self.put(40)

@@ -126,6 +126,23 @@ import TokenStorage
         #expect(lanes.speed(self.acme, now: self.start) == nil)
     }
 
+    @Test func `a provider that fails has no speed until it has responded again`() {
+        var lanes = RevocationLanes()
+        _ = lanes.begin([self.acme], now: self.start)
+        _ = lanes.turn(of: self.acme, RequestRate(perSecond: 10, burst: 60), now: self.start)
+        var run = RevocationLanes.Run()
+        run.misses = 16
+        _ = lanes.end(self.acme, run, pause: self.pause, now: self.start)
+        let later = self.start.advanced(by: .seconds(60))
+        _ = lanes.begin([self.acme], now: later)
+        #expect(lanes.speed(self.acme, now: later) == nil)
+        run.misses = 0
+        run.hasSucceeded = true
+        _ = lanes.end(self.acme, run, pause: self.pause, now: later)
+        _ = lanes.begin([self.acme], now: later)
+        #expect(lanes.speed(self.acme, now: later) == 10)
+    }
+
     @Test func `after a hundred warnings the log has no more of one provider`() {
         var lanes = RevocationLanes()
         _ = lanes.begin([self.acme, self.other], now: self.start)

@@ -42,7 +42,7 @@ struct BulkImport: Sendable {
                 let results = await self.importLines(lines)
                 for result in results {
                     total.count(result.result)
-                    oversteps = oversteps || result.reason == AdminError.Code.roleForbidden.rawValue
+                    oversteps = oversteps || result.isOverstep
                 }
                 try await response.write(Self.text(of: results))
             }

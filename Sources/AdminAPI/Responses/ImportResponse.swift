@@ -17,6 +17,10 @@ struct ImportedLineResponse: Encodable, Equatable, Sendable {
     /// Why, for people.
     let message: String?
 
+    private static let forbidden = "forbidden"
+    /// Whether the line names an account that is not this administrator's.
+    var isOverstep: Bool { self.reason == Self.forbidden }
+
     private init(_ line: Int, _ account: AccountID?, _ result: Word, reason: String? = nil, message: String? = nil) {
         self.line = line
         self.account = account?.rawValue
@@ -44,7 +48,7 @@ struct ImportedLineResponse: Encodable, Equatable, Sendable {
 
     /// - Parameter account: `nil` if its name must not be shown.
     init(_ line: Int, _ account: AccountID?, refusedBy error: AdminError, reason: String? = nil) {
-        let code = error.code == .roleForbidden ? "forbidden" : error.code.rawValue
+        let code = error.code == .roleForbidden ? Self.forbidden : error.code.rawValue
         self.init(line, account, .refused, reason: reason ?? code, message: error.message)
     }
 }
