@@ -36,6 +36,15 @@ import TokenStorage
         }
     }
 
+    @Test func `an order for a name that nobody knows leaves nothing behind`() async throws {
+        try await self.house.withFamily(.customers(at: self.provider)) { replica in
+            _ = try? await replica.engine.forget(self.member)
+            _ = try? await replica.engine.adopt(self.member)
+            #expect(await replica.engine.status(of: self.member) == nil)
+            #expect(replica.engine.index.count == 0)
+        }
+    }
+
     @Test(arguments: ["customer-", "customer-a b", "customer-ä", "customer", "other-1", "*"])
     func `a name outside the family is not configured`(name: String) async throws {
         try await self.house.withFamily(.customers(at: self.provider)) { replica in
