@@ -109,8 +109,7 @@ final class AdminController: RequestResponder {
         case .whole(let response): try await response.write(to: writer, isHead: request.method == .head)
         case .bulkImport(let bulk):
             defer { self.bulkImports.withLock { $0 -= 1 } }
-            let hasOverstepped = try await bulk.respond(to: body.takeStream(), with: writer)
-            if hasOverstepped, let asked { self.oversteps.report(asked.administrator, request.method, asked.route) }
+            try await bulk.respond(to: body.takeStream(), with: writer)
         }
         try await body.discardRest()
         // The connection ends. So each guess of a token needs a new connection and has to get a place among all
@@ -213,6 +212,7 @@ final class AdminController: RequestResponder {
                     administrator: administrator,
                     actor: actor,
                     patience: self.limits.bodyTime,
+                    reportOverstep: { if let administrator { self.oversteps.report(administrator, method, route) } },
                     fields: self.door == nil ? [:] : self.signatureField
                 )
             )

@@ -19,6 +19,8 @@ struct BulkImport: Sendable {
     let actor: AuditActor
     /// How long the next part of the body may take to arrive.
     let patience: Duration
+    /// Is called for each line that names an account which is not this administrator's.
+    let reportOverstep: @Sendable () -> Void
     /// The fields of the response's head besides those of every response.
     var fields: HTTPFields = [:]
 
@@ -26,14 +28,12 @@ struct BulkImport: Sendable {
     private static let ripening = TimeAmount.milliseconds(20)
     static let contentType = "application/x-ndjson"
 
-    /// - Returns: whether a line named an account that is not this administrator's.
     /// - Throws: if the connection must end.
     @concurrent
-    func respond(to body: RequestBodyStream, with writer: consuming ResponseWriter) async throws -> Bool {
+    func respond(to body: RequestBodyStream, with writer: consuming ResponseWriter) async throws {
         var response = try await writer.writeHead(self.head)
         let queue = LineQueue<ImportLine>(batch: RefreshEngine.largestImport)
         var total = ImportEndResponse()
-        var oversteps = false
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await self.read(body, into: queue) }
             // Lets the reader go on to its end, whatever ends this loop.
@@ -42,7 +42,7 @@ struct BulkImport: Sendable {
                 let results = await self.importLines(lines)
                 for result in results {
                     total.count(result.result)
-                    oversteps = oversteps || result.isOverstep
+                    if result.isOverstep { self.reportOverstep() }
                 }
                 try await response.write(Self.text(of: results))
             }
@@ -50,7 +50,6 @@ struct BulkImport: Sendable {
         }
         try await response.write(Self.text(of: [total]))
         try await response.finish(nil)
-        return oversteps
     }
 
     private var head: HTTPResponse {
