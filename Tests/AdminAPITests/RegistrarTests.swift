@@ -30,7 +30,9 @@ internal import TokenStorage
         }
     }
 
-    @Test func `an overstep is logged before its result is sent, so that a client can't leave unnoticed`() async throws {
+    @Test func `an overstep is logged before its result is sent, so that a client can't leave unnoticed`()
+        async throws
+    {
         try await AdminFixture.run(tokens: Self.tokens) { admin in
             try await ImportConnection.run(to: admin, token: "rita-canary") { client in
                 try await client.send("\(ImportText.bob)\n")

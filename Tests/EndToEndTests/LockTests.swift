@@ -89,7 +89,9 @@ import Testing
 
         #expect(lock.output.contains("alice"), "\(lock.output)")
         #expect(try await caller.contains("urn:martlet:error:locked"))
-        #expect(try await gateway.martlet("status").output.contains("holds no key and no token"))
+        try await eventually("the lock to be complete") {
+            try await gateway.martlet("status").output.contains("holds no key and no token")
+        }
     }
 
     @Test func `a kill given to a locked gateway holds after the unlock`() async throws {
