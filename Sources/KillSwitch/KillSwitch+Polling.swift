@@ -44,7 +44,7 @@ extension KillSwitch {
         guard !isStopped else { throw StoreError(.unreachable, "the process stops") }
         self.pollBell.ring()
         let timer = deadline.map { deadline in
-            Task {
+            Task(executorPreference: OwnedTasks.executor) {
                 await self.timepiece.rest(until: deadline)
                 waiter.resume(.failure(StoreError(.unreachable, "the store has not answered in time")))
             }

@@ -14,11 +14,11 @@ extension Identifier {
 package protocol RandomIdentifier: Identifier {}
 
 extension RandomIdentifier {
-    /// Draws a new id from the system's random source.
+    /// Draws a new id.
     package static func random() -> Self {
-        var generator = SystemRandomNumberGenerator()
+        var source = Randomness()
         let digits = (0..<2).map { _ in
-            let half = String(generator.next() as UInt64, radix: 16)
+            let half = String(source.next() as UInt64, radix: 16)
             return String(repeating: "0", count: 16 - half.count) + half
         }
         return Self(rawValue: digits.joined())

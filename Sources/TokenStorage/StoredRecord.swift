@@ -132,9 +132,9 @@ extension StoreGuarantees {
     /// lost record would take the other one for it.
     package func version(behind expecting: Version?) -> Version {
         let counts = self.reach == .process && self.failover == .losesNothing
-        guard let expecting else { return counts ? .first : Version(.random(in: Self.gaps)) }
+        guard let expecting else { return counts ? .first : Version(.drawn(in: Self.gaps)) }
         guard !counts else { return expecting.next }
-        let (sum, overflows) = expecting.rawValue.addingReportingOverflow(.random(in: Self.gaps))
+        let (sum, overflows) = expecting.rawValue.addingReportingOverflow(.drawn(in: Self.gaps))
         return Version(overflows ? .max : sum)
     }
 

@@ -41,7 +41,7 @@ package struct RevocationLane: Hashable, Sendable {
     /// A key at a random place among the waiting tokens of one kind. Replicas begin at different places, so that they
     /// seldom meet at one token.
     func anywhere(_ kind: RevocableToken) -> RecordKey {
-        RecordKey(rawValue: self.tokens(kind).rawValue + String(UInt64.random(in: .min ... .max), radix: 16))
+        RecordKey(rawValue: self.tokens(kind).rawValue + String(UInt64.drawn(in: .min ... .max), radix: 16))
     }
 
     /// A key behind all tokens of the lane, and before those of the next one.

@@ -205,7 +205,7 @@ extension AccountVault.Entry {
     /// A version that no process has seen.
     package func versionToPutBack(over found: AccountVault.Entry?) -> Version {
         let last = max(self.version, found?.version ?? self.version).rawValue
-        let (sum, overflows) = last.addingReportingOverflow(.random(in: Self.gaps))
+        let (sum, overflows) = last.addingReportingOverflow(.drawn(in: Self.gaps))
         return Version(overflows ? .max : sum)
     }
 }

@@ -105,7 +105,7 @@ package final class RefreshEngine: Sendable {
         limits: RefreshLimits = RefreshLimits(),
         timepiece: Timepiece = .system,
         logger: Logger,
-        random: @escaping @Sendable () -> Double = { .random(in: 0...1) },
+        random: @escaping @Sendable () -> Double = { .drawn(in: 0...1) },
         endpoint: @escaping @Sendable (AccountRecord.Binding) -> (any TokenEndpoint)? = { _ in nil },
         onEvent: @escaping @Sendable (RefreshEvent) -> Void = { _ in },
         onCredential: @escaping @Sendable (CredentialEvent) -> Void

@@ -66,7 +66,7 @@ package struct ProviderGate: Sendable {
     /// Since when ``isHeld`` is true; `nil` if it is false.
     package private(set) var heldSince: BootInstant?
     /// A random number, drawn anew for each gate and at each reload.
-    private var configGeneration = UInt64.random(in: .min ... .max)
+    private var configGeneration = UInt64.drawn(in: .min ... .max)
 
     /// - Parameters:
     ///   - accounts: the number of the provider's accounts.
@@ -87,7 +87,7 @@ package struct ProviderGate: Sendable {
         self.timeout = timeout
         if rate != self.bucket.rate { self.bucket = RequestBucket(rate) }
         self.accounts = accounts
-        self.configGeneration = .random(in: .min ... .max)
+        self.configGeneration = .drawn(in: .min ... .max)
         self.hasReportedNotProvider = false
         self.hold.tryAgain(now: now)
         self.breaker.tryAgain(now: now)

@@ -164,7 +164,7 @@ package struct AccountVault: Sendable {
         )
         // This task belongs to the stream: it is cancelled when the stream's reader ends, and it ends the stream when
         // the store's stream ends.
-        let forwarding = Task {
+        let forwarding = Task(executorPreference: OwnedTasks.executor) {
             for await change in changes {
                 if change == .everything || change == .anotherServer { reconnected(change == .anotherServer) }
                 guard let account = AccountID(key: change.key) else { continue }

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Synchronization
+package import TokenModel
 
 /// Watches operations that all have the same time limit, and reports each whose time is over.
 ///
@@ -10,7 +11,7 @@ package final class Deadlines: Sendable {
     package typealias Check = @Sendable (_ isLate: Bool) -> Bool
 
     private struct Watched {
-        let deadline: ContinuousClock.Instant
+        let deadline: BootInstant
         let check: Check
     }
 
@@ -25,16 +26,18 @@ package final class Deadlines: Sendable {
     /// A queue of its own, because the global queues may run out of threads.
     private let queue = DispatchQueue(label: "martlet.store.clock")
     private let limit: Duration
+    private let timepiece: Timepiece
     private let state = Mutex(State())
 
     /// - Parameter limit: how long each operation may take.
-    package init(_ limit: Duration) {
+    package init(_ limit: Duration, by timepiece: Timepiece = .system) {
         self.limit = limit
+        self.timepiece = timepiece
     }
 
     /// Watches an operation that begins now.
     package func watch(_ check: @escaping Check) {
-        let deadline = ContinuousClock.now + self.limit
+        let deadline = self.timepiece.now.boot.advanced(by: self.limit)
         let isFirst = self.state.withLock { state in
             state.watched.append(Watched(deadline: deadline, check: check))
             defer { state.isArmed = true }
@@ -43,8 +46,16 @@ package final class Deadlines: Sendable {
         if isFirst { self.look(at: deadline) }
     }
 
-    private func look(at instant: ContinuousClock.Instant) {
-        let wait = max(ContinuousClock.now.duration(to: instant), Self.shortestPause)
+    private func look(at instant: BootInstant) {
+        let now = self.timepiece.now.boot
+        let wait = max(now.duration(to: instant), Self.shortestPause)
+        if let simulated = OwnedTasks.executor {
+            Task(executorPreference: simulated) {
+                await self.timepiece.rest(until: now.advanced(by: wait))
+                self.look()
+            }
+            return
+        }
         self.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait / .nanoseconds(1)))) { self.look() }
     }
 
@@ -53,7 +64,7 @@ package final class Deadlines: Sendable {
             defer { state.watched = [] }
             return state.watched
         }
-        let now = ContinuousClock.now
+        let now = self.timepiece.now.boot
         // Nearly all operations have ended by now.
         let rest = watched.filter { $0.check($0.deadline <= now) }
         let next = self.state.withLock { state in

@@ -1,3 +1,5 @@
+internal import TokenModel
+
 /// The pauses between attempts of a driver to connect: none after a long time without one, then 50 ms, doubling to 1 s,
 /// each spread at random over its upper half.
 ///
@@ -18,7 +20,7 @@ package struct Backoff: Sendable {
         if let connectedAt, connectedAt.duration(to: now) > Self.goodTime { self.pause = .zero }
         self.connectedAt = nil
         defer { self.pause = min(max(self.pause * 2, Self.first), Self.longest) }
-        return self.pause * Double.random(in: 0.5...1)
+        return self.pause * Double.drawn(in: 0.5...1)
     }
 
     /// Notes that an attempt has succeeded.

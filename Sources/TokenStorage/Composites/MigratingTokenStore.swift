@@ -75,7 +75,7 @@ package final class MigratingTokenStore: TokenStore {
             opening.isTurnedAround ? LayeredTokenStore(upper: self.previous, lower: self.current) : self.previous
         self.after = LayeredTokenStore(upper: self.current, lower: self.previous)
         self.timepiece = timepiece
-        self.deadlines = Deadlines(patience)
+        self.deadlines = Deadlines(patience, by: timepiece)
         self.hints = (self.previous.changes(), self.current.changes())
         self.state = Mutex(State(phase: opening.isCommitted ? .after : .before))
     }
@@ -161,7 +161,7 @@ package final class MigratingTokenStore: TokenStore {
                 return waiting == nil ? Self.late : Self.leaving
             }
         ) { reply in
-            Task {
+            Task(executorPreference: OwnedTasks.executor) {
                 guard let (store, isLeft) = await self.begin(isFree, waiter, while: { reply.isAwaited }) else { return }
                 guard reply.isAwaited else { return self.end(isFree) }
                 do throws(StoreError) {

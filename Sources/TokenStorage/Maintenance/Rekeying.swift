@@ -1,4 +1,4 @@
-internal import TokenModel
+package import TokenModel
 
 /// Changes the key that a store is sealed under. Gateways may run on the store meanwhile.
 ///
@@ -45,6 +45,7 @@ package struct Rekeying: ~Copyable {
     private let stateDirectory: String?
     private let settling: Duration
     private let replicas: Replicas
+    private let timepiece: Timepiece
 
     /// The replicas of a store that several hosts share, by name.
     package struct Replicas: Sendable {
@@ -73,7 +74,8 @@ package struct Rekeying: ~Copyable {
         keys: KeyRingFile,
         journalsIn stateDirectory: String? = nil,
         settling: Duration = .seconds(10),
-        replicas: Replicas = Replicas()
+        replicas: Replicas = Replicas(),
+        timepiece: Timepiece = .system
     ) throws(KeyRingError) {
         self.opened = opened
         self.keys = keys
@@ -81,6 +83,7 @@ package struct Rekeying: ~Copyable {
         self.stateDirectory = stateDirectory
         self.settling = settling
         self.replicas = replicas
+        self.timepiece = timepiece
     }
 
     /// - Parameter retires: add no key, and drop those that are not needed.
@@ -104,12 +107,12 @@ package struct Rekeying: ~Copyable {
         if isShared, !retires {
             outcome.missingAt = try await self.wait(ring.current.id, self.replicas.without)
             guard outcome.missingAt.isEmpty else { return outcome }
-            if try await store.resealCanary() { try await Task.sleep(for: self.settling, clock: .continuous) }
+            if try await store.resealCanary() { try await self.rest(self.settling) }
         }
         outcome.resealing = try await store.reseal(progress: progress)
         var lingering: Set<SealingKey.ID> = []
         if retires, ring.ids.count > 1 {
-            try await Task.sleep(for: self.settling, clock: .continuous)
+            try await self.rest(self.settling)
             // Reseal what was written under an old key since. A refresh that ended meanwhile is no evidence of a
             // lingering key: it used the key of its claim.
             let again = try await store.reseal()
@@ -149,12 +152,17 @@ extension Rekeying {
         _ key: SealingKey.ID,
         _ lacking: @Sendable (SealingKey.ID) async throws(StoreError) -> [String]
     ) async throws -> [String] {
-        let deadline = ContinuousClock.now + self.settling
+        let deadline = self.timepiece.now.boot.advanced(by: self.settling)
         while true {
             let missing = try await lacking(key)
-            guard !missing.isEmpty, ContinuousClock.now < deadline else { return missing }
-            try await Task.sleep(for: .milliseconds(250), clock: .continuous)
+            guard !missing.isEmpty, self.timepiece.now.boot < deadline else { return missing }
+            try await self.rest(.milliseconds(250))
         }
+    }
+
+    private borrowing func rest(_ duration: Duration) async throws {
+        await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: duration))
+        try Task.checkCancellation()
     }
 }
 

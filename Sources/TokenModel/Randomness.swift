@@ -1,0 +1,32 @@
+/// Where ids, gaps between versions and jitter come from: the system's random source, unless a simulation has one with
+/// a seed, so that its runs can be repeated.
+///
+/// Keys, nonces and what else must be secret come from the system's source itself.
+package struct Randomness: RandomNumberGenerator, Sendable {
+    /// The source in place of the system's, for the tasks below the one that set it. Nothing sets it in a gateway.
+    @TaskLocal package static var simulated: (@Sendable () -> UInt64)?
+
+    package init() {}
+
+    package mutating func next() -> UInt64 {
+        if let simulated = Self.simulated { return simulated() }
+        var system = SystemRandomNumberGenerator()
+        return system.next()
+    }
+}
+
+extension FixedWidthInteger {
+    /// A number in `range`, which nobody has to guess.
+    package static func drawn(in range: ClosedRange<Self>) -> Self {
+        var source = Randomness()
+        return .random(in: range, using: &source)
+    }
+}
+
+extension Double {
+    /// A number in `range`, which nobody has to guess.
+    package static func drawn(in range: ClosedRange<Double>) -> Double {
+        var source = Randomness()
+        return .random(in: range, using: &source)
+    }
+}
