@@ -190,6 +190,13 @@ let package = Package(
             uses: ["MockServers", "SystemSupport", "TextCoding", argumentParser, unixSignals]
         ),
         module("TestKit", uses: ["CShims", "TokenModel", "TokenStorage", logging]),
+        // One thread, and time that passes when nothing runs.
+        .target(
+            name: "Simulation",
+            dependencies: ["TestKit", "TokenModel"],
+            path: "Tests/Simulation",
+            swiftSettings: settings
+        ),
         // What must hold for every input: tests and fuzzers try it.
         .target(
             name: "Properties",
@@ -221,17 +228,26 @@ let package = Package(
         ),
         tests(of: "TokenStoragePostgreSQL", using: ["TestKit", "TokenModel", "TokenStorage"]),
         tests(of: "TokenStorageRedis", using: ["TestKit", "TokenModel", "TokenStorage"]),
-        tests(of: "Audit", using: ["TestKit", "TokenModel", "TokenStorage", "TokenStorageSQLite", crypto, logging]),
-        tests(of: "KillSwitch", using: ["OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]),
-        tests(of: "Approvals", using: ["TestKit", "TokenModel", "TokenStorage", logging]),
+        tests(
+            of: "Audit",
+            using: ["Simulation", "TestKit", "TokenModel", "TokenStorage", "TokenStorageSQLite", crypto, logging]
+        ),
+        tests(
+            of: "KillSwitch",
+            using: ["OAuth", "ProviderClient", "Simulation", "TestKit", "TokenModel", "TokenStorage", logging]
+        ),
+        tests(of: "Approvals", using: ["Simulation", "TestKit", "TokenModel", "TokenStorage", logging]),
         tests(
             of: "TokenRefresh",
-            using: ["KillSwitch", "OAuth", "ProviderClient", "TestKit", "TokenModel", "TokenStorage", logging]
+            using: [
+                "KillSwitch", "OAuth", "ProviderClient", "Simulation", "TestKit", "TokenModel", "TokenStorage", logging,
+            ]
         ),
         tests(
             of: "SignIn",
             using: [
-                "Audit", "KillSwitch", "OAuth", "ProviderClient", "TestKit", "TextCoding", "TokenModel", "TokenRefresh",
+                "Audit", "KillSwitch", "OAuth", "ProviderClient", "Simulation", "TestKit", "TextCoding", "TokenModel",
+                "TokenRefresh",
                 "TokenStorage", crypto, logging,
             ]
         ),

@@ -1,5 +1,4 @@
 import Approvals
-import TestKit
 import Testing
 import TokenModel
 import TokenStorage

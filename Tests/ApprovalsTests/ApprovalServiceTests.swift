@@ -1,11 +1,12 @@
 import Approvals
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Requests that wait for an operator's yes.
-@Suite struct ApprovalServiceTests {
+@Suite(.simulated) struct ApprovalServiceTests {
     @Test func `a waiting request goes on when its account is approved, after the event loops were told`() async throws
     {
         let fixture = ApprovalFixture()
@@ -16,7 +17,7 @@ import TokenStorage
                 try await replica.service.wait(for: alice)
                 replica.notes.add("goes on")
             }()
-            try await eventually("the request to wait") { replica.notes.all == ["alice waits"] }
+            try await until("the request to wait") { replica.notes.all == ["alice waits"] }
             #expect(replica.service.waiting() == [alice])
 
             // When an operator says yes
@@ -49,8 +50,7 @@ import TokenStorage
         let fixture = ApprovalFixture()
         try await fixture.run(1, nil) { replicas in
             try await replicas[0].service.wait(for: alice)
-            let begin = fixture.clock.now
-            try await fixture.pass(until: "20 s") { begin.duration(to: fixture.clock.now) > .seconds(20) }
+            await fixture.clock.pass(.seconds(20))
             #expect(replicas[0].readings == 0)
             #expect(replicas[0].notes.all.isEmpty)
         }
@@ -60,11 +60,7 @@ import TokenStorage
         let fixture = ApprovalFixture()
         try await fixture.run { replicas in
             let begin = fixture.clock.now
-            async let waiting: CredentialError? = Self.refusal(at: replicas[0])
-            try await fixture.pass(until: "it to be refused") {
-                begin.duration(to: fixture.clock.now) >= .seconds(30)
-            }
-            let error = try #require(await waiting)
+            let error = try #require(await Self.refusal(at: replicas[0]))
             #expect(error.code == .approvalRequired)
             #expect(error.retryAfter == .seconds(30))
             #expect(begin.duration(to: fixture.clock.now) == .seconds(30))
@@ -82,25 +78,23 @@ import TokenStorage
     @Test func `a request that has ended waits no longer`() async throws {
         let fixture = ApprovalFixture()
         try await fixture.run { replicas in
-            let request = Task { await Self.refusal(at: replicas[0]) }
-            try await eventually("it to wait") { replicas[0].service.waiting() == [alice] }
+            let request = Task(executorPreference: Simulation.running) { await Self.refusal(at: replicas[0]) }
+            try await until("it to wait") { replicas[0].service.waiting() == [alice] }
             request.cancel()
             #expect(await request.value?.code == .approvalRequired)
 
             // Only a waiter keeps the account listed for longer than a minute.
-            fixture.clock.advance(by: .seconds(61))
+            await fixture.clock.pass(.seconds(61))
             #expect(replicas[0].service.waiting().isEmpty)
         }
     }
 
     @Test func `a request of a task that was cancelled before it is refused`() async throws {
         try await ApprovalFixture().run { replicas in
-            let error = try await within("the refusal") {
-                await withTaskGroup(of: CredentialError?.self) { tasks in
-                    tasks.cancelAll()
-                    tasks.addTask { await Self.refusal(at: replicas[0]) }
-                    return await tasks.next() ?? nil
-                }
+            let error = await withTaskGroup(of: CredentialError?.self) { tasks in
+                tasks.cancelAll()
+                tasks.addTask { await Self.refusal(at: replicas[0]) }
+                return await tasks.next() ?? nil
             }
             #expect(error?.code == .approvalRequired)
         }
@@ -110,9 +104,9 @@ import TokenStorage
         let fixture = ApprovalFixture()
         try await fixture.run(1, .of(alice, wait: .zero)) { replicas in
             try await replicas[0].approve()
-            fixture.clock.advance(by: .seconds(899))
+            await fixture.clock.pass(.seconds(899))
             #expect(await Self.refusal(at: replicas[0]) == nil)
-            fixture.clock.advance(by: .seconds(1))
+            await fixture.clock.pass(.seconds(1))
             #expect(await Self.refusal(at: replicas[0])?.code == .approvalRequired)
             #expect(replicas[0].service.statuses().isEmpty)
         }
@@ -121,7 +115,7 @@ import TokenStorage
     @Test func `a policy without the account lets its requests go on`() async throws {
         try await ApprovalFixture().run { replicas in
             async let waiting: CredentialError? = Self.refusal(at: replicas[0])
-            try await eventually("it to wait") { replicas[0].service.waiting() == [alice] }
+            try await until("it to wait") { replicas[0].service.waiting() == [alice] }
             replicas[0].service.reload(.of(bob))
             #expect(await waiting == nil)
         }
@@ -130,7 +124,7 @@ import TokenStorage
     @Test func `a process that stops refuses those who wait, and later ones`() async throws {
         try await ApprovalFixture().run { replicas in
             async let waiting: CredentialError? = Self.refusal(at: replicas[0])
-            try await eventually("it to wait") { replicas[0].service.waiting() == [alice] }
+            try await until("it to wait") { replicas[0].service.waiting() == [alice] }
             replicas[0].service.stop()
             #expect(await waiting?.code == .approvalRequired)
             #expect(await Self.refusal(at: replicas[0])?.code == .approvalRequired)
@@ -139,9 +133,9 @@ import TokenStorage
 
     @Test func `a cancelled run ends, and refuses those who wait`() async throws {
         let replica = ApprovalFixture().replica()
-        let running = Task { await replica.service.run() }
+        let running = Task(executorPreference: Simulation.running) { await replica.service.run() }
         async let waiting: CredentialError? = Self.refusal(at: replica)
-        try await eventually("it to wait") { replica.service.waiting() == [alice] }
+        try await until("it to wait") { replica.service.waiting() == [alice] }
         running.cancel()
         await running.value
         #expect(await waiting?.code == .approvalRequired)

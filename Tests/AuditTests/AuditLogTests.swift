@@ -1,5 +1,4 @@
 import Audit
-import Synchronization
 import TestKit
 import Testing
 import TokenModel

@@ -77,7 +77,7 @@ import TokenStorage
     }
 
     @Test func `an acknowledged entry is stored once, at its number, in one chain`() async throws {
-        for seed in Schedules.seeds(or: 100) {
+        for seed in Schedules.seeds(or: 25) {
             let violations = try await Self.violations(seed: seed)
             #expect(violations == [], "seed \(seed)")
         }

@@ -1,21 +1,21 @@
 import Audit
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
-@Suite struct AuditTrailTests {
-    private let clock = ManualClock()
+@Suite(.simulated) struct AuditTrailTests {
+    private let clock = Simulation.running
     private let logs = RecordingLog()
     private let store = MemoryTokenStore()
 
     private func trail(_ store: any TokenStore) -> AuditTrail {
-        let clock = self.clock
-        return AuditTrail(
+        AuditTrail(
             SealedRecords(store: store, keyRing: KeyRing(current: .random()), storeID: .random()),
             incarnation: IncarnationID("b00t"),
             replica: "a",
-            timepiece: Timepiece(ages: clock, wall: { clock.wall }),
+            timepiece: self.clock.timepiece,
             logger: self.logs.logger
         )
     }
@@ -80,17 +80,15 @@ import TokenStorage
 
     @Test func `wrong tokens are summarized in few records, and the end of the process omits none`() async throws {
         let trail = self.trail(self.store)
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { await trail.run() }
-            for _ in 0..<30 { trail.refusedToken(from: "10.0.0.1:5") }
-            try await self.clock.advanceToSleeper(within: .seconds(1))
-            try await eventually("the first record") { try await Self.records(trail).count == 1 }
-            for _ in 0..<7 { trail.refusedToken(from: "10.0.0.2:5") }
-            try await eventually("the next to have its time") { self.clock.nextWake(within: .seconds(60)) != nil }
-            #expect(self.clock.nextWake(within: .seconds(59)) == nil)
-            trail.stop()
-            try await tasks.waitForAll()
-        }
+        async let running: Void = trail.run()
+        for _ in 0..<30 { trail.refusedToken(from: "10.0.0.1:5") }
+        await self.clock.pass(.seconds(1))
+        #expect(try await Self.records(trail).count == 1)
+        for _ in 0..<7 { trail.refusedToken(from: "10.0.0.2:5") }
+        await self.clock.pass(.seconds(59))
+        #expect(try await Self.records(trail).count == 1)
+        trail.stop()
+        await running
         let records = try await Self.records(trail)
         #expect(records.map(\.action) == ["refused_tokens", "refused_tokens"])
         #expect(records.map(\.from) == ["10.0.0.1:5", "10.0.0.2:5"])

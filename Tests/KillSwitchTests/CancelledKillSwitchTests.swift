@@ -1,11 +1,11 @@
 import KillSwitch
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenStorage
 
 /// A kill switch whose task is cancelled while requests may still be in progress.
-@Suite struct CancelledKillSwitchTests {
+@Suite(.simulated) struct CancelledKillSwitchTests {
     private let house = ReplicaGroup()
 
     @Test func `a cancelled kill switch stays listed, sends no more tokens and lets no caller wait`()
@@ -13,7 +13,7 @@ import TokenStorage
     {
         let one = self.house.replica("a", lease: .seconds(36_000))
         try await one.kills.start()
-        let running = Task { await one.kills.run() }
+        let running = Task(executorPreference: Simulation.running) { await one.kills.run() }
         try await one.kills.renew()
 
         running.cancel()

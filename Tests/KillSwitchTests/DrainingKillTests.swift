@@ -1,11 +1,12 @@
 import KillSwitch
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Kills that let requests in progress end.
-@Suite struct DrainingKillTests {
+@Suite(.simulated) struct DrainingKillTests {
     private let house = ReplicaGroup()
     private let alice = KillScope.account(AccountID("alice"))
 
@@ -36,15 +37,8 @@ import TokenStorage
         try await self.house.run([one]) {
             self.house.store.fail(.full)
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .drain, wait: .seconds(1))
-            let store = self.house.store
-            @Sendable func sweeps() -> Int { store.calls.count { $0.operation == .records && $0.place == "replicas/" } }
-            let count = sweeps()
-            one.kills.lookForKilledTokens(of: AccountID("alice"))
-            // A sweep may have been in progress already.
-            try await eventually("a sweep to have looked for orders") {
-                one.kills.lookForKilledTokens(of: AccountID("alice"))
-                return sweeps() > count + 1
-            }
+            // The sweep of each minute looks for kept kills.
+            await self.house.clock.pass(.seconds(60))
         }
         let next = self.house.replica("b", copy: copy)
         await #expect(throws: StoreError.self) { try await next.kills.start() }

@@ -1,12 +1,13 @@
 import KillSwitch
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Tokens that were issued for an account and never came into its record, such as those of a sign-in that failed.
-@Suite struct DroppedTokensTests {
+@Suite(.simulated) struct DroppedTokensTests {
     private let house = ReplicaGroup()
     private let alice = AccountID("alice")
 
@@ -34,16 +35,11 @@ import TokenStorage
         try await self.house.put("alice")
         try await self.house.run([one]) {
             // Given a kill of something else
-            let kill = try await one.kills.kill(
-                .account(AccountID("bob")),
-                reason: "drill",
-                streams: .abort,
-                wait: .seconds(1)
-            )
+            let kill = try await one.kill(.account(AccountID("bob")))
 
             // When tokens are dropped, both are revoked
             try await one.kills.storeForRevocation(dropped: self.record(), self.alice)
-            try await eventually("both to be revoked") {
+            try await until("both to be revoked") {
                 try await one.kills.tokensToRevoke(of: self.alice).isEmpty
             }
 
@@ -57,20 +53,15 @@ import TokenStorage
     @Test func `dropped tokens count for the kill that covers them, and for no other`() async throws {
         let one = self.house.replica("a")
         try await self.house.run([one]) {
-            let before = try await one.kills.kill(
-                .account(self.alice),
-                reason: "first",
-                streams: .abort,
-                wait: .seconds(1)
-            )
+            let before = try await one.kill(.account(self.alice))
             try await one.kills.revive(.account(self.alice), reason: "over")
             // Issued after that, and killed by the next one.
             let dropped = self.record(observedEpoch: one.kills.epochs.last)
-            let kill = try await one.kills.kill(.all, reason: "second", streams: .abort, wait: .seconds(1))
+            let kill = try await one.kill(.all)
 
             try await one.kills.storeForRevocation(dropped: dropped, self.alice)
 
-            try await eventually("both to be revoked") {
+            try await until("both to be revoked") {
                 try await one.kills.report(on: kill.id).tokens.revoked == 2
             }
             #expect(try await one.kills.report(on: before.id).tokens.total == 0)
@@ -84,11 +75,11 @@ import TokenStorage
             let dropped = self.record()
             for _ in 1...2 { try await one.kills.storeForRevocation(dropped: dropped, self.alice) }
 
-            try await eventually("both to be tried") { Set(self.house.provider.asked).count == 2 }
+            try await until("both to be tried") { Set(self.house.provider.asked).count == 2 }
             #expect(try await one.kills.tokensToRevoke(of: self.alice).map(\.kind) == [.refreshToken, .accessToken])
 
             self.house.provider.answer(.revoked)
-            try await eventually("both to be revoked") {
+            try await until("both to be revoked") {
                 try await one.kills.tokensToRevoke(of: self.alice).isEmpty
             }
         }

@@ -1,11 +1,12 @@
 import KillSwitch
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// A kill log whose beginning is replaced by a snapshot.
-@Suite struct FoldedLogTests {
+@Suite(.simulated) struct FoldedLogTests {
     private let house = ReplicaGroup()
     private let bob = KillScope.account(AccountID("bob"))
     private var log: KillLog { KillLog(self.house.records) }
@@ -162,14 +163,14 @@ import TokenStorage
             let entries = test.entries(8)
             try await test.write(entries)
             let whole = try await test.log.contents()
-            test.house.store.fail(by: CountDown(cut).fault)
+            test.house.store.fail(by: failing(after: cut))
             do {
                 try await test.fold(upTo: 7)
                 isWhole = true
             } catch {
                 #expect(error as? StoreError == StoreError(.unreachable, ""), "cut \(cut)")
             }
-            test.house.store.fail(by: { _ in .none })
+            test.house.store.recover()
             let found = try await test.log.contents()
             #expect(found.agrees(with: whole) && found.last == whole.last, "cut \(cut)")
             #expect(found.imports == whole.imports, "cut \(cut)")
@@ -248,7 +249,7 @@ import TokenStorage
         try await self.write(entries)
         let one = self.house.replica("a")
         try await self.house.run([one]) {
-            try await eventually("the log to be folded") { try await self.keys(.kills).count == 2 }
+            try await until("the log to be folded") { try await self.keys(.kills).count == 2 }
         }
         let next = self.house.replica("b")
         try await self.house.run([next]) {
@@ -279,10 +280,7 @@ import TokenStorage
         let snapshot = try await self.log.contents().folded(upTo: Epoch(9)).snapshot
         _ = try await self.log.fold(snapshot)
         let log = self.log
-        let cut = Task {
-            while !Task.isCancelled { await Task.yield() }
-            try await log.removeFolded()
-        }
+        let cut = Task(executorPreference: Simulation.running) { try await log.removeFolded() }
         cut.cancel()
         try await cut.value
         #expect(try await self.keys(.kills).count == 9)
@@ -312,7 +310,7 @@ import TokenStorage
             self.house.store.recover()
 
             // Then it rereads each of the imported accounts
-            try await self.house.clock.advance(bySleepersWithin: .seconds(3), until: "all to be read") {
+            try await until("all to be read") {
                 Set(one.fence.replaced) == Set(["late-0", "late-1"].map { AccountID($0) })
             }
         }
@@ -339,9 +337,9 @@ import TokenStorage
         async throws
     {
         try await self.write(self.entries(1_500))
-        let one = self.house.replica("a", lease: .seconds(36_000))
+        let one = self.house.replica("a")
         try await self.house.run([one]) {
-            try await eventually("the log to be folded") { try await self.keys(.kills).count == 2 }
+            try await until("the log to be folded") { try await self.keys(.kills).count == 2 }
             let known = one.kills.epochs
             for key in try await self.keys(.kills) + self.keys(.killSnapshots) { self.house.store.erase(key) }
 
@@ -356,17 +354,11 @@ import TokenStorage
 }
 
 /// Lets a number of writes and removals succeed and fails the rest.
-private final class CountDown: Sendable {
-    private let left: Tally
-    private let count: Int
-
-    init(_ count: Int) { (self.left, self.count) = (Tally(), count) }
-
-    var fault: @Sendable (FaultyTokenStore.Call) -> FaultyTokenStore.Fault {
-        { call in
-            guard call.operation == .write || call.operation == .remove else { return .none }
-            self.left.add()
-            return self.left.count > self.count ? .away : .none
-        }
+private func failing(after count: Int) -> @Sendable (FaultyTokenStore.Call) -> FaultyTokenStore.Fault {
+    let begun = Tally()
+    return { call in
+        guard call.operation == .write || call.operation == .remove else { return .none }
+        begun.add()
+        return begun.count > count ? .away : .none
     }
 }

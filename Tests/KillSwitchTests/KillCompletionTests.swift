@@ -1,12 +1,12 @@
 import KillSwitch
-import Synchronization
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// The conditions for a complete kill, and the duration of a lease.
-@Suite struct KillCompletionTests {
+@Suite(.simulated) struct KillCompletionTests {
     private let house = ReplicaGroup()
     private let acme = ProviderID("acme")
 
@@ -30,16 +30,15 @@ import TokenStorage
             slow.fence.stick()
             defer { slow.fence.release() }
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
-            try await eventually("the other to fence itself") { slow.fence.isWaitedFor }
-            let looks = self.house.clock.now.advanced(by: .seconds(5))
-            try await eventually("some looks at it") { self.house.clock.now > looks }
+            try await until("the other to fence itself") { slow.fence.isWaitedFor }
+            await self.house.clock.pass(.seconds(5))
 
             let before = try await one.kills.listReplicas().first { $0.record.name == "slow" }
             #expect(before?.record.acknowledged == .start)
             #expect(try await one.kills.report(on: report.id).state == .pending)
 
             slow.fence.release()
-            try await eventually("the kill to be complete") {
+            try await until("the kill to be complete") {
                 try await one.kills.report(on: report.id).state == .complete
             }
             let end = try await one.kills.report(on: report.id)
@@ -64,8 +63,7 @@ import TokenStorage
             record.acknowledged = Epoch(1)
             _ = try await ReplicaVault(self.house.records).write(record, for: silent.id, expecting: silent.version)
 
-            let looks = self.house.clock.now.advanced(by: .seconds(30))
-            try await eventually("some looks at it") { self.house.clock.now > looks }
+            await self.house.clock.pass(.seconds(30))
             #expect(try await one.kills.report(on: report.id).state == .pending)
             #expect(try await self.house.records.read(.killEnd(1)) == nil)
         }
@@ -73,13 +71,13 @@ import TokenStorage
 
     @Test func `a lease counts from when the read of the log was sent, even if the read is slow`() async throws {
         let one = self.house.replica("a", lease: .seconds(1_000))
-        try await self.house.runByHand([one]) {
-            self.house.clock.advance(by: .seconds(1))
+        try await self.house.run([one]) {
+            await self.house.clock.pass(.seconds(1))
             let (sentAt, before) = (self.house.clock.now, one.fence.untils.count)
             self.house.store.fail(.stalled, [.read, .records])
-            let reading = Task { try await one.kills.renew() }
-            try await eventually("the log to be read") { self.house.store.isStalled }
-            self.house.clock.advance(by: .seconds(100))
+            let reading = Task(executorPreference: Simulation.running) { try await one.kills.renew() }
+            try await until("the log to be read") { self.house.store.isStalled }
+            await self.house.clock.pass(.seconds(100))
             self.house.store.recover()
             _ = try await reading.value
 
@@ -91,20 +89,17 @@ import TokenStorage
     @Test func `after a process was stopped, silence from before the stop does not count`()
         async throws
     {
-        let silent = try await self.putReplica(lease: .seconds(10))
+        _ = try await self.putReplica(lease: .seconds(10))
         let one = self.house.replica("a", lease: .seconds(36_000))
-        try await self.house.runByHand([one]) {
+        try await self.house.run([one]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
-            func look() async throws { try await self.house.passTime(untilRead: .replica(silent.id.rawValue)) }
-            self.house.clock.advance(by: .seconds(2))
-            for _ in 0..<3 { try await look() }
+            await self.house.clock.pass(.seconds(5))
 
-            self.house.clock.advance(by: .seconds(60))
+            self.house.clock.skip(.seconds(60))
             let stoppedUntil = self.house.clock.now
-            for _ in 0..<3 { try await look() }
-
-            #expect(try await one.kills.report(on: report.id).state == .pending)
-            while try await one.kills.report(on: report.id).state == .pending { try await look() }
+            try await until("the kill to be complete") {
+                try await one.kills.report(on: report.id).state == .complete
+            }
             // A lease of 10 s plus a hundredth, and one second.
             #expect(stoppedUntil.duration(to: self.house.clock.now) >= .milliseconds(11_100))
         }
@@ -118,19 +113,12 @@ import TokenStorage
         try await self.house.run([one]) {
             self.house.store.fail(.stalled, [.read, .records], under: .accounts)
             defer { self.house.store.recover() }
-            let answer = Mutex<KillReport?>(nil)
-            let killing = Task {
-                let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
-                answer.withLock { $0 = report }
-            }
-            defer { killing.cancel() }
-            try await eventually("the kill to be answered", limit: .seconds(20)) { answer.withLock { $0 } != nil }
-            let report = try #require(answer.withLock { $0 })
+            let report = try await one.kill(.all)
             #expect(report.state == .complete)
             #expect(!report.tokens.isCounted)
 
             self.house.store.recover()
-            try await eventually("its tokens to be counted, and revoked") {
+            try await until("its tokens to be counted, and revoked") {
                 let tokens = try await one.kills.report(on: report.id).tokens
                 return tokens.isCounted && tokens.revoked == 4
             }

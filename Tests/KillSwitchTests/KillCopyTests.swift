@@ -1,11 +1,12 @@
 import KillSwitch
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Stores that have lost entries, and the copy of the kill log that reveals the loss.
-@Suite struct KillCopyTests {
+@Suite(.simulated) struct KillCopyTests {
     private let house = ReplicaGroup()
     private let directory: TemporaryDirectory
     private let alice = KillScope.account(AccountID("alice"))
@@ -31,7 +32,7 @@ import TokenStorage
     @Test func `a kill lost by a running store is written back before the lease is renewed`()
         async throws
     {
-        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
+        let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
             try await self.kill(one, self.alice)
             try await self.kill(one, .account(AccountID("bob")))
@@ -58,7 +59,7 @@ import TokenStorage
             _ = try await self.house.records.write(other.encoded(), at: .kill(1), expecting: version)
             await #expect(throws: StoreError(.outdated, "")) { try await one.kills.read() }
             #expect(one.kills.epochs.isKilled(self.alice))
-            try await eventually("the lease to lapse") { !one.kills.holdsLease }
+            try await until("the lease to lapse") { !one.kills.holdsLease }
         }
     }
 
@@ -174,7 +175,7 @@ import TokenStorage
     @Test func `a kill succeeds without a writable state_dir, and the failure is logged once`() async throws {
         try self.directory.write([], to: "kill-log")
         let nowhere = KillLogFile(in: "\(self.directory.path)/nowhere", of: "store")
-        let one = self.house.replica("a", lease: .seconds(36_000), copy: nowhere)
+        let one = self.house.replica("a", copy: nowhere)
         try await self.house.run([one]) {
             try await self.kill(one, self.alice)
             try await self.kill(one, .all)

@@ -1,12 +1,13 @@
 import KillSwitch
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// The information about kills that operators see.
-@Suite struct KillListingTests {
+@Suite(.simulated) struct KillListingTests {
     private let house = ReplicaGroup()
     private let alice = KillScope.account(AccountID("alice"))
 
@@ -62,9 +63,7 @@ import TokenStorage
     }
 
     @Test func `a kill of another replica is reported as soon as it is stored`() async throws {
-        let (one, other) = (
-            self.house.replica("a", lease: .seconds(36_000)), self.house.replica("b", lease: .seconds(36_000))
-        )
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         try await self.house.run([one, other]) {
             for _ in 0..<20 {
                 let kill = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
@@ -80,10 +79,10 @@ import TokenStorage
     {
         let one = self.house.replica("a")
         try await self.house.run([one]) {
-            let first = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
+            let first = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
             #expect(first.state == .complete)
             self.house.store.fail(.spoiled, at: .killEnd(first.epoch.rawValue))
-            let next = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
+            let next = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
             let reports = try await one.kills.reports()
             #expect(reports.map(\.id) == [next.id, first.id])
             #expect(reports.allSatisfy { $0.state == .complete && $0.store == .reachable })
@@ -100,7 +99,7 @@ import TokenStorage
         self.house.store.fail(.full, at: .account("alice"))
         try await self.house.run([one]) {
             let kill = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await eventually("the tokens to be written down") {
+            try await until("the tokens to be written down") {
                 try await self.house.store.records(under: .revocations, after: nil, limit: 9).count == 2
             }
             let tokens = try await one.kills.report(on: kill.id).tokens

@@ -1,5 +1,4 @@
 import KillSwitch
-import TestKit
 import Testing
 import TokenModel
 import TokenStorage

@@ -1,11 +1,12 @@
 import KillSwitch
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Kills while the store accepts no writes.
-@Suite struct KillOrderTests {
+@Suite(.simulated) struct KillOrderTests {
     private let house = ReplicaGroup()
     private let directory: TemporaryDirectory
     private let alice = KillScope.account(AccountID("alice"))
@@ -39,7 +40,7 @@ import TokenStorage
             }
 
             self.house.store.recover()
-            try await eventually("the kill to stand") {
+            try await until("the kill to stand") {
                 try await one.kills.report(on: report.id).state == .complete
             }
             #expect(try await one.kills.report(on: report.id).epoch == Epoch(1))
@@ -60,7 +61,7 @@ import TokenStorage
         try await self.house.run([one]) {
             self.house.store.fail(.away)
             async let report = self.kill(one, wait: .seconds(3_600))
-            try await eventually("the order to be kept") { one.kills.waitingScopes == [self.alice] }
+            try await until("the order to be kept") { one.kills.waitingScopes == [self.alice] }
             self.house.store.recover()
             let state = try await report.state
             #expect(state == .complete)
@@ -99,7 +100,7 @@ import TokenStorage
     func `a kept kill that was announced but not recorded is announced by the next process until it is recorded`()
         async throws
     {
-        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
+        let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
             self.house.store.fail(.full)
             let report = try await self.kill(one)
@@ -113,7 +114,7 @@ import TokenStorage
         let left = try await self.copy.pendingKills()
         #expect(left.count == 1)
 
-        let next = self.house.replica("b", lease: .seconds(36_000), copy: self.copy)
+        let next = self.house.replica("b", copy: self.copy)
         try await self.house.run([next]) {
             var kept = next.kills.keptKills.makeAsyncIterator()
             let told = try #require(await kept.next())
@@ -127,7 +128,7 @@ import TokenStorage
     @Test func `a damaged kept kill prevents a start, and the other kept kills are applied and announced`()
         async throws
     {
-        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
+        let one = self.house.replica("a", copy: self.copy)
         try await self.house.run([one]) {
             self.house.store.fail(.full)
             _ = try await self.kill(one)
@@ -135,33 +136,37 @@ import TokenStorage
         self.house.store.recover()
         try self.directory.write(Array("no kill".utf8), to: "kill-log/store/order-0")
 
-        let refused = self.house.replica("b", lease: .seconds(36_000), copy: self.copy)
+        let refused = self.house.replica("b", copy: self.copy)
         await #expect(throws: StoreError(.unreadable, "")) { try await refused.kills.start() }
         #expect(refused.fence.epochs.isKilled(self.alice))
 
         #expect(await self.copy.drop(pendingKill: "0"))
-        let unheard = self.house.replica("c", lease: .seconds(36_000), copy: self.copy)
+        let unheard = self.house.replica("c", copy: self.copy)
         try await self.house.run([unheard]) {
-            try await eventually("the kill to stand, and not to be recorded") {
+            try await until("the kill to stand, and not to be recorded") {
                 try await KillLog(self.house.records).contents().entries.count == 1
             }
         }
         // An earlier version uses this file name for a kill that is stored but not recorded.
         let id = try #require(try await KillLog(self.house.records).entry(Epoch(1))?.id)
         try self.directory.move("kill-log/store/order-\(id)", to: "kill-log/store/standing-\(id)")
-        let next = self.house.replica("d", lease: .seconds(36_000), copy: self.copy)
+        let next = self.house.replica("d", copy: self.copy)
         try await self.house.run([next]) {
             var kept = next.kills.keptKills.makeAsyncIterator()
             #expect(await kept.next()?.reason == "drill")
         }
     }
 
-    @Test func `a kill whose acknowledged write the store loses is written again`() async throws {
-        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
-        self.house.store.fail(.forgotten, [.write], at: .kill(1), times: 1)
+    @Test(arguments: [FaultyTokenStore.Fault.unanswered, .forgotten])
+    func `a kill whose write is not acknowledged, or is lost, is written once`(
+        _ fault: FaultyTokenStore.Fault
+    ) async throws {
+        let one = self.house.replica("a", copy: self.copy)
+        self.house.store.fail(fault, [.write], at: .kill(1), times: 1)
         try await self.house.run([one]) {
-            let report = try await self.kill(one)
-            try await eventually("the kill to stand") { try await one.kills.report(on: report.id).epoch == Epoch(1) }
+            let report = try await self.kill(one, wait: .seconds(60))
+            #expect(report.state == .complete)
+            #expect(report.epoch == Epoch(1))
             let entries = try await KillLog(self.house.records).contents().entries
             #expect(entries.map(\.id) == [report.id])
         }
@@ -171,7 +176,7 @@ import TokenStorage
     func `a kill that a poll finds after its acknowledgement was lost is not kept and not announced`()
         async throws
     {
-        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
+        let one = self.house.replica("a", copy: self.copy)
         self.house.store.fail(.unanswered, [.write], at: .kill(1), times: 1)
         self.house.store.afterWrite(at: .kill(1)) { try? await one.kills.renew() }
         try await self.house.run([one]) {
@@ -216,17 +221,6 @@ import TokenStorage
             #expect(report.store == .unreachable)
             #expect(one.fence.epochs.isKilled(self.alice))
             #expect(self.house.log.text.contains("could not be kept in state_dir"))
-        }
-    }
-
-    @Test func `a kill whose acknowledgement was lost is stored once`() async throws {
-        let one = self.house.replica("a", copy: self.copy)
-        try await self.house.run([one]) {
-            self.house.store.fail(.unanswered, [.write], times: 1)
-            let report = try await self.kill(one, wait: .seconds(36_000))
-            #expect(report.state == .complete)
-            let entries = try await KillLog(self.house.records).contents().entries
-            #expect(entries.count == 1)
         }
     }
 }

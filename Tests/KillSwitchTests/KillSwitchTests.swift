@@ -1,12 +1,13 @@
 import KillSwitch
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Kills with one replica and with several.
-@Suite struct KillSwitchTests {
+@Suite(.simulated) struct KillSwitchTests {
     private let house = ReplicaGroup()
     private let alice = KillScope.account(AccountID("alice"))
 
@@ -15,12 +16,12 @@ import TokenStorage
         try await self.house.put("alice")
         try await self.house.put("bob")
         try await self.house.run([one]) {
-            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(36_000))
+            let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(5))
             #expect(report.state == .complete)
             #expect(report.replicas == [KillReport.Replica(name: "a", state: .acknowledged)])
             // Fenced at once by the order, then by the log.
             #expect(one.fence.fenced == [.start, Epoch(1)])
-            try await eventually("both tokens to be revoked") {
+            try await until("both tokens to be revoked") {
                 try await one.kills.report(on: report.id).tokens.revoked == 2
             }
             #expect(Set(self.house.provider.asked) == ["rt-alice", "at-alice"])
@@ -31,14 +32,17 @@ import TokenStorage
     }
 
     @Test func `with two replicas, a kill is complete when both are fenced`() async throws {
-        // The test clock runs faster than the replicas, so the other replica gets a long lease.
-        let (one, other) = (self.house.replica("a"), self.house.replica("b", lease: .seconds(36_000)))
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         try await self.house.run([one, other]) {
-            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
             #expect(report.state == .complete)
             #expect(other.fence.fenced == [Epoch(1)])
             #expect(Set(report.replicas.map(\.state)) == [.acknowledged])
             #expect(report.replicas.count == 2)
+            // And the other one reports it too
+            let seen = try await other.kills.report(on: report.id)
+            #expect(seen.state == .complete && seen.reason == "drill")
+            #expect(try await other.kills.reports().map(\.id) == [report.id])
         }
     }
 
@@ -46,16 +50,14 @@ import TokenStorage
         async throws
     {
         let (one, stuck) = (self.house.replica("a"), self.house.replica("stuck", lease: .seconds(20)))
-        stuck.fence.stick()
         try await stuck.kills.start()
         try await self.house.run([one]) {
             let raisedAt = self.house.clock.now
-            // Only one check, because a longer wait may outlast the lease when the test clock runs fast.
-            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(20))
             #expect(report.state == .pending)
             #expect(report.replicas.first { $0.state == .pending }?.name == "stuck")
             #expect(report.replicas.first { $0.state == .pending }?.until != nil)
-            try await eventually("the kill to be complete") {
+            try await until("the kill to be complete") {
                 try await one.kills.report(on: report.id).state == .complete
             }
             let end = try await one.kills.report(on: report.id)
@@ -63,7 +65,6 @@ import TokenStorage
             // A lease of 20 s plus a hundredth, and one second.
             #expect(raisedAt.duration(to: self.house.clock.now) >= .milliseconds(21_200))
         }
-        stuck.fence.release()
     }
 
     @Test func `I4_a kill waits for a replica that joins while the kill is written`() async throws {
@@ -83,7 +84,7 @@ import TokenStorage
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
             #expect(report.replicas.first { $0.state == .pending }?.name == "late")
-            try await eventually("the kill to be complete") {
+            try await until("the kill to be complete") {
                 try await one.kills.report(on: report.id).state == .complete
             }
             let end = try await one.kills.report(on: report.id)
@@ -96,7 +97,7 @@ import TokenStorage
         try await self.house.run([other]) {}
         #expect(other.kills.hasLeft)
         try await self.house.run([one]) {
-            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
             #expect(report.state == .complete)
             #expect(report.replicas.map(\.name) == ["a"])
         }
@@ -114,7 +115,7 @@ import TokenStorage
         let dead = self.house.replica("dead")
         try await dead.kills.start()
         try await self.house.run([one]) {
-            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
+            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(5))
             #expect(report.state == .complete)
             #expect(report.replicas.map(\.name) == ["a"])
             #expect(try await one.kills.listReplicas().map(\.record.name) == ["a"])
@@ -122,7 +123,7 @@ import TokenStorage
     }
 
     @Test func `a replica that starts after a kill is fenced before it has a lease`() async throws {
-        let (one, late) = (self.house.replica("a"), self.house.replica("late", lease: .seconds(36_000)))
+        let (one, late) = (self.house.replica("a"), self.house.replica("late"))
         try await self.house.run([one]) {
             _ = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
         }
@@ -185,21 +186,19 @@ import TokenStorage
     }
 
     @Test func `while the store is unreachable, no token is used after the lease`() async throws {
-        let one = self.house.replica("a", lease: .seconds(36_000))
+        let one = self.house.replica("a")
         try await self.house.run([one]) {
             self.house.store.fail(.away)
-            // After this call, any poll that was in progress has ended.
-            await #expect(throws: StoreError.self) { try await one.kills.read() }
-            let leaseUntil = one.fence.until
-            #expect(self.house.clock.now.duration(to: leaseUntil) <= .seconds(36_000))
-            self.house.clock.advance(by: .seconds(36_000))
-            try await eventually("the lease to lapse") { self.house.clock.now > leaseUntil.advanced(by: .seconds(5)) }
-            #expect(one.fence.until == leaseUntil)
+            // The lease minus a hundredth.
+            let leaseUntil = self.house.clock.now.advanced(by: .milliseconds(9_900))
+            await self.house.clock.pass(.milliseconds(9_899))
+            #expect(one.kills.holdsLease)
+            await self.house.clock.pass(.milliseconds(1))
             #expect(!one.kills.holdsLease)
+            #expect(one.fence.until == leaseUntil)
             await #expect(throws: CredentialError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
             self.house.store.recover()
-            // The test clock may run faster than a poll.
-            try await eventually("the lease to be renewed") { (try? await one.kills.renewIfLapsed()) != nil }
+            try await one.kills.renewIfLapsed()
             #expect(one.kills.holdsLease)
         }
     }
@@ -207,13 +206,15 @@ import TokenStorage
     @Test func `a caller waits at most a second for a lapsed lease while the store does not respond`()
         async throws
     {
-        let one = self.house.replica("a", lease: .seconds(36_000))
+        let one = self.house.replica("a")
         try await self.house.run([one]) {
             defer { self.house.store.recover() }
             self.house.store.fail(.stalled, [.read, .records])
-            self.house.clock.advance(by: .seconds(72_000))
-            try await eventually("the lease to lapse") { !one.kills.holdsLease }
+            await self.house.clock.pass(.seconds(10))
+            let begin = self.house.clock.now
             await #expect(throws: CredentialError(.storeLost, "")) { try await one.kills.renewIfLapsed() }
+            // The last try ends after a second, and is followed by a pause.
+            #expect(begin.duration(to: self.house.clock.now) <= .milliseconds(1_100))
         }
     }
 
@@ -225,8 +226,8 @@ import TokenStorage
             self.house.store.fail(.full, at: .replica(try #require(mute).id.rawValue))
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
-            try await eventually("the other to be fenced all the same") { other.fence.fenced == [Epoch(1)] }
-            try await eventually("the kill to be complete") {
+            try await until("the other to be fenced all the same") { other.fence.fenced == [Epoch(1)] }
+            try await until("the kill to be complete") {
                 try await one.kills.report(on: report.id).state == .complete
             }
             let end = try await one.kills.report(on: report.id)
@@ -252,7 +253,7 @@ import TokenStorage
         try await self.house.put("bob", claim: endless)
         try await self.house.run([one]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await eventually("what is known to be revoked, and one claim to be over") {
+            try await until("what is known to be revoked, and one claim to be over") {
                 let tokens = try await one.kills.report(on: report.id).tokens
                 return tokens.revoked == 4 && tokens.waiting == 0 && tokens.inFlight == 1
             }
@@ -261,22 +262,11 @@ import TokenStorage
         }
     }
 
-    @Test func `a replica reports a kill that another replica raised`() async throws {
-        let (one, other) = (self.house.replica("a"), self.house.replica("b", lease: .seconds(36_000)))
-        try await self.house.run([one, other]) {
-            let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(36_000))
-            let seen = try await other.kills.report(on: report.id)
-            #expect(seen.state == .complete)
-            #expect(seen.reason == "drill")
-            #expect(try await other.kills.reports().map(\.id) == [report.id])
-        }
-    }
-
     @Test func `after an import, other replicas reread the account`() async throws {
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         try await self.house.run([one, other]) {
             try await one.kills.replaced(AccountID("alice"), by: .random())
-            try await eventually("the other to hear of it") { other.fence.replaced == [AccountID("alice")] }
+            try await until("the other to hear of it") { other.fence.replaced == [AccountID("alice")] }
             #expect(one.kills.killedScopes.isEmpty)
         }
     }
@@ -288,15 +278,21 @@ import TokenStorage
         let names = (0..<100).map { AccountID("account-\($0)") }
         try await self.house.run([one, other]) {
             self.house.store.fail(.stalled, [.write], at: .kill(1))
-            let first = Task { try await one.kills.replaced(AccountID("first"), by: .random()) }
-            try await eventually("the first to be written") { self.house.store.count(of: .write, at: .kill(1)) == 1 }
-            let others = names.map { name in Task { try await one.kills.replaced(name, by: GrantID("of \(name)")) } }
-            try await eventually("all to wait") { one.kills.waitingImports == names.count }
+            let first = Task(executorPreference: Simulation.running) {
+                try await one.kills.replaced(AccountID("first"), by: .random())
+            }
+            try await until("the first to be written") { self.house.store.count(of: .write, at: .kill(1)) == 1 }
+            let others = names.map { name in
+                Task(executorPreference: Simulation.running) {
+                    try await one.kills.replaced(name, by: GrantID("of \(name)"))
+                }
+            }
+            try await until("all to wait") { one.kills.waitingImports == names.count }
             self.house.store.recover()
             for told in [first] + others { try await told.value }
 
             #expect(one.kills.epochs.last == Epoch(2))
-            try await eventually("the other to hear of all") { Set(other.fence.replaced).isSuperset(of: names) }
+            try await until("the other to hear of all") { Set(other.fence.replaced).isSuperset(of: names) }
             #expect(names.allSatisfy { other.kills.lastReplacement(of: $0) == GrantID("of \($0)") })
         }
     }

@@ -1,11 +1,12 @@
 import KillSwitch
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Retiring a sealing key while a gateway runs that uses another key file.
-@Suite struct LingeringGatewayTests {
+@Suite(.simulated) struct LingeringGatewayTests {
     private let house = ReplicaGroup()
     private let directory: TemporaryDirectory
     private let keys: KeyRingFile
@@ -21,7 +22,8 @@ import TokenStorage
 
     private func rekey(retires: Bool) async throws -> Rekeying.Outcome {
         let opened = try await OpenedStore.openExisting(self.house.store, keys: self.keys)
-        return try await Rekeying(opened, keys: self.keys, settling: .zero).run(retires: retires)
+        return try await Rekeying(opened, keys: self.keys, settling: .zero, timepiece: self.house.clock.timepiece)
+            .run(retires: retires)
     }
 
     /// The records as a gateway opens them whose key file has the new key after the old one.
@@ -43,22 +45,12 @@ import TokenStorage
         try #require(try await self.house.store.read(place))
     }
 
-    /// Runs a replica that polls only when `body` makes it poll, because no time passes.
-    private func run(_ replica: Replica, _ body: () async throws -> Void) async throws {
-        try await replica.kills.start()
-        try await withThrowingDiscardingTaskGroup { tasks in
-            tasks.addTask { await replica.kills.run() }
-            defer { replica.kills.stop() }
-            try await body()
-        }
-    }
-
     @Test func `a gateway that only polls but seals under an old key prevents the retirement of the key`()
         async throws
     {
         _ = try await self.rekey(retires: false)
         let one = self.house.replica("a", records: try self.otherFile())
-        try await self.run(one) {
+        try await self.house.run([one]) {
             let place = try await self.place()
             // The command's first pass reseals the gateway's record, and the gateway polls while the command waits.
             self.house.store.afterWrite(at: place) { try? await one.kills.renew() }
@@ -81,7 +73,7 @@ import TokenStorage
         async throws
     {
         let one = self.house.replica("a", records: self.opened.records)
-        try await self.run(one) {
+        try await self.house.run([one]) {
             let place = try await self.place()
             let outcome = try await self.rekey(retires: false)
             let sealed = try await self.stored(place)
@@ -97,7 +89,7 @@ import TokenStorage
     @Test func `a gateway that can't write its record under its own key still renews its lease`() async throws {
         _ = try await self.rekey(retires: false)
         let one = self.house.replica("a", records: try self.otherFile())
-        try await self.run(one) {
+        try await self.house.run([one]) {
             let place = try await self.place()
             let outcome = try await self.rekey(retires: false)
             self.house.store.fail(.full, at: place)

@@ -1,11 +1,12 @@
 import KillSwitch
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Locks of all replicas, which the log carries.
-@Suite struct LockOrderTests {
+@Suite(.simulated) struct LockOrderTests {
     private let house = ReplicaGroup()
 
     private func kinds() async throws -> [KillEntry.Kind] {
@@ -23,7 +24,7 @@ import TokenStorage
     @Test func `a lock is complete when every replica has locked, and each is told why and by whom`() async throws {
         let replicas = ["a", "b", "c"].map { self.house.replica($0) }
         try await self.house.run(replicas) {
-            let report = try await replicas[0].kills.orderLock(reason: "stolen", wait: .ample, by: "ops@10.0.0.7")
+            let report = try await replicas[0].kills.orderLock(reason: "stolen", wait: .seconds(60), by: "ops@10.0.0.7")
 
             #expect(report.state == .complete)
             #expect(report.replicas.map(\.state) == [.acknowledged, .acknowledged, .acknowledged])
@@ -45,7 +46,7 @@ import TokenStorage
             // Given a replica that takes its time to lock
             slow.fence.stick(at: .lock)
             let report = try await one.kills.orderLock(reason: "stolen", wait: .seconds(30))
-            try await eventually("it to be about to lock") { slow.fence.isWaitedFor }
+            try await until("it to be about to lock") { slow.fence.isWaitedFor }
 
             // Then the lock waits for it
             #expect(report.state == .pending)
@@ -53,7 +54,7 @@ import TokenStorage
 
             // Until it has locked
             slow.fence.release()
-            try await eventually("the lock to be complete") { await one.kills.lockReport()?.state == .complete }
+            try await until("the lock to be complete") { await one.kills.lockReport()?.state == .complete }
             #expect(slow.fence.locks == [report.id])
         }
     }
@@ -73,8 +74,9 @@ import TokenStorage
             #expect(report.state == .pending)
             #expect(report.replicas.first { $0.name == "silent" }?.state == .pending)
 
-            try await eventually("the lock to be complete") { await one.kills.lockReport()?.state == .complete }
-            #expect(begin.duration(to: self.house.clock.now) >= .seconds(20))
+            try await until("the lock to be complete") { await one.kills.lockReport()?.state == .complete }
+            // A lease of 20 s plus a hundredth, and one second.
+            #expect(begin.duration(to: self.house.clock.now) >= .milliseconds(21_200))
             #expect(
                 await one.kills.lockReport()?.replicas.first { $0.name == "silent" }?.state == .leaseExpired
             )
@@ -89,9 +91,9 @@ import TokenStorage
             #expect(await orders.next()?.id == id)
             other.kills.stop()
 
-            try await eventually("the lock to be complete") { await one.kills.lockReport()?.state == .complete }
+            try await until("the lock to be complete") { await one.kills.lockReport()?.state == .complete }
             // The lock may be complete before the replica that was stopped has taken itself off the list.
-            try await eventually("the other to be off the list") { await one.kills.otherReplicas().isEmpty }
+            try await until("the other to be off the list") { await one.kills.otherReplicas().isEmpty }
         }
     }
 
@@ -110,7 +112,7 @@ import TokenStorage
     func `a lock whose write is not acknowledged, or is lost, is written once`(
         _ fault: FaultyTokenStore.Fault
     ) async throws {
-        let one = self.house.replica("a", lease: .seconds(36_000))
+        let one = self.house.replica("a")
         self.house.store.fail(fault, [.write], at: .kill(1), times: 1)
         try await self.house.run([one]) {
             let report = try await one.kills.orderLock(reason: "stolen", wait: .seconds(5))

@@ -1,11 +1,12 @@
 import KillSwitch
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Kills that are given to a locked replica.
-@Suite struct LockedKillTests {
+@Suite(.simulated) struct LockedKillTests {
     private let house = ReplicaGroup()
     private let directory: TemporaryDirectory
     private let alice = KillScope.account(AccountID("alice"))
@@ -39,7 +40,7 @@ import TokenStorage
         let report = try await self.kill()
 
         // When the replica is unlocked, and does not reach the log
-        let one = self.house.replica("a", lease: .seconds(36_000), copy: self.copy)
+        let one = self.house.replica("a", copy: self.copy)
         try await one.kills.takeOver(self.orders)
         self.house.store.fail(.away)
         await #expect(throws: StoreError(.unreachable, "")) { try await one.kills.start() }

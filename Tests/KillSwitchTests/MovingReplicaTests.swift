@@ -1,4 +1,5 @@
 import KillSwitch
+import Simulation
 import Synchronization
 import TestKit
 import Testing
@@ -6,16 +7,11 @@ import TokenModel
 import TokenStorage
 
 /// Replicas that go over to another store.
-@Suite struct MovingReplicaTests {
+@Suite(.simulated) struct MovingReplicaTests {
     private let house = ReplicaGroup()
     private let keys = GivenKeyRing(KeyRing(current: .random()), name: "the tests")
     private let previous = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
     private let current = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
-
-    private var timepiece: Timepiece {
-        let clock = self.house.clock
-        return Timepiece(ages: clock, wall: { clock.wall })
-    }
 
     /// A replica that goes from one store to the other, with a handle of its own.
     ///
@@ -30,7 +26,7 @@ import TokenStorage
         let previous = connection ?? self.previous
         let (first, second) = back ? (self.current, previous) : (previous, self.current)
         let migration = try await StoreMigration(to: second, from: first, keys: self.keys)
-        let store = MigratingTokenStore(migration, timepiece: self.timepiece)
+        let store = MigratingTokenStore(migration, timepiece: self.house.clock.timepiece)
         let records = try await OpenedStore.open(store, keys: self.keys).records
         return (self.house.replica(name, records: records, lease: lease, move: store), store)
     }
@@ -44,22 +40,17 @@ import TokenStorage
     @Test func `all replicas go over together, and a kill before it holds after it`() async throws {
         let (a, b) = (try await self.mover("a"), try await self.mover("b"))
         try await self.house.run([a.replica, b.replica]) {
-            let kill = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .ample)
+            let kill = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(60))
 
-            try await eventually("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
-            try await eventually("both to hold a lease again") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
+            try await until("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
+            try await until("both to hold a lease again") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
 
             #expect(b.replica.kills.killedScopes == [.all])
-            try await eventually("the kill to be complete") {
+            try await until("the kill to be complete") {
                 try await b.replica.kills.report(on: kill.id).state == .complete
             }
             #expect(try await ReplicaVault(self.records(in: self.current)).list().entries.count == 2)
-            let later = try await b.replica.kills.kill(
-                .account(AccountID("x")),
-                reason: "later",
-                streams: .abort,
-                wait: .ample
-            )
+            let later = try await b.replica.kill(.account(AccountID("x")), wait: .seconds(60))
             #expect(later.state == .complete)
             #expect(later.replicas.count == 2)
             #expect(await a.replica.kills.listing().reports.map(\.id) == [later.id, kill.id])
@@ -74,21 +65,20 @@ import TokenStorage
         let staying = try await self.settler("staying", at: self.previous)
         let a = try await self.mover("a")
         try await self.house.run([staying, a.replica]) {
-            let looks = self.house.clock.now.advanced(by: .seconds(30))
-            try await eventually("some looks at the replicas") { self.house.clock.now > looks }
+            await self.house.clock.pass(.seconds(30))
             #expect(a.store.phase == .before)
             #expect(staying.kills.holdsLease)
             #expect(self.house.log.lines.contains { $0.contains("begins when these replicas are configured") })
 
             staying.kills.stop()
-            try await eventually("the other to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+            try await until("the other to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
         }
     }
 
     @Test func `a replica that was not configured for the move stops, and says why`() async throws {
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {
-            try await eventually("it to go over") { a.store.phase == .after }
+            try await until("it to go over") { a.store.phase == .after }
         }
         // It was opened before the move, when the store had no place yet.
         let records = try await self.records(in: self.previous)
@@ -109,14 +99,13 @@ import TokenStorage
             at: self.house.clock.wall
         )
         try await self.house.run([a.replica]) {
-            let looks = self.house.clock.now.advanced(by: .seconds(20))
-            try await eventually("some looks at the replicas") { self.house.clock.now > looks }
+            await self.house.clock.pass(.seconds(20))
             #expect(a.store.phase == .before)
 
             try await late.replica.kills.start(arrival: arrival)
             async let running: Void = late.replica.kills.run()
-            try await eventually("both to go over") { [a, late].allSatisfy { $0.store.phase == .after } }
-            try await eventually("both to hold a lease") { [a, late].allSatisfy { $0.replica.kills.holdsLease } }
+            try await until("both to go over") { [a, late].allSatisfy { $0.store.phase == .after } }
+            try await until("both to hold a lease") { [a, late].allSatisfy { $0.replica.kills.holdsLease } }
             late.replica.kills.stop()
             await running
         }
@@ -125,14 +114,10 @@ import TokenStorage
     @Test func `a replica that starts while the others have gone over goes over before it serves`() async throws {
         let (a, late) = (try await self.mover("a"), try await self.mover("late"))
         try await self.house.run([a.replica]) {
-            try await eventually("the first to go over") { a.store.phase == .after }
+            try await until("the first to go over") { a.store.phase == .after }
             try await late.replica.kills.start()
             #expect(late.store.phase == .after)
-            // The clock goes on while this test waits for its turn: a lease must be renewed to be seen.
-            async let running: Void = late.replica.kills.run()
-            try await eventually("it to hold a lease") { late.replica.kills.holdsLease }
-            late.replica.kills.stop()
-            await running
+            #expect(late.replica.kills.holdsLease)
         }
     }
 
@@ -149,9 +134,9 @@ import TokenStorage
         _ = try await ReplicaVault(self.records(in: self.previous)).write(silent, for: .random(), expecting: nil)
         let begin = self.house.clock.now
         try await self.house.run([again.replica]) {
-            try await eventually("it to leave the first store") { again.store.phase == .leaving }
+            try await until("it to leave the first store") { again.store.phase == .leaving }
             #expect(!again.replica.kills.holdsLease)
-            try await eventually("it to go over") { again.store.phase == .after && again.replica.kills.holdsLease }
+            try await until("it to go over") { again.store.phase == .after && again.replica.kills.holdsLease }
             #expect(begin.duration(to: self.house.clock.now) >= .seconds(3))
         }
     }
@@ -161,17 +146,17 @@ import TokenStorage
         let kill = Mutex<KillReport?>(nil)
         // Right after the move stands in the log.
         self.previous.afterWrite(at: .kill(1)) {
-            let report = try? await b.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .ample)
+            let report = try? await b.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(60))
             kill.withLock { $0 = report }
         }
         try await self.house.run([a.replica, b.replica]) {
-            try await eventually("the kill to be complete") {
+            try await until("the kill to be complete") {
                 guard let id = kill.withLock({ $0?.id }) else { return false }
                 return try await b.replica.kills.report(on: id).state == .complete
             }
             // The other one may go over after that, without a lease until it has read the kill there.
-            try await eventually("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
-            try await eventually("both to hold a lease") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
+            try await until("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
+            try await until("both to hold a lease") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
             #expect(a.replica.kills.killedScopes == [.all])
             #expect(
                 try await KillLog(self.records(in: self.current)).contents().numbered().map(\.entry.kind) == [
@@ -192,19 +177,21 @@ import TokenStorage
         self.previous.beforeWrite(at: .kill(1)) { connection.fail(.stalled, [.read, .records], under: .kills) }
         self.previous.afterWrite(at: .kill(1)) {
             connection.fail(.none, [.write], at: .kill(1))
-            let task = Task { try await b.replica.kills.orderLock(reason: "stolen", wait: .ample) as KillReport }
+            let task = Task(executorPreference: Simulation.running) {
+                try await b.replica.kills.orderLock(reason: "stolen", wait: .seconds(60)) as KillReport
+            }
             locking.withLock { $0 = task }
-            try? await eventually("the lock to be written") { connection.count(of: .write, at: .kill(2)) > 0 }
+            try? await until("the lock to be written") { connection.count(of: .write, at: .kill(2)) > 0 }
             connection.recover()
         }
         try await self.house.run([a.replica, b.replica]) {
-            try await eventually("the lock to be ordered") { locking.withLock { $0 } != nil }
+            try await until("the lock to be ordered") { locking.withLock { $0 } != nil }
 
             // Then it is written again into the other one, and all replicas lock
             let report = try await locking.withLock { $0 }?.value
             #expect(report?.state == .complete)
             // One that joins there after that has no lease until it has read the lock.
-            try await eventually("both to be locked") {
+            try await until("both to be locked") {
                 [a, b].allSatisfy { $0.replica.fence.locks == [report?.id] }
             }
         }
@@ -214,17 +201,17 @@ import TokenStorage
     @Test func `a lock that stood before a move stands after it`() async throws {
         let (a, late) = (try await self.mover("a"), try await self.mover("late"))
         try await self.house.run([a.replica]) {
-            _ = try await a.replica.kills.orderLock(reason: "stolen", wait: .ample)
-            try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+            _ = try await a.replica.kills.orderLock(reason: "stolen", wait: .seconds(60))
+            try await until("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
         }
-        await #expect(throws: StoreError(.locked, "")) { try await self.house.start(late.replica) }
+        await #expect(throws: StoreError(.locked, "")) { try await late.replica.kills.start() }
     }
 
     @Test func `a copy of a store that was moved serves, and can be moved itself`() async throws {
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {
-            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .ample)
-            try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(60))
+            try await until("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
         }
         let copy = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
         let source = try await OpenedStore.openExisting(self.current, keys: self.keys)
@@ -250,21 +237,18 @@ import TokenStorage
     @Test func `the records are moved back, and the replicas that stayed at the first store go on`() async throws {
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {
-            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .ample)
-            try await eventually("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+            _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(60))
+            try await until("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
         }
         let back = try await self.mover("back", back: true)
         try await self.house.run([back.replica]) {
-            try await eventually("it to go back") { back.store.phase == .after && back.replica.kills.holdsLease }
+            try await until("it to go back") { back.store.phase == .after && back.replica.kills.holdsLease }
             #expect(back.replica.kills.killedScopes == [.all])
         }
-        await withTaskGroup { tasks in
-            tasks.addTask { await back.store.run { _ in } }
-            try? await self.house.clock.advance(bySleepersWithin: .seconds(5), until: "all to be moved") {
-                back.store.progress.state == .done
-            }
-            tasks.cancelAll()
-        }
+        let copying = Task(executorPreference: Simulation.running) { await back.store.run { _ in } }
+        try await until("all to be moved") { back.store.progress.state == .done }
+        copying.cancel()
+        await copying.value
         let settler = try await self.settler("settler", at: self.previous)
         try await settler.kills.start()
         #expect(settler.kills.holdsLease)

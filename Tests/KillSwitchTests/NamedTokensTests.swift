@@ -1,12 +1,13 @@
 import KillSwitch
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
 /// The names of tokens that wait to be revoked are derived from the tokens themselves.
-@Suite struct NamedTokensTests {
+@Suite(.simulated) struct NamedTokensTests {
     private let house = ReplicaGroup()
     private let alice = AccountID("alice")
 
@@ -40,7 +41,7 @@ import TokenStorage
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
             try await one.kills.storeForRevocation(tokensOf: dropped, self.alice)
             try await one.kills.storeForRevocation(tokensOf: dropped, self.alice)
-            try await eventually("all to be revoked") {
+            try await until("all to be revoked") {
                 try await one.kills.report(on: report.id).tokens.revoked == 4
             }
             #expect(Set(self.house.provider.asked) == ["rt-stored", "at-stored", "rt-dropped", "at-dropped"])
@@ -59,21 +60,13 @@ import TokenStorage
         self.house.provider.answer(.unreachable(.noKnownReason))
         try await self.house.run([one]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await eventually("them to be written down") { try await self.keys().count == 2 }
-            for key in try await self.keys() {
-                try await eventually("one to have the other name") {
-                    guard let stored = try await self.house.records.read(key) else { return true }
-                    let kind = try RevocationRecord(decoding: stored.plaintext).kind
-                    let old = RecordKey.revocation("\(grant)-1-\(kind.rawValue)")
-                    _ = try? await self.house.records.write(stored.plaintext, at: old, expecting: nil)
-                    return (try? await self.house.store.remove(key, expecting: stored.version)) != nil
-                }
-            }
+            try await until("them to be written down") { try await self.keys().count == 2 }
+            for key in try await self.keys() { try await self.rename(key, of: grant) }
             let tokens = try await one.kills.report(on: report.id).tokens
             #expect(tokens.total == 2)
 
             self.house.provider.answer(.revoked)
-            try await eventually("them to be settled") { try await self.keys().isEmpty }
+            try await until("them to be settled") { try await self.keys().isEmpty }
             let revoked = try await one.kills.revocations(of: report.id).records
             #expect(revoked.count { $0.outcome == .revoked } >= 2)
         }
@@ -86,25 +79,29 @@ import TokenStorage
         self.house.provider.answer(.unreachable(.noKnownReason))
         try await self.house.run([one]) {
             _ = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await eventually("both to be asked about") { Set(self.house.provider.asked).count == 2 }
+            try await until("both to be asked about") { Set(self.house.provider.asked).count == 2 }
         }
-        for key in try await self.keys() {
-            let stored = try #require(try await self.house.records.read(key))
-            var record = try RevocationRecord(decoding: stored.plaintext)
-            record.claim = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
-            let old = RecordKey.revocation("\(GrantID.random())-1-\(record.kind.rawValue)")
-            _ = try await self.house.records.write(record.encoded(), at: old, expecting: nil)
-            try await self.house.store.remove(key, expecting: stored.version)
-        }
+        let claim = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
+        for key in try await self.keys() { try await self.rename(key, of: .random(), claim) }
 
         // When another replica starts, it revokes them when the claims have lapsed
         self.house.provider.answer(.revoked)
         let (next, before, asked) = (self.house.replica("b"), self.house.clock.now, self.house.provider.asked.count)
         try await self.house.run([next]) {
-            try await eventually("them to be revoked") { try await self.keys().isEmpty }
+            try await until("them to be revoked") { try await self.keys().isEmpty }
         }
         #expect(self.house.provider.asked.count == asked + 2)
         #expect(before.duration(to: self.house.clock.now) >= .seconds(12))
+    }
+
+    /// Gives a waiting token the name that an earlier version gives it, and a claim.
+    private func rename(_ key: RecordKey, of grant: GrantID, _ claim: AccountRecord.Claim? = nil) async throws {
+        let stored = try #require(try await self.house.records.read(key))
+        var record = try RevocationRecord(decoding: stored.plaintext)
+        record.claim = claim
+        let old = RecordKey.revocation("\(grant)-1-\(record.kind.rawValue)")
+        _ = try await self.house.records.write(record.encoded(), at: old, expecting: nil)
+        try await self.house.store.remove(key, expecting: stored.version)
     }
 
     private func keys() async throws -> [RecordKey] {
@@ -130,13 +127,8 @@ import TokenStorage
         try await self.house.put("alice", formerProviders: [before])
         try await self.house.put("bob")
         try await self.house.run([one]) {
-            let report = try await one.kills.kill(
-                .provider(before),
-                reason: "drill",
-                streams: .abort,
-                wait: .seconds(1)
-            )
-            try await eventually("both tokens to be revoked") {
+            let report = try await one.kill(.provider(before))
+            try await until("both tokens to be revoked") {
                 try await one.kills.report(on: report.id).tokens.revoked == 2
             }
             #expect(Set(self.house.provider.asked) == ["rt-alice", "at-alice"])
@@ -178,7 +170,7 @@ import TokenStorage
         #expect(try await self.keys().count == (kind == .replaced ? 0 : 2))
         let one = self.house.replica("a", records: records)
         try await self.house.run([one]) {
-            try await eventually("them to be revoked") { try await self.keys().isEmpty }
+            try await until("them to be revoked") { try await self.keys().isEmpty }
         }
         #expect(Set(self.house.provider.asked) == (kind == .replaced ? [] : ["rt-late", "at-late"]))
     }
@@ -194,7 +186,7 @@ import TokenStorage
         self.house.provider.answer(.unreachable(.connectFailed))
         try await self.house.run([one]) {
             _ = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await eventually("all to wait") {
+            try await until("all to wait") {
                 let waiting = try await one.kills.tokensToRevoke(of: alice)
                 let gone = try await one.kills.tokensToRevoke(of: bob)
                 return waiting.count == 2 && gone.count == 2
@@ -211,7 +203,7 @@ import TokenStorage
 
             // And they are no longer listed after the provider is back
             self.house.provider.answer(.revoked)
-            try await eventually("those of the provider that is back to be revoked") {
+            try await until("those of the provider that is back to be revoked") {
                 try await one.kills.tokensToRevoke(of: alice).isEmpty
             }
         }

@@ -1,11 +1,12 @@
 import KillSwitch
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 
 /// Killed tokens whose provider, or the client they were made for, is not configured any more.
-@Suite struct OrphanedTokensTests {
+@Suite(.simulated) struct OrphanedTokensTests {
     private let house = ReplicaGroup()
     private let alice = KillScope.account(AccountID("alice"))
 
@@ -18,8 +19,7 @@ import TokenModel
         try await self.house.run([one]) {
             // When they are killed and several sweeps are over
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
-            let later = self.house.clock.now.advanced(by: .seconds(300))
-            try await eventually("some minutes to pass") { self.house.clock.now > later }
+            await self.house.clock.pass(.seconds(300))
             let tokens = try await one.kills.revocations(of: report.id).records
             #expect(tokens.count == 2)
             // Then what their records say was written once
@@ -41,12 +41,12 @@ import TokenModel
         try await self.house.put("alice", provider: "gone")
         try await self.house.run([one]) {
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await eventually("both to be told") {
+            try await until("both to be told") {
                 try await one.kills.report(on: report.id).tokens.unreachable == 2
             }
             self.house.clock.jumpWall(by: .seconds(25 * 3_600))
             let jumpedAt = self.house.clock.now
-            try await eventually("both to be given up") {
+            try await until("both to be given up") {
                 try await one.kills.report(on: report.id).tokens.givenUp == 2
             }
             // The wall clock alone may be wrong.
@@ -61,15 +61,14 @@ import TokenModel
         self.house.provider.answer(.unreachable(.connectFailed))
         try await self.house.run([one]) {
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await eventually("it to have been asked twice for each") {
+            try await until("it to have been asked twice for each") {
                 let tokens = try await one.kills.revocations(of: report.id).records
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 }
             }
 
             // When the provider is removed from the configuration and several sweeps are over
             self.house.provider.goAway()
-            let later = self.house.clock.now.advanced(by: .seconds(300))
-            try await eventually("some minutes to pass") { self.house.clock.now > later }
+            await self.house.clock.pass(.seconds(300))
 
             // Then the log has one warning per token
             let told = self.house.log.lines.filter { $0.hasPrefix("warning nobody was asked to revoke a killed token") }
@@ -81,10 +80,10 @@ import TokenModel
         let one = self.house.replica("a")
         for number in 0..<150 { try await self.house.put("old-\(number)", client: "old-app") }
         try await self.house.put("good")
-        try await self.house.runByHand([one]) {
+        try await self.house.run([one]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
-            // No time passes: they take no turn, and the provider is not left alone because of them.
-            try await eventually("all to have had their turn") {
+            // They take no turn, and the provider is not left alone because of them.
+            try await until("all to have had their turn", within: .zero) {
                 let tokens = try await one.kills.report(on: report.id).tokens
                 return tokens.revoked == 2 && tokens.unreachable == 300
             }

@@ -1,6 +1,7 @@
 import OAuth
 import ProviderClient
 import SignIn
+import Simulation
 import TestKit
 import Testing
 import TokenModel
@@ -8,7 +9,7 @@ import TokenRefresh
 import TokenStorage
 
 /// Sign-ins on another device, which the replicas ask about.
-@Suite struct DeviceSignInTests {
+@Suite(.simulated) struct DeviceSignInTests {
     @Test func `a device shows where to enter which code, as long as the sign-in waits`() async throws {
         try await SignInFixture.run(scopes: ["read"]) { fixture, replica in
             fixture.configuration.set([
@@ -47,7 +48,7 @@ import TokenStorage
             try await self.ask(3, at: start.advanced(by: .seconds(15)), fixture)
 
             // Then the account has the tokens
-            try await eventually("it to be done") { try await replica.report(on: begun).state == .done }
+            try await until("it to be done") { try await replica.report(on: begun).state == .done }
             #expect(try await fixture.refreshToken() == "rt-1")
             #expect(try await replica.engine.credential(for: alice).accessToken.text == "at-1")
             #expect(Set(fixture.provider.asked) == ["device-code"])
@@ -105,7 +106,7 @@ import TokenStorage
             try await fixture.pass(until: .failed, begun, at: replica)
 
             #expect(try await replica.report(on: begun).failure?.code == code)
-            fixture.clock.advance(by: .seconds(60))
+            await fixture.clock.pass(.seconds(60))
             #expect(fixture.provider.asked.count == 1)
         }
     }
@@ -115,10 +116,7 @@ import TokenStorage
             fixture.provider.offer(.sample(lifetime: .seconds(12)))
             let begun = try await replica.begin(alice, .device)
             try await fixture.pass(until: .expired, begun, at: replica)
-            fixture.clock.advance(by: .seconds(60))
-            try await fixture.passDevice(until: "time to pass") {
-                fixture.clock.wall > begun.report.expiresAt.advanced(by: .seconds(100))
-            }
+            await fixture.clock.pass(.seconds(100))
             #expect(fixture.provider.asked.count == 2)
         }
     }
@@ -131,25 +129,12 @@ import TokenStorage
         }
     }
 
-    @Test func `tokens that come for a cancelled sign-in are revoked`() async throws {
-        try await SignInFixture.run { fixture, replica in
-            fixture.provider.answerDevices(.tokens())
-            let begun = try await replica.begin(alice, .device)
-            fixture.provider.duringNextExchange { _ = try? await replica.service.cancel(begun.report.id) }
-            try await fixture.passDevice(until: "both to be revoked") { fixture.provider.revoked.count == 2 }
-
-            #expect(try await replica.report(on: begun).state == .cancelled)
-            #expect(Set(fixture.provider.revoked) == ["rt-1", "at-1"])
-            #expect(try await fixture.record() == nil)
-        }
-    }
-
     @Test func `tokens that come after another sign-in has begun are revoked`() async throws {
         try await SignInFixture.run { fixture, replica in
             fixture.provider.answerDevices(.tokens(1))
             _ = try await replica.begin(alice, .device)
             fixture.provider.duringNextExchange { _ = try? await replica.begin(alice) }
-            try await fixture.passDevice(until: "both to be revoked") { fixture.provider.revoked.count == 2 }
+            try await until("both to be revoked") { fixture.provider.revoked.count == 2 }
             #expect(try await fixture.record() == nil)
         }
     }
@@ -158,8 +143,7 @@ import TokenStorage
         try await SignInFixture.run { fixture, replica in
             let begun = try await replica.begin(alice, .device)
             _ = try await replica.service.cancel(begun.report.id)
-            let end = fixture.clock.now.advanced(by: .seconds(20))
-            try await fixture.passDevice(until: "time to pass") { fixture.clock.now >= end }
+            await fixture.clock.pass(.seconds(20))
             #expect(fixture.provider.asked.isEmpty)
         }
     }
@@ -184,7 +168,7 @@ import TokenStorage
 
             #expect(try await replica.report(on: begun).failure?.code == .killed)
             #expect(try await fixture.refreshToken() == nil)
-            try await fixture.passDevice(until: "both to be revoked") {
+            try await until("both to be revoked") {
                 Set(fixture.provider.revoked) == ["rt-1", "at-1"]
             }
         }
@@ -207,8 +191,7 @@ import TokenStorage
             fixture.provider.answerDevices(.tokens())
             let begun = try await replica.begin(alice, .device)
             replica.store.fail(.away)
-            let end = fixture.clock.now.advanced(by: .seconds(20))
-            try await fixture.passDevice(until: "time to pass") { fixture.clock.now >= end }
+            await fixture.clock.pass(.seconds(20))
             #expect(fixture.provider.asked.isEmpty)
 
             replica.store.recover()
@@ -223,11 +206,14 @@ import TokenStorage
             let key = try #require(try await fixture.signInKeys().first)
             replica.store.fail(.full, [.write], at: key)
 
-            // When a question is due and can't be claimed, the next try is after a pause: time stands still now
-            try await fixture.passDevice(until: "a try") { replica.store.failedWrites > 0 }
+            // When a question is due after 5 s and can't be claimed, the next try is after a second
+            await fixture.clock.pass(.seconds(5))
             let tries = replica.store.failedWrites
-            for _ in 1...20 { try await Task.sleep(for: .milliseconds(5)) }
-            #expect(replica.store.failedWrites <= tries + 1)
+            #expect(tries > 0)
+            await fixture.clock.pass(.milliseconds(999))
+            #expect(replica.store.failedWrites == tries)
+            await fixture.clock.pass(.milliseconds(1))
+            #expect(replica.store.failedWrites == 2 * tries)
             #expect(fixture.provider.asked.isEmpty)
 
             replica.store.recover()
@@ -240,15 +226,11 @@ import TokenStorage
             let begun = try await replica.begin(alice, .device)
             let key = try #require(try await fixture.signInKeys().first)
             replica.store.fail(.spoiled, [.read], at: key)
-            try await fixture.passDevice(until: "a try") { replica.store.count(of: .read, at: key) > 3 }
+            try await until("a try") { replica.store.count(of: .read, at: key) > 3 }
 
-            fixture.clock.advance(by: .seconds(600))
-            // Whoever read just then reads no more.
-            let end = fixture.clock.now.advanced(by: .seconds(5))
-            try await fixture.pass(until: "time to pass") { fixture.clock.now >= end }
+            await fixture.clock.pass(.seconds(600))
             let reads = replica.store.count(of: .read, at: key)
-            let later = end.advanced(by: .seconds(20))
-            try await fixture.pass(until: "time to pass") { fixture.clock.now >= later }
+            await fixture.clock.pass(.seconds(20))
             #expect(replica.store.count(of: .read, at: key) == reads)
             #expect(begun.report.state == .pending)
         }
@@ -269,7 +251,7 @@ import TokenStorage
             fixture.provider.answerDevices(.tokens())
             try await self.ask(7, at: start.advanced(by: .seconds(35)), fixture)
             for replica in replicas {
-                try await eventually("it to be done") { try await replica.report(on: begun).state == .done }
+                try await until("it to be done") { try await replica.report(on: begun).state == .done }
             }
             #expect(fixture.provider.asked.count == 7)
             #expect(fixture.provider.revoked.isEmpty)
@@ -291,7 +273,7 @@ import TokenStorage
 
             // Then that one asks
             try await self.ask(2, at: start.advanced(by: .seconds(10)), fixture)
-            try await eventually("it to be done") { try await replicas[1].report(on: begun).state == .done }
+            try await until("it to be done") { try await replicas[1].report(on: begun).state == .done }
             #expect(try await fixture.refreshToken() == "rt-1")
         }
     }
@@ -304,7 +286,7 @@ import TokenStorage
         // When another one starts, and nobody looks at the sign-in
         fixture.provider.answerDevices(.tokens())
         try await fixture.run(["b"]) { _ in
-            try await fixture.passDevice(until: "the tokens to be stored") {
+            try await until("the tokens to be stored") {
                 try await fixture.refreshToken() == "rt-1"
             }
         }
@@ -319,7 +301,7 @@ import TokenStorage
             let begun = try await replicas[0].begin(alice, .device)
             _ = try await replicas[1].report(on: begun)
             fixture.provider.duringNextExchange {
-                try? await fixture.passDevice(until: "the other one to be refused") {
+                try? await until("the other one to be refused") {
                     try await replicas[1].report(on: begun).state == .failed
                 }
             }
@@ -343,13 +325,13 @@ import TokenStorage
                 replicas[1].store.afterWrite(at: key) {
                     replicas[1].store.afterWrite(at: key) {
                         halted.add()
-                        try? await eventually("the first one to end") {
+                        try? await until("the first one to end") {
                             try await replicas[0].report(on: begun).endedAt != nil && !fixture.provider.isAsked
                         }
                     }
                 }
                 _ = try? await replicas[1].report(on: begun)
-                try? await fixture.passDevice(until: "the other one to halt") { halted.count == 1 }
+                try? await until("the other one to halt") { halted.count == 1 }
             }
 
             // Then the tokens count
@@ -360,32 +342,18 @@ import TokenStorage
         }
     }
 
-    /// Moves the clock to `instant`, shortly before which nothing more is asked, and waits for question `number`.
+    /// Passes time until `instant`, at which question `number` is asked, and not before.
     private func ask(_ number: Int, at instant: BootInstant, _ fixture: SignInFixture) async throws {
-        let early = instant.advanced(by: .milliseconds(-1))
-        try await fixture.passDevice(until: "\(early)") {
-            if let wake = fixture.clock.nextWake(within: .seconds(60)), wake < early { return false }
-            return true
-        }
-        if fixture.clock.now < early { fixture.clock.advance(by: fixture.clock.now.duration(to: early)) }
+        await fixture.clock.pass(fixture.clock.now.duration(to: instant) - .milliseconds(1))
         #expect(fixture.provider.asked.count == number - 1)
-        fixture.clock.advance(by: .milliseconds(1))
-        try await eventually("question \(number)") {
-            // Whoever rereads the sign-in only then may still have to wake for it.
-            fixture.provider.asked.count >= number
-        }
+        await fixture.clock.pass(.milliseconds(1))
         #expect(fixture.provider.asked.count == number)
     }
 }
 
 extension SignInFixture {
-    /// Lets time pass until a sign-in has come to `state`.
+    /// Runs everything until a sign-in has come to `state`.
     func pass(until state: SignInReport.State, _ begun: Begun, at replica: Replica) async throws {
-        try await self.passDevice(until: state.rawValue) { try await replica.report(on: begun).state == state }
-    }
-
-    /// As ``pass(until:_:)``, for sleeps that are as long as the interval of a device.
-    func passDevice(until what: String, _ condition: @escaping @Sendable () async throws -> Bool) async throws {
-        try await self.clock.advance(bySleepersWithin: .seconds(5), until: what, condition)
+        try await until(state.rawValue) { try await replica.report(on: begun).state == state }
     }
 }

@@ -1,13 +1,13 @@
 import OAuth
 import ProviderClient
 import SignIn
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenStorage
 
 /// Sign-ins at the gateway's own listener, where a cookie ties the answer to the browser that began.
-@Suite struct GatewayAnswerTests {
+@Suite(.simulated) struct GatewayAnswerTests {
     private static let callback = "https://martlet.example/login/callback"
 
     @Test func `a browser that opens the sign-in and comes back gets the account its tokens`() async throws {
@@ -25,7 +25,7 @@ import TokenStorage
 
             // Then the tokens are exchanged after that
             #expect(id == begun.report.id)
-            try await eventually("it to be done") { try await replica.report(on: begun).state == .done }
+            try await until("it to be done") { try await replica.report(on: begun).state == .done }
             #expect(try await fixture.refreshToken() == "rt-1")
             #expect(fixture.provider.redeemed.map(\.redirectURI) == [Self.callback])
         }
@@ -67,7 +67,7 @@ import TokenStorage
             }
             #expect(fixture.provider.redeemed.isEmpty)
             _ = try await replica.accept(Answer(), new, [last.cookie])
-            try await eventually("it to be done") { try await replica.report(on: begun).state == .done }
+            try await until("it to be done") { try await replica.report(on: begun).state == .done }
         }
     }
 
@@ -90,7 +90,7 @@ import TokenStorage
 
             // The right cookie is found among others
             _ = try await replica.accept(Answer(), request, [Secret("0123"), cookie, Secret("")])
-            try await eventually("it to be done") { try await replica.report(on: begun).state == .done }
+            try await until("it to be done") { try await replica.report(on: begun).state == .done }
         }
     }
 
@@ -181,7 +181,7 @@ import TokenStorage
             let wrong = await #expect(throws: SignInError.self) { try await replica.service.open(pasted.report.id) }
             #expect(wrong?.code == .conflict)
 
-            fixture.clock.advance(by: .seconds(600))
+            await fixture.clock.pass(.seconds(600))
             let late = await #expect(throws: SignInError.self) { try await replica.service.open(begun.report.id) }
             #expect(late?.code == .conflict)
             let none = await #expect(throws: SignInError.self) {

@@ -2,14 +2,14 @@ import KillSwitch
 import OAuth
 import ProviderClient
 import SignIn
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// From a code to stored tokens, and what becomes of tokens that are not stored.
-@Suite struct RedeemingTests {
+@Suite(.simulated) struct RedeemingTests {
     @Test func `the tokens of a sign-in are stored under the epoch of its start and used`() async throws {
         try await SignInFixture.run { fixture, replica in
             // Given a kill log with entries before and, for another account, during the sign-in
@@ -35,6 +35,8 @@ import TokenStorage
             #expect(record.subject == nil)
             #expect(try await replica.engine.credential(for: alice).accessToken.text == "at-1")
             #expect(fixture.provider.revoked.isEmpty)
+            // In the name of who began it.
+            #expect(try await replica.audited() == ["login alice by anne", "login alice: done"])
         }
     }
 
@@ -183,7 +185,7 @@ import TokenStorage
             #expect(try await fixture.refreshToken() == nil)
             await #expect(throws: CredentialError.self) { try await replica.engine.credential(for: alice) }
             // What was issued counts for the kill and is revoked as soon as the provider can be asked.
-            try await eventually("both to wait") {
+            try await until("both to wait") {
                 try await replica.kills.tokensToRevoke(of: alice).map(\.kind) == [.refreshToken, .accessToken]
             }
             let kill = try #require(try await replica.kills.reports().first?.id)
@@ -209,7 +211,9 @@ import TokenStorage
         }
     }
 
-    @Test func `tokens for an account that was removed from the configuration are revoked`() async throws {
+    @Test func `tokens for an account that was removed from the configuration are revoked, and the audit log says why`()
+        async throws
+    {
         try await SignInFixture.run { fixture, replica in
             fixture.provider.answer(.tokens())
             let begun = try await replica.begin()
@@ -220,6 +224,7 @@ import TokenStorage
             #expect(try await replica.answer(begun).failure?.code == .notConfigured)
             #expect(Set(fixture.provider.revoked) == ["rt-1", "at-1"])
             #expect(try await fixture.record() == nil)
+            #expect(try await replica.audited() == ["login alice by anne", "login alice: not_configured"])
         }
     }
 
@@ -283,28 +288,6 @@ import TokenStorage
 
             #expect(try await replica.answer(begun).state == .done)
             #expect(try await fixture.record()?.binding.issuer == ScriptedProvider.binding.issuer)
-        }
-    }
-
-    // MARK: - Audit
-
-    @Test func `a sign-in that is done has two audit records in the name of who began it`() async throws {
-        try await SignInFixture.run { fixture, replica in
-            fixture.provider.answer(.tokens())
-            try await replica.signIn()
-            #expect(try await replica.audited() == ["login alice by anne", "login alice: done"])
-        }
-    }
-
-    @Test func `the audit log says why tokens were not stored`() async throws {
-        try await SignInFixture.run { fixture, replica in
-            fixture.provider.answer(.tokens())
-            let begun = try await replica.begin()
-            fixture.provider.duringNextExchange {
-                replica.engine.reload(SignInFixture.plans([bob], at: fixture.provider), waiters: 100)
-            }
-            try await replica.answer(begun)
-            #expect(try await replica.audited() == ["login alice by anne", "login alice: not_configured"])
         }
     }
 }

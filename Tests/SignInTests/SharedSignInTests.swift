@@ -1,5 +1,6 @@
 import OAuth
 import SignIn
+import Simulation
 import TestKit
 import Testing
 import TokenModel
@@ -7,7 +8,7 @@ import TokenRefresh
 import TokenStorage
 
 /// Two replicas of a gateway, which share a store.
-@Suite struct SharedSignInTests {
+@Suite(.simulated) struct SharedSignInTests {
     @Test func `a sign-in that one replica began is completed by another`() async throws {
         let fixture = SignInFixture()
         try await fixture.run(["a", "b"], scopes: ["openid"]) { replicas in
@@ -23,7 +24,7 @@ import TokenStorage
 
             // Then both replicas know of it, and both have the tokens
             #expect(report.state == .done)
-            try await eventually("the other one to be done") {
+            try await until("the other one to be done") {
                 try await replicas[0].report(on: opened).state == .done
             }
             #expect(try await replicas[0].report(on: pasted) == report)
@@ -102,11 +103,11 @@ import TokenStorage
 
     @Test func `a replica that has ended before it had the tokens is said to be interrupted`() async throws {
         let fixture = SignInFixture()
-        let begun = Boxed<Begun>()
+        var begun: Begun?
         // Given a replica that ends with the answer in hand
         try await fixture.run(["a"]) { replicas in
             let sign = try await replicas[0].begin()
-            await begun.put(sign)
+            begun = sign
             let key = try #require(try await fixture.signInKeys().first)
             replicas[0].store.afterWrite(at: key) { replicas[0].store.fail(.away) }
             replicas[0].store.fail(.unanswered, [.write], at: key, times: 1)
@@ -114,37 +115,12 @@ import TokenStorage
         }
 
         // Then another one says so as soon as nobody can have it any more
-        let sign = try #require(await begun.value)
+        let sign = try #require(begun)
         try await fixture.run(["b"]) { replicas in
             #expect(try await replicas[0].report(on: sign).state == .redeeming)
-            fixture.clock.advance(by: .seconds(151))
+            await fixture.clock.pass(.seconds(151))
             #expect(try await replicas[0].report(on: sign).failure?.code == .interrupted)
             _ = try await replicas[0].begin()
         }
     }
-}
-
-/// Work whose end a test waits for while it moves the clock.
-struct Background<Value: Sendable>: Sendable {
-    private let outcome = Boxed<Result<Value, any Error>>()
-
-    init(_ work: @escaping @Sendable () async throws -> Value) {
-        let outcome = self.outcome
-        Task {
-            do {
-                await outcome.put(.success(try await work()))
-            } catch {
-                await outcome.put(.failure(error))
-            }
-        }
-    }
-
-    var isOver: Bool { get async { await self.outcome.value != nil } }
-    var value: Value? { get async throws { try await self.outcome.value?.get() } }
-}
-
-/// A value that a closure sets.
-actor Boxed<Value: Sendable> {
-    private(set) var value: Value?
-    func put(_ value: Value) { self.value = value }
 }

@@ -3,14 +3,14 @@ import KillSwitch
 import OAuth
 import ProviderClient
 import SignIn
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// How a sign-in begins: what is asked for, where somebody is sent, and what is refused.
-@Suite struct SignInBeginningTests {
+@Suite(.simulated) struct SignInBeginningTests {
     private let other = ProviderID("other")
 
     private func provider(

@@ -1,12 +1,12 @@
 import OAuth
 import SignIn
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenStorage
 
 /// The bytes of sign-ins in the store.
-@Suite struct SignInRecordTests {
+@Suite(.simulated) struct SignInRecordTests {
     /// The records of one sign-in for each phase and each end, as a gateway writes them.
     private static func all(_ fixture: SignInFixture, _ replica: Replica) async throws -> [(String, Secret)] {
         let records = Phases()

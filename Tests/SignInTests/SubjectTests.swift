@@ -1,14 +1,14 @@
 import OAuth
 import ProviderClient
 import SignIn
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// ID tokens, and whether it is the same person as before.
-@Suite struct SubjectTests {
+@Suite(.simulated) struct SubjectTests {
     private static let digest = TokenDigest(ofSubject: "somebody", at: ScriptedProvider.issuer)
 
     @Test func `who signed in is stored as a digest`() async throws {
@@ -59,26 +59,20 @@ import TokenStorage
     }
 
     @Test func `a moment without the provider's keys costs no tokens`() async throws {
-        try await SignInFixture.run(scopes: ["openid"]) { fixture, replica in
+        try await SignInFixture.run(scopes: ["openid"]) { fixture, replica async throws in
             // Given a provider whose keys are out of reach
             fixture.provider.identify(.failure(IDTokenError(.keysUnavailable, "the keys can't be fetched")))
             fixture.provider.answer(.tokens(idToken: "id-token"), .tokens(2, idToken: "id-token"))
 
             // When they are back after a moment, the tokens are stored
-            let first = Background { try await replica.signIn() }
-            let start = fixture.clock.now
-            try await fixture.pass(until: "a second to be over") {
-                fixture.clock.now >= start.advanced(by: .seconds(1))
-            }
+            let first = Task(executorPreference: Simulation.running) { try await replica.signIn() }
+            await fixture.clock.pass(.seconds(1))
             fixture.provider.identify(.success("alice"))
-            try await fixture.pass(until: "it to end") { await first.isOver }
-            #expect(try await first.value?.state == .done)
+            #expect(try await first.value.state == .done)
 
             // When they stay away, what came is revoked
             fixture.provider.identify(.failure(IDTokenError(.keysUnavailable, "the keys can't be fetched")))
-            let second = Background { try await replica.signIn() }
-            try await fixture.pass(until: "it to end") { await second.isOver }
-            #expect(try await second.value?.failure?.code == .idTokenInvalid)
+            #expect(try await replica.signIn().failure?.code == .idTokenInvalid)
             #expect(Set(fixture.provider.revoked) == ["rt-2", "at-2"])
             #expect(try await fixture.refreshToken() == "rt-1")
         }
@@ -141,7 +135,7 @@ import TokenStorage
             try await replica.signIn()
 
             _ = await replica.engine.refreshNow(alice)
-            try await eventually("a refresh") { try await fixture.refreshToken() == "rt-2" }
+            try await until("a refresh") { try await fixture.refreshToken() == "rt-2" }
             #expect(try await fixture.record()?.subject == Self.digest)
         }
     }

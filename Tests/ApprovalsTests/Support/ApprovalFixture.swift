@@ -1,4 +1,5 @@
 import Approvals
+import Simulation
 import Synchronization
 import TestKit
 import Testing
@@ -16,10 +17,9 @@ extension ApprovalPolicy {
     }
 }
 
-/// One store, one clock and one kill log, shared by the replicas of a test. Time passes only when a test advances the
-/// clock.
+/// One store and one kill log, shared by the replicas of a test.
 struct ApprovalFixture: Sendable {
-    let clock = ManualClock()
+    let clock = Simulation.running
     let log = RecordingLog()
     private let store: FaultyTokenStore
     private let records: SealedRecords
@@ -33,17 +33,14 @@ struct ApprovalFixture: Sendable {
     func run(
         _ count: Int = 1,
         _ policy: ApprovalPolicy? = .of(alice),
-        _ body: @escaping @Sendable ([Replica]) async throws -> Void
+        _ body: ([Replica]) async throws -> Void
     ) async throws {
         let replicas = (0..<count).map { _ in self.replica(policy) }
         for replica in replicas { await replica.service.start() }
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
+        try await withThrowingDiscardingTaskGroup { tasks in
             for replica in replicas { tasks.addTask { await replica.service.run() } }
             defer { for replica in replicas { replica.service.stop() } }
-            // The second reading comes when it listens to hints.
-            for replica in replicas where policy != nil {
-                try await eventually("a replica to follow the approvals") { replica.readings == 2 }
-            }
+            await self.clock.settle()
             try await body(replicas)
         }
     }
@@ -56,17 +53,12 @@ struct ApprovalFixture: Sendable {
             policy: policy,
             kills: { kills.known },
             provider: { [alice, bob].contains($0) ? acme : nil },
-            timepiece: Timepiece(ages: clock, wall: { clock.wall }),
+            timepiece: clock.timepiece,
             logger: self.log.logger,
             onChange: { notes.add("\($0) \(max(clock.now.duration(to: $1).components.seconds, 0)) s") },
             onWaiting: { notes.add("\($0) waits") }
         )
         return Replica(service: service, store: store, kills: kills, notes: notes)
-    }
-
-    /// Advances the clock from second to second, until `condition` holds.
-    func pass(until what: String, _ condition: @escaping @Sendable () async throws -> Bool) async throws {
-        try await self.clock.advance(bySleepersWithin: .seconds(1), until: what, condition)
     }
 }
 

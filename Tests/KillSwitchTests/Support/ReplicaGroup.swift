@@ -1,15 +1,16 @@
 import KillSwitch
 import OAuth
 import ProviderClient
+import Simulation
 import Synchronization
 import TestKit
 import Testing
 import TokenModel
 import TokenStorage
 
-/// One store and one clock, shared by several replicas.
+/// One store, shared by several replicas, in simulated time.
 struct ReplicaGroup: Sendable {
-    let clock = ManualClock()
+    let clock = Simulation.running
     let records: SealedRecords
     let vault: AccountVault
     let provider = RevokingEndpoint()
@@ -33,7 +34,6 @@ struct ReplicaGroup: Sendable {
         place: StorePlace? = nil,
         move: MigratingTokenStore? = nil
     ) -> Replica {
-        let clock = self.clock
         let provider = self.provider
         let fence = RecordingFence()
         let kills = KillSwitch(
@@ -44,7 +44,7 @@ struct ReplicaGroup: Sendable {
             host: PartialHostState(witness: witness, copy: copy),
             place: place,
             move: move,
-            timepiece: Timepiece(ages: clock, wall: { clock.wall }),
+            timepiece: self.clock.timepiece,
             logger: self.log.logger,
             fence: fence,
             target: { binding in
@@ -57,26 +57,7 @@ struct ReplicaGroup: Sendable {
         return Replica(kills: kills, fence: fence)
     }
 
-    /// Starts a replica while time passes: it may have to wait until it can go over to another store.
-    func start(
-        _ replica: Replica,
-        acceptsOlderStore: Bool = false,
-        overridesLock: Bool = false
-    ) async throws {
-        let end = End()
-        try await withThrowingTaskGroup { tasks in
-            tasks.addTask {
-                defer { end.come() }
-                try await replica.kills.start(acceptsOlderStore: acceptsOlderStore, overridesLock: overridesLock)
-            }
-            tasks.addTask {
-                try await self.clock.advance(bySleepersWithin: .seconds(1), until: "the start") { end.hasCome }
-            }
-            try await tasks.waitForAll()
-        }
-    }
-
-    /// Runs replicas while `body` runs. Time passes automatically, as fast as the replicas go to sleep.
+    /// Runs replicas while `body` runs.
     ///
     /// - Parameters:
     ///   - acceptsOlderStore: passed to the start of each replica.
@@ -85,50 +66,15 @@ struct ReplicaGroup: Sendable {
         _ replicas: [Replica],
         acceptsOlderStore: Bool = false,
         overridesLock: Bool = false,
-        _ body: @escaping @Sendable () async throws -> Void
+        _ body: () async throws -> Void
     ) async throws {
         for replica in replicas {
-            try await self.start(replica, acceptsOlderStore: acceptsOlderStore, overridesLock: overridesLock)
+            try await replica.kills.start(acceptsOlderStore: acceptsOlderStore, overridesLock: overridesLock)
         }
-        let end = End()
-        try await withThrowingTaskGroup { tasks in
-            for replica in replicas { tasks.addTask { await replica.kills.run() } }
-            tasks.addTask {
-                defer {
-                    for replica in replicas { replica.kills.stop() }
-                    end.come()
-                }
-                try await body()
-            }
-            tasks.addTask {
-                // Minutes of it take some seconds, and many more on a busy machine.
-                try await self.clock.advance(
-                    bySleepersWithin: .seconds(120),
-                    until: "the test to end",
-                    limit: .seconds(240)
-                ) { end.hasCome }
-                // The end of its task wakes each remaining sleeper.
-            }
-            try await tasks.waitForAll()
-        }
-    }
-
-    /// Runs replicas while `body` runs. Time passes only when `body` advances the clock.
-    func runByHand(_ replicas: [Replica], _ body: () async throws -> Void) async throws {
-        for replica in replicas { try await replica.kills.start() }
         try await withThrowingDiscardingTaskGroup { tasks in
             for replica in replicas { tasks.addTask { await replica.kills.run() } }
             defer { for replica in replicas { replica.kills.stop() } }
             try await body()
-        }
-    }
-
-    /// Advances the clock from sleeper to sleeper whose deadline is within a second, until the record at `key` has
-    /// been read again.
-    func passTime(untilRead key: RecordKey) async throws {
-        let (clock, store, before) = (self.clock, self.store, self.store.count(of: .read, at: key))
-        try await clock.advance(bySleepersWithin: .seconds(1), until: "\(key) to be read") {
-            store.count(of: .read, at: key) > before
         }
     }
 
@@ -163,18 +109,6 @@ struct ReplicaGroup: Sendable {
     }
 }
 
-extension Duration {
-    /// How long a kill may wait where time passes automatically: on a busy machine many seconds of it pass while the
-    /// replicas have no turn.
-    static let ample = Duration.seconds(3_600)
-}
-
-private final class End: Sendable {
-    private let flag = Mutex(false)
-    var hasCome: Bool { self.flag.withLock { $0 } }
-    func come() { self.flag.withLock { $0 = true } }
-}
-
 /// Reports every incarnation as dead.
 struct AllDeadWitness: IncarnationWitness {
     func isDead(_ incarnation: IncarnationID) async -> Bool { true }
@@ -183,6 +117,11 @@ struct AllDeadWitness: IncarnationWitness {
 struct Replica: Sendable {
     let kills: KillSwitch
     let fence: RecordingFence
+
+    @discardableResult
+    func kill(_ scope: KillScope, wait: Duration = .seconds(1)) async throws -> KillReport {
+        try await self.kills.kill(scope, reason: "drill", streams: .abort, wait: wait)
+    }
 }
 
 /// Records the calls that a replica makes to its fence.

@@ -1,4 +1,5 @@
 import KillSwitch
+import Simulation
 import TestKit
 import TokenModel
 import TokenStorage

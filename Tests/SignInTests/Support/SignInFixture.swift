@@ -2,6 +2,7 @@ import Audit
 import KillSwitch
 import ProviderClient
 import SignIn
+import Simulation
 import Synchronization
 import TestKit
 import Testing
@@ -13,11 +14,9 @@ let alice = AccountID("alice")
 let bob = AccountID("bob")
 let acme = ProviderID("acme")
 
-/// One store, one clock, one scripted provider and one configuration, shared by the replicas of a test.
-///
-/// Time passes only when a test advances the clock.
+/// One store, one scripted provider and one configuration, shared by the replicas of a test, in simulated time.
 struct SignInFixture: Sendable {
-    let clock = ManualClock()
+    let clock = Simulation.running
     let store = FaultyTokenStore()
     let records: SealedRecords
     let vault: AccountVault
@@ -41,7 +40,7 @@ struct SignInFixture: Sendable {
     /// - Parameter scopes: those of the accounts `alice` and `bob`.
     static func run(
         scopes: [String] = ["read"],
-        _ body: @escaping @Sendable (SignInFixture, Replica) async throws -> Void
+        _ body: (SignInFixture, Replica) async throws -> Void
     ) async throws {
         let fixture = SignInFixture()
         try await fixture.run(["a"], scopes: scopes) { replicas in try await body(fixture, replicas[0]) }
@@ -51,11 +50,11 @@ struct SignInFixture: Sendable {
     func run(
         _ names: [String],
         scopes: [String] = ["read"],
-        _ body: @escaping @Sendable ([Replica]) async throws -> Void
+        _ body: ([Replica]) async throws -> Void
     ) async throws {
         let replicas = names.map { self.replica($0, scopes) }
         for replica in replicas { try await replica.kills.start() }
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
+        try await withThrowingDiscardingTaskGroup { tasks in
             for replica in replicas {
                 tasks.addTask { await replica.kills.run() }
                 tasks.addTask { await replica.engine.run() }
@@ -65,11 +64,7 @@ struct SignInFixture: Sendable {
             // A replica that stops must not wait for a store that is away.
             defer { for replica in replicas { replica.stop() } }
             // Each looks for the devices of an earlier process. No test begins before that is done.
-            for replica in replicas {
-                try await eventually("a replica to have looked for devices") {
-                    replica.store.count(of: .records, at: RecordKey(rawValue: RecordKey.Prefix.signIns.rawValue)) > 0
-                }
-            }
+            await self.clock.settle()
             try await body(replicas)
         }
         // No test needs a secret in a log.
@@ -82,8 +77,7 @@ struct SignInFixture: Sendable {
         // A connection of its own, so that the store can be taken away from one replica only.
         let store = self.store.connect()
         let records = SealedRecords(store: store, keys: self.records.keys, storeID: self.records.storeID)
-        let (clock, provider, configuration) = (self.clock, self.provider, self.configuration)
-        let timepiece = Timepiece(ages: clock, wall: { clock.wall })
+        let (provider, configuration, timepiece) = (self.provider, self.configuration, self.clock.timepiece)
         let incarnation = IncarnationID.random()
         let fence = EngineFence()
         let kills = KillSwitch(
@@ -159,11 +153,6 @@ struct SignInFixture: Sendable {
 
     func signInKeys() async throws -> [RecordKey] {
         try await self.store.records(under: .signIns, after: nil, limit: 9).map(\.key)
-    }
-
-    /// Advances the clock from sleeper to sleeper whose deadline is near, until `condition` holds.
-    func pass(until what: String, _ condition: @escaping @Sendable () async throws -> Bool) async throws {
-        try await self.clock.advance(bySleepersWithin: .seconds(3), until: what, condition)
     }
 }
 

@@ -64,12 +64,6 @@ import TokenStorage
         }
     }
 
-    @Test func `a valid token is returned at once`() {
-        var accountState = self.accountState(.valid())
-        let answer = self.ask(&accountState, "a")
-        #expect(answer == "a: generation 1")
-    }
-
     @Test func `the first waiter starts a flight and the others share it`() {
         var accountState = self.accountState(.expired())
         let first = self.ask(&accountState, "a")
@@ -139,20 +133,6 @@ import TokenStorage
         #expect(atOnce == "b: generation 2")
         #expect(within == "c: generation 2")
         #expect(after == "starts for a 401")
-    }
-
-    @Test func `I11_a token set that an upstream accepted is refreshed at once by a later 401`() {
-        var accountState = self.accountState(.valid())
-        _ = self.ask(&accountState, "a", .credential(refused: Generation(1)))
-        _ = accountState.land(
-            self.outcome(.committed, .valid(generation: 2), after: accountState),
-            now: self.now.boot
-        )
-        accountState.accepted(Generation(2))
-
-        let answer = self.ask(&accountState, "b", .credential(refused: Generation(2)), at: .seconds(1))
-
-        #expect(answer == "starts for a 401")
     }
 
     @Test func `a 401 in a process that knows nothing of the account is judged by the stored record`() {

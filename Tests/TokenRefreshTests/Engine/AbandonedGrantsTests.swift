@@ -1,4 +1,5 @@
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
@@ -6,7 +7,7 @@ import TokenRefresh
 import TokenStorage
 
 /// Which grants a stop may lose that does not wait for providers.
-@Suite struct AbandonedGrantsTests {
+@Suite(.simulated) struct AbandonedGrantsTests {
     private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
@@ -16,7 +17,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             #expect(replica.engine.exposedAccounts == [])
             let caller = replica.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
+            try await until("the use") { self.provider.heldCount == 1 }
             #expect(replica.engine.exposedAccounts == [alice])
             self.provider.release()
             #expect(await caller.value.generation == Generation(2))
@@ -37,7 +38,7 @@ import TokenStorage
             provider.answer(verdict)
             try await house.withReplica(provider) { replica in
                 _ = replica.ask()
-                try await eventually("the use") { provider.heldCount == 1 }
+                try await until("the use") { provider.heldCount == 1 }
                 replica.engine.stopNow()
                 provider.release()
                 await replica.running.value
@@ -52,15 +53,13 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             _ = replica.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
+            try await until("the use") { self.provider.heldCount == 1 }
             self.house.store.fail(.away, [.write])
             self.provider.release()
-            try await eventually("the answer") { self.provider.heldCount == 0 }
+            try await until("the answer") { self.provider.heldCount == 0 }
             #expect(replica.engine.exposedAccounts == [alice])
             replica.engine.stopNow()
-            try await self.house.clock.advance(bySleepersWithin: .seconds(1), until: "the flight to end") {
-                replica.engine.flightCount == 0
-            }
+            try await replica.hasLanded()
             #expect(replica.engine.abandonedAccounts == [alice])
             self.house.store.recover()
         }

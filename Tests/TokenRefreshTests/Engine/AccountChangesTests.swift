@@ -1,4 +1,5 @@
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
@@ -6,7 +7,7 @@ import TokenRefresh
 import TokenStorage
 
 /// Imports, removals, forced refreshes, states, and writes of other processes.
-@Suite struct AccountChangesTests {
+@Suite(.simulated) struct AccountChangesTests {
     private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
@@ -60,7 +61,7 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             let answer = replica.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
+            try await until("the use") { self.provider.heldCount == 1 }
 
             try await replica.engine.importTokens(Secret("rt-9"), accessToken: Secret("at-9"), for: alice)
 
@@ -68,9 +69,7 @@ import TokenStorage
             #expect(served.generation == Generation(1))
             let imported = try await self.house.record()
             self.provider.release()
-            try await eventually("the flight to end") {
-                self.house.log.lines.contains { $0.contains("were dropped") }
-            }
+            try await until("the flight to end") { self.house.log.lines.contains { $0.contains("were dropped") } }
             #expect(try await self.house.record() == imported)
             let later = await replica.ask().value
             #expect(later == served)
@@ -84,7 +83,7 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             let answer = replica.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
+            try await until("the use") { self.provider.heldCount == 1 }
             try await replica.engine.importTokens(Secret("rt-1"), for: alice)
             self.provider.release()
             let served = await answer.value
@@ -145,43 +144,6 @@ import TokenStorage
         }
     }
 
-    @Test func `tokens of an account that changed its provider are revoked by their issuing provider`() async throws {
-        // Given tokens of a configured provider, and an account that is now configured for another one
-        let moved = ScriptedTokenEndpoint()
-        var house = self.house
-        house.endpoint = { $0.provider == ProviderID("moved") ? moved : nil }
-        try await house.put(.valid().with { $0.binding.provider = ProviderID("moved") })
-        try await house.withReplica(self.provider) { replica in
-            // When the tokens are removed
-            let outcomes = try await replica.engine.forget(alice)
-
-            // Then only the provider that issued them is asked
-            #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
-            #expect(moved.revoked == ["rt-0", "at-0"])
-            #expect(self.provider.revoked.isEmpty)
-            #expect(self.house.kills.takenAway.isEmpty)
-            let removed = try await self.house.record()
-            #expect(removed?.tokens == nil)
-        }
-    }
-
-    @Test func `tokens of an unconfigured provider are recorded for revocation on its return`() async throws {
-        // Given an account that was moved to another provider, and whose former provider is not configured any more
-        let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
-        try await self.house.put(record)
-        try await self.house.withReplica(self.provider) { replica in
-            // When its tokens are removed
-            let outcomes = try await replica.engine.forget(alice)
-
-            // Then no provider can be asked, and the tokens are recorded for revocation
-            #expect(outcomes.map(\.verdict) == [.unreachable(.notConfigured), .unreachable(.notConfigured)])
-            #expect(self.provider.revoked.isEmpty)
-            #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
-            let removed = try await self.house.record()
-            #expect(removed?.tokens == nil)
-        }
-    }
-
     @Test func `tokens that a refresh commits during a removal are dead, and the sweep is told`() async throws {
         try await self.house.put(.valid())
         let (house, provider) = (self.house, self.provider)
@@ -235,12 +197,12 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             let answer = replica.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
+            try await until("the use") { self.provider.heldCount == 1 }
             _ = try await replica.engine.forget(alice)
             self.provider.release()
             let told = await answer.value
             #expect(told == .error(.accountEmpty))
-            try await eventually("them to be written down to be revoked") {
+            try await until("them to be written down to be revoked") {
                 let tokens = self.house.kills.takenAway.last?.tokens
                 return tokens?.refreshToken == Secret("rt-1") && tokens?.accessToken == Secret("at-1")
             }
@@ -248,46 +210,29 @@ import TokenStorage
         }
     }
 
-    @Test func `a forced refresh refreshes a valid token and reports the result`() async throws {
+    @Test func `a forced refresh replaces a valid token, or reports the callers' error`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             let refreshed = await replica.engine.refreshNow(alice)
-            self.provider.answer(.notSent(.connectFailed))
-            let failed = await replica.engine.refreshNow(alice)
-            let again = await replica.engine.refreshNow(alice)
-            let unknown = await replica.engine.refreshNow(AccountID("nobody"))
-
-            #expect(refreshed?.generation == Generation(2))
-            #expect(refreshed?.state == .valid)
-            #expect(failed?.state == .backingOff)
-            #expect(failed?.lastError == "not_sent.connect_failed")
-            #expect(again?.generation == Generation(3))
-            #expect(unknown == nil)
-        }
-    }
-
-    @Test func `a forced refresh reports the callers' error even if the token is valid`() async throws {
-        // Given a valid token
-        try await self.house.put(.valid())
-        let refreshed: [CredentialError.Code?] = try await self.house.withReplica(self.provider) { replica in
-            // When first the provider is unreachable, then the store rejects writes, and then nothing is wrong
             self.provider.answer(.notSent(.connectFailed))
             let unsent = await replica.engine.refreshNow(alice)
             self.house.store.fail(.full)
             let unwritten = await replica.engine.refreshNow(alice)
             self.house.store.recover()
-            let done = await replica.engine.refreshNow(alice)
-            return [unsent, unwritten, done].map { $0?.refreshError }
-        }
-        // And when no waiter is allowed
-        let crowded: AccountStatus? = try await self.house.withReplica(self.provider, limits: RefreshLimits(waiters: 0))
-        { replica in
-            await replica.engine.refreshNow(alice)
-        }
+            let again = await replica.engine.refreshNow(alice)
 
-        // Then each result names the reason
-        #expect(refreshed == [.refreshFailed, .storeLost, nil])
-        #expect(crowded?.refreshError == .overloaded)
+            let errors = [refreshed, unsent, unwritten, again].map { $0?.refreshError }
+            #expect(errors == [nil, .refreshFailed, .storeLost, nil])
+            #expect(refreshed?.generation == Generation(2))
+            #expect(refreshed?.state == .valid)
+            #expect(unsent?.state == .backingOff)
+            #expect(unsent?.lastError == "not_sent.connect_failed")
+            #expect(again?.generation == Generation(3))
+            #expect(await replica.engine.refreshNow(AccountID("nobody")) == nil)
+        }
+        try await self.house.withReplica(self.provider, limits: RefreshLimits(waiters: 0)) { replica in
+            #expect(await replica.engine.refreshNow(alice)?.refreshError == .overloaded)
+        }
     }
 
     @Test(arguments: [
@@ -326,10 +271,11 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)
+            await self.house.clock.settle()
             try await self.house.put(.valid(generation: 2))
-            try await eventually("the new pass") { replica.events.count == 2 }
-            let answer = await replica.ask().value
-            #expect(answer.generation == Generation(2))
+            await self.house.clock.settle()
+            #expect(replica.events.count == 2)
+            #expect(await replica.ask().value.generation == Generation(2))
         }
     }
 
@@ -339,9 +285,8 @@ import TokenStorage
         try await house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)
             try await house.put(.valid(grant: GrantID("new")).with { $0.tokens = nil })
-            try await house.clock.advance(bySleepersWithin: .seconds(10), until: "the pass to be dropped") {
-                replica.events.last == .dropped(alice)
-            }
+            await house.clock.pass(.seconds(10))
+            #expect(replica.events.last == .dropped(alice))
         }
     }
 

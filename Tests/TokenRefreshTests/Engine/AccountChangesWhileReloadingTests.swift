@@ -1,12 +1,12 @@
 import OAuth
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// Changes by an operator during a reload of the configuration.
-@Suite struct AccountChangesWhileReloadingTests {
+@Suite(.simulated) struct AccountChangesWhileReloadingTests {
     private let house = Cluster()
     private let endpoint = ScriptedTokenEndpoint()
     private let other = ScriptedTokenEndpoint(clientID: "another-app")

@@ -1,4 +1,5 @@
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
@@ -6,12 +7,14 @@ import TokenRefresh
 import TokenStorage
 
 /// Problems that are shown as an issue beside a healthy state of the account.
-@Suite struct AccountIssueTests {
+@Suite(.simulated) struct AccountIssueTests {
     private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let bob = AccountID("bob")
 
-    @Test func `a refused client is an issue of all the provider's accounts beside valid tokens`() async throws {
+    @Test func `a refused client is an issue of all the provider's accounts beside valid tokens, until it is accepted`()
+        async throws
+    {
         try await self.house.put(.valid())
         try await self.house.put(.valid(), for: self.bob)
         self.provider.answer(.config(.code("invalid_client")))
@@ -21,7 +24,7 @@ import TokenStorage
             let since = self.house.clock.wall
 
             _ = await replica.engine.refreshNow(alice)
-            self.house.clock.advance(by: .seconds(20))
+            await self.house.clock.pass(.seconds(20))
             let tried = await replica.engine.status(of: alice)
             let other = await replica.engine.status(of: self.bob)
 
@@ -34,15 +37,7 @@ import TokenStorage
             #expect(other?.issue?.kind == .clientRefused)
             #expect(other?.issue?.reason == "provider_config")
             #expect(other?.issue?.knownSince == since)
-        }
-    }
 
-    @Test func `a provider that accepts the client again ends the issue of all its accounts`() async throws {
-        try await self.house.put(.valid())
-        try await self.house.put(.valid(), for: self.bob)
-        self.provider.answer(.config(.code("invalid_client")))
-        try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
-            _ = await replica.engine.refreshNow(alice)
             _ = await replica.engine.refreshNow(alice)
             let statuses = await replica.engine.overview().named
             #expect(statuses.map(\.state) == [.valid, .valid])
@@ -71,9 +66,17 @@ import TokenStorage
         }
     }
 
-    @Test func `a 401 whose refresh is in progress or has brought another token is no issue`() async throws {
-        try await self.house.withRefusedToken(self.provider) { replica, refused in
+    @Test func `a 401 whose refresh is in progress or has brought another token is no issue, and hinders nobody else`()
+        async throws
+    {
+        try await self.house.put(.valid())
+        self.provider.hold()
+        try await self.house.withReplica(self.provider) { replica in
+            _ = try await replica.engine.credential(for: alice)
+            let refused = replica.ask(refused: Generation(1))
+            try await until("the use") { self.provider.heldCount == 1 }
             let meanwhile = await replica.engine.status(of: alice)
+            #expect(await replica.ask().value.generation == Generation(1))
             self.provider.release()
             let served = await refused.value
             let after = await replica.engine.status(of: alice)
@@ -103,7 +106,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let since = self.house.clock.wall
             let first = await replica.engine.refreshNow(alice)
-            self.house.clock.advance(by: .seconds(10))
+            await self.house.clock.pass(.seconds(10))
             let second = await replica.engine.refreshNow(alice)
             let third = await replica.engine.refreshNow(alice)
             #expect(first?.issue?.knownSince == since)
@@ -122,22 +125,22 @@ import TokenStorage
             self.provider.answer(.accountConfig(.code("invalid_scope")))
             self.provider.hold()
             let since = self.house.clock.wall
-            let asked = Task { await replica.engine.refreshNow(alice) }
-            try await eventually("the provider to be asked") { self.provider.heldCount == 1 }
+            let asked = Task(executorPreference: Simulation.running) { await replica.engine.refreshNow(alice) }
+            try await until("the provider to be asked") { self.provider.heldCount == 1 }
             self.house.store.fail(.full)
             self.provider.release()
             let refused = await asked.value
             #expect(refused?.issue?.kind == .clientRefused)
             #expect(refused?.issue?.knownSince == since)
 
-            self.house.clock.advance(by: .seconds(5))
+            await self.house.clock.pass(.seconds(5))
             self.house.store.recover()
             let restrained = await replica.engine.refreshNow(alice)
             #expect(restrained?.lastError == "refresh_limit")
             #expect(restrained?.issue?.kind == .clientRefused)
             #expect(restrained?.issue?.knownSince == since)
 
-            self.house.clock.advance(by: .seconds(30))
+            await self.house.clock.pass(.seconds(30))
             self.house.store.fail(.full)
             let unwritten = await replica.engine.refreshNow(alice)
             #expect(unwritten?.lastError == "store_lost")

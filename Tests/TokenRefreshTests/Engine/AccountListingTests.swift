@@ -1,4 +1,5 @@
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
@@ -6,7 +7,7 @@ import TokenRefresh
 import TokenStorage
 
 /// Pages of accounts, and all accounts at a glance.
-@Suite struct AccountListingTests {
+@Suite(.simulated) struct AccountListingTests {
     private let house = Cluster()
     private let provider: FamilyTokenEndpoint
     private let other = ProviderID("other")
@@ -93,7 +94,7 @@ import TokenStorage
             try await self.house.put(.member(.customer(5), isValid: true), for: .customer(5))
             _ = await replica.engine.status(of: .customer(5))
             #expect(await self.pages(AccountFilter(states: [.valid]), 100, replica).joined().count == 17)
-            self.house.clock.advance(by: .seconds(3_601))
+            await self.house.clock.pass(.seconds(3_601))
             #expect(await self.pages(AccountFilter(states: [.valid]), 100, replica).joined().isEmpty)
         }
     }
@@ -103,7 +104,7 @@ import TokenStorage
             self.house.store.fail(.spoiled, at: .account("customer-4"))
             self.house.store.fail(.spoiled, at: .account("customer-6"))
             // One of them is in use, and the other is not.
-            self.house.clock.advance(by: .seconds(3_601))
+            await self.house.clock.pass(.seconds(3_601))
             _ = await replica.ask(.customer(4)).value
             _ = await replica.engine.status(of: .customer(6))
             let found = await self.pages(AccountFilter(states: [.unreadable]), 10, replica).joined()
@@ -121,7 +122,7 @@ import TokenStorage
             #expect(away.map(\.state) == expected.map(\.state))
             let overview = await replica.engine.overview()
             #expect(overview.families.map(\.accounts) == [30])
-            self.house.clock.advance(by: .seconds(3_601))
+            await self.house.clock.pass(.seconds(3_601))
             #expect(await self.pages(AccountFilter(states: [.expired]), 10, replica).joined().count == 29)
         }
     }
@@ -154,11 +155,11 @@ import TokenStorage
             self.house.store.fail(.away)
             let calls = self.house.store.calls.count
             replica.engine.reload([], families: families, waiters: 100)
-            try await eventually("a try") { self.house.store.calls.count > calls }
+            try await until("a try") { self.house.store.calls.count > calls }
             #expect(!replica.engine.exists(.customer(1)))
             self.house.store.recover()
-            try await self.house.pass(.seconds(700), replica) { replica.engine.exists(.customer(1)) }
-            try await eventually("the index") { replica.engine.exists(.customer(1)) }
+            await self.house.clock.pass(.seconds(1))
+            #expect(replica.engine.exists(.customer(1)))
         }
     }
 }

@@ -1,17 +1,17 @@
 import OAuth
+import Simulation
 import TestKit
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// Background refreshes on a manual clock.
-@Suite struct BackgroundRefreshTests {
+/// Refreshes that no caller waits for.
+@Suite(.simulated) struct BackgroundRefreshTests {
     private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
-    /// Limits with which only the scheduler sleeps, so that the clock advances from one appointment to the next. A test
-    /// then need not wait to see that nothing happens between two appointments.
+    /// Limits with which only the scheduler sleeps, so that time goes from one appointment to the next.
     private let onlyAppointments = RefreshLimits(rereadInterval: .seconds(1_000_000))
 
     private func use(_ credential: UpstreamCredential, _ replica: Replica) {
@@ -24,13 +24,11 @@ import TokenStorage
             let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
 
-            // The jitter of this house is 1, so the refresh comes three quarters of 720 s before the end.
-            try await self.house.clock.advance(bySleepersWithin: .seconds(3_060), until: "the new pass") {
-                replica.events.count == 2
-            }
+            try await until("the new pass") { replica.events.count == 2 }
 
             #expect(self.provider.spent == ["rt-0"])
-            #expect(self.house.clock.now < first.usableUntil)
+            // The jitter of this house is 1, so the refresh comes three quarters of 720 s before the end.
+            #expect(self.house.clock.now.duration(to: first.usableUntil) == .seconds(540))
             let second = try await replica.engine.credential(for: alice)
             #expect(second.generation == Generation(2))
             #expect(replica.events == [.installed(first), .installed(second)])
@@ -46,9 +44,7 @@ import TokenStorage
             let start = self.house.clock.now
             _ = try await replica.engine.credential(for: alice)
 
-            try await self.house.clock.advance(bySleepersWithin: .seconds(86_400), until: "the first refresh") {
-                self.provider.spent == ["rt-0"]
-            }
+            try await until("the first refresh") { self.provider.spent == ["rt-0"] }
 
             // A day less a tenth, since the jitter of this house is 1.
             #expect(start.duration(to: self.house.clock.now) == .seconds(86_400 - 8_640))
@@ -59,12 +55,12 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             let first = try await replica.engine.credential(for: alice)
-            self.house.clock.advance(by: .seconds(3_500))
+            await self.house.clock.pass(.seconds(3_500))
             #expect(self.provider.spent.isEmpty)
 
             self.use(first, replica)
-
-            try await eventually("the new pass") { replica.events.count == 2 }
+            await self.house.clock.settle()
+            #expect(replica.events.count == 2)
         }
     }
 
@@ -72,18 +68,12 @@ import TokenStorage
         self.provider.issue(lifetime: .seconds(10))
         try await self.house.put(.valid().with { $0.tokens = .sample(lifetime: .seconds(10)) })
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { replica in
-            // A caller that asks earlier has a deadline, whose watch sleeps too.
-            try await eventually("the first look") { replica.events.count == 1 }
             let start = self.house.clock.now
             var current = try await replica.engine.credential(for: alice)
             self.use(current, replica)
-            var known = 1
             while start.duration(to: self.house.clock.now) < .seconds(60) {
-                let seen = known
-                try await self.house.clock.advance(bySleepersWithin: .seconds(10), until: "the next pass") {
-                    replica.events.count > seen
-                }
-                known = replica.events.count
+                let seen = replica.events.count
+                try await until("the next pass") { replica.events.count > seen }
                 guard case .installed(let next) = try #require(replica.events.last) else {
                     Issue.record("a pass was withdrawn")
                     return
@@ -105,9 +95,7 @@ import TokenStorage
             let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
 
-            try await self.house.clock.advance(bySleepersWithin: .seconds(3_600), until: "the refresh") {
-                self.provider.spent == ["rt-0"]
-            }
+            try await until("the refresh") { self.provider.spent == ["rt-0"] }
 
             #expect(self.house.clock.now == first.usableUntil)
         }
@@ -119,9 +107,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { _ in
             let start = self.house.clock.now
 
-            try await self.house.clock.advance(bySleepersWithin: .seconds(86_400), until: "the refresh") {
-                self.provider.spent == ["rt-0"]
-            }
+            try await until("the refresh") { self.provider.spent == ["rt-0"] }
 
             #expect(start.duration(to: self.house.clock.now) == .seconds(86_400 - 7_200 - 8_640))
         }
@@ -133,15 +119,11 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
-            self.house.clock.advance(by: .seconds(3_060))
-            try await eventually("the first failure") { self.provider.spent.count == 1 }
+            await self.house.clock.pass(.seconds(3_060))
+            #expect(self.provider.spent.count == 1)
+            #expect(try await replica.engine.credential(for: alice) == first)
 
-            let during = try await replica.engine.credential(for: alice)
-            #expect(during == first)
-
-            try await self.house.clock.advance(bySleepersWithin: .seconds(31), until: "the refresh") {
-                replica.events.count == 2
-            }
+            try await until("the refresh") { replica.events.count == 2 }
             #expect(self.provider.spent.count == 3)
             #expect(self.house.clock.now < first.usableUntil)
         }
@@ -155,16 +137,12 @@ import TokenStorage
                 for replica in [first, second] {
                     self.use(try await replica.engine.credential(for: alice), replica)
                 }
-                self.house.clock.advance(by: .seconds(3_060))
-                try await eventually("the refusal") {
-                    try await self.house.record()?.failureRecord?.retryIn == .seconds(200)
-                }
+                await self.house.clock.pass(.seconds(3_060))
+                #expect(try await self.house.record()?.failureRecord?.retryIn == .seconds(200))
                 let refused = self.house.clock.now
 
-                try await self.house.clock.advance(bySleepersWithin: .seconds(230), until: "the refresh") {
-                    first.events.count == 2 && second.events.count == 2
-                }
-                #expect(refused.duration(to: self.house.clock.now) >= .seconds(200))
+                try await until("the refresh") { first.events.count == 2 && second.events.count == 2 }
+                #expect(refused.duration(to: self.house.clock.now) == .seconds(200))
                 #expect(self.provider.spent.count == 2)
                 #expect(self.provider.mostAtOnce == 1)
             }
@@ -181,28 +159,17 @@ import TokenStorage
 
                 self.provider.hold()
                 let answers = [first.ask(), first.ask(), second.ask()]
-                try await eventually("the mint") { self.provider.heldCount == 1 }
+                try await until("the mint") { self.provider.heldCount == 1 }
                 self.provider.release()
-                try await self.house.clock.advance(bySleepersWithin: .milliseconds(250), until: "all to be served") {
-                    try await self.house.record()?.generation == Generation(1) && second.events.count == 1
-                }
-                for answer in answers {
-                    let generation = await answer.value.generation
-                    #expect(generation == Generation(1))
-                }
+                for answer in answers { #expect(await answer.value.generation == Generation(1)) }
                 #expect(self.provider.minted == 1)
 
                 self.use(try await first.engine.credential(for: alice), first)
-                try await self.house.clock.advance(bySleepersWithin: .seconds(3_060), until: "the next") {
-                    first.events.count == 2
-                }
+                try await until("the next") { first.events.count == 2 }
                 #expect(self.provider.minted == 2)
 
-                // Nobody uses the second token. After the deadlines of the earlier callers nothing is left to do.
-                try await self.house.clock.advance(bySleepersWithin: .seconds(200_000), until: "all to be at rest") {
-                    self.house.clock.nextWake(within: .seconds(200_000)) == nil
-                }
-                self.house.clock.advance(by: .seconds(200_000))
+                // Nobody uses the second token.
+                await self.house.clock.pass(.seconds(200_000))
                 let refreshed = await first.engine.refreshNow(alice)
                 #expect(refreshed?.state == .valid)
                 #expect(self.provider.minted == 3)
@@ -268,7 +235,7 @@ import TokenStorage
         try await self.house.put(.valid().with { $0.claim = FlightBench.others })
         try await self.house.withReplica(self.provider) { replica in
             let first = await replica.engine.status(of: alice)
-            self.house.clock.advance(by: .seconds(13))
+            await self.house.clock.pass(.seconds(13))
             let later = await replica.engine.status(of: alice)
             #expect(first?.state == .refreshing)
             #expect(later?.state == .valid)
@@ -280,13 +247,8 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
-            self.house.clock.advance(by: .seconds(3_500))
-            // Up to 400 sleeps, each of which takes a busy machine a while.
-            try await self.house.clock.advance(
-                bySleepersWithin: .seconds(2),
-                until: "the refresh",
-                limit: .seconds(180)
-            ) {
+            await self.house.clock.pass(.seconds(3_500))
+            try await until("the refresh") {
                 if case .installed(let credential)? = replica.events.last {
                     return credential.generation == Generation(2)
                 }
@@ -309,10 +271,10 @@ import TokenStorage
                 let credential = try await replica.engine.credential(for: account)
                 replica.engine.used(TokenVersion(credential), of: account)
             }
-            self.house.clock.advance(by: .seconds(3_100))
-            try await eventually("the first ones") { self.provider.heldCount == Agenda.mostBackgroundJobs }
+            await self.house.clock.pass(.seconds(3_060))
+            #expect(self.provider.heldCount == Agenda.mostBackgroundJobs)
             self.provider.release()
-            try await eventually("all") { self.provider.spent.count == 100 }
+            try await until("all") { self.provider.spent.count == 100 }
             #expect(self.provider.mostAtOnce <= Agenda.mostBackgroundJobs)
             #expect(Set(self.provider.spent).count == 100)
         }
@@ -346,15 +308,15 @@ import TokenStorage
                 let credential = try await replica.engine.credential(for: account)
                 replica.engine.used(TokenVersion(credential), of: account)
             }
-            self.house.clock.advance(by: .seconds(3_100))
+            await self.house.clock.pass(.seconds(3_060))
 
-            // then all accounts of the second are refreshed, and only a few of the first are tried.
-            try await eventually("all of the healthy provider") { Set(healthy.spent).count == 10 }
+            // then all accounts of the second are refreshed at once, and only a few of the first are tried.
+            #expect(Set(healthy.spent).count == 10)
             #expect(self.provider.mostAtOnce <= Agenda.mostBackgroundJobs)
 
             // And when the first provider responds at last, its other accounts are refreshed too.
             self.provider.release()
-            try await eventually("all of the other") { self.provider.spent.count == 40 }
+            try await until("all of the other") { self.provider.spent.count == 40 }
         }
     }
 
@@ -363,7 +325,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             self.use(try await replica.engine.credential(for: alice), replica)
             replica.engine.stop()
-            self.house.clock.advance(by: .seconds(3_100))
+            await self.house.clock.pass(.seconds(3_100))
             await replica.running.value
             #expect(self.provider.spent.isEmpty)
         }

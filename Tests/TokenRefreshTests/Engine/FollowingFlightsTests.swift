@@ -1,13 +1,12 @@
 import OAuth
-import Synchronization
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// Flights that are in progress when the configuration changes.
-@Suite struct FollowingFlightsTests {
+@Suite(.simulated) struct FollowingFlightsTests {
     private let house = Cluster()
     private let before = ScriptedTokenEndpoint()
     private let after = ScriptedTokenEndpoint()
@@ -37,18 +36,8 @@ import TokenStorage
     /// Requests a credential, and returns when the flight has seen the other replica's claim and waits for it.
     private func askBehindAClaim(_ replica: Replica) async throws -> Asked {
         let waiting = replica.ask()
-        for _ in 0..<3 { try await self.house.clock.advanceToSleeper(within: .milliseconds(250)) }
+        for _ in 0..<3 { await self.house.clock.step() }
         return waiting
-    }
-
-    private func untilAnswered(_ asked: Asked) async throws -> Answer {
-        async let value = asked.value
-        let moving = Task { [clock = self.house.clock] in
-            try await clock.advance(bySleepersWithin: .milliseconds(250), until: "an answer") { Task.isCancelled }
-        }
-        let answered = await value
-        moving.cancel()
-        return answered
     }
 
     @Test func `a flight that waits for another replica's claim does not use the former endpoint`() async throws {
@@ -58,11 +47,11 @@ import TokenStorage
 
             self.apply(replica, self.plan(at: self.after))
 
-            #expect(try await self.untilAnswered(waiting) == .error(.refreshFailed))
+            #expect(await waiting.value == .error(.refreshFailed))
             #expect(self.before.spent.isEmpty)
             #expect(try await self.house.record()?.claim == FlightBench.othersShort)
-            self.house.clock.advance(by: .seconds(1))
-            #expect(try await self.untilAnswered(replica.ask()).generation == Generation(2))
+            await self.house.clock.pass(.seconds(1))
+            #expect(await replica.ask().value.generation == Generation(2))
             #expect(self.before.spent.isEmpty)
             #expect(self.after.spent == ["rt-0"])
         }
@@ -75,31 +64,26 @@ import TokenStorage
 
             self.apply(replica)
 
-            #expect(try await self.untilAnswered(waiting) == .error(.accountEmpty))
+            #expect(await waiting.value == .error(.accountEmpty))
             #expect(self.before.spent.isEmpty)
-            try await eventually("the account's end") { replica.events.contains(.retired(alice)) }
+            try await until("the account's end") { replica.events.contains(.retired(alice)) }
         }
     }
 
     @Test(arguments: [AccountGrant.refreshToken, .clientCredentials])
     func `a claim whose request was not sent is removed`(_ grant: AccountGrant) async throws {
         if grant == .refreshToken { try await self.house.put(.expired()) }
-        let reload = Mutex<(@Sendable () -> Void)?>(nil)
-        let connecting = ScriptedTokenEndpoint { reload.withLock { $0 }?() }
-        try await self.house.withReplica(
-            [self.plan(at: connecting, grant: grant)],
-            of: [connecting, self.after]
-        ) { replica in
+        try await self.withReplica(grant: grant) { replica in
             let plan = self.plan(at: self.after, grant: grant)
-            reload.withLock { $0 = { replica.engine.reload([plan], waiters: 100) } }
+            self.before.whileConnecting { replica.engine.reload([plan], waiters: 100) }
 
             #expect(await replica.ask().value == .error(.refreshFailed))
 
-            #expect(connecting.spent.isEmpty && connecting.minted == 0)
+            #expect(self.before.spent.isEmpty && self.before.minted == 0)
             let record = try await self.house.record()
             #expect(record?.claim == nil)
             #expect(record?.failureRecord == nil)
-            self.house.clock.advance(by: .seconds(1))
+            await self.house.clock.pass(.seconds(1))
             #expect(await replica.ask().value.generation == (grant == .refreshToken ? Generation(2) : Generation(1)))
         }
     }
@@ -110,7 +94,7 @@ import TokenStorage
         self.before.hold()
         try await self.withReplica { replica in
             let waiting = replica.ask()
-            try await eventually("the first use") { self.before.heldCount == 1 }
+            try await until("the first use") { self.before.heldCount == 1 }
 
             self.apply(replica, self.plan(at: self.after))
             self.before.release()
@@ -128,15 +112,15 @@ import TokenStorage
         try await self.withReplica { replica in
             let waiting = try await self.askBehindAClaim(replica)
             async let status = replica.engine.refreshNow(alice)
-            try await eventually("the operator to wait") { replica.engine.waiterCount == 2 }
+            try await until("the operator to wait") { replica.engine.waiterCount == 2 }
 
             self.apply(replica)
             try await self.house.put(.valid(generation: 2))
 
-            #expect(try await self.untilAnswered(waiting).generation == Generation(2))
+            #expect(await waiting.value.generation == Generation(2))
             _ = await status
             #expect(self.before.spent.isEmpty)
-            try await eventually("the account's end") { replica.events.contains(.retired(alice)) }
+            try await until("the account's end") { replica.events.contains(.retired(alice)) }
         }
     }
 
@@ -147,7 +131,7 @@ import TokenStorage
         self.before.hold()
         try await self.withReplica { replica in
             async let status = replica.engine.refreshNow(alice)
-            try await eventually("the refresh to reach the provider") { self.before.heldCount == 1 }
+            try await until("the refresh to reach the provider") { self.before.heldCount == 1 }
 
             // When the account leaves the configuration before the response comes
             self.apply(replica)
@@ -167,13 +151,13 @@ import TokenStorage
         self.before.hold()
         try await self.withReplica { replica in
             let waiting = replica.ask()
-            try await eventually("the refresh to reach the provider") { self.before.heldCount == 1 }
+            try await until("the refresh to reach the provider") { self.before.heldCount == 1 }
 
             self.apply(replica, self.plan(at: self.after))
             self.before.release()
 
             #expect(await waiting.value == .error(.providerConfig))
-            self.house.clock.advance(by: .seconds(1))
+            await self.house.clock.pass(.seconds(1))
             #expect(await replica.ask().value.generation == Generation(2))
         }
     }
@@ -184,15 +168,15 @@ import TokenStorage
         try await self.withReplica { replica in
             #expect(await replica.ask().value == .error(.providerConfig))
             self.before.hold()
-            self.house.clock.advance(by: .seconds(31))
+            await self.house.clock.pass(.seconds(31))
             let probe = replica.ask()
-            try await eventually("the probe") { self.before.heldCount == 1 }
+            try await until("the probe") { self.before.heldCount == 1 }
 
             self.apply(replica, self.plan(at: self.after))
             self.before.release()
 
             #expect(await probe.value == .error(.providerConfig))
-            self.house.clock.advance(by: .seconds(1))
+            await self.house.clock.pass(.seconds(1))
             #expect(await replica.ask().value.generation == Generation(2))
         }
     }

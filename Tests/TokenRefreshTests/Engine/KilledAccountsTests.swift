@@ -1,13 +1,12 @@
 import OAuth
-import Synchronization
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// The effects of a kill on refreshes, imports and waiters.
-@Suite struct KilledAccountsTests {
+@Suite(.simulated) struct KilledAccountsTests {
     private let house = Cluster()
     private let endpoint = ScriptedTokenEndpoint()
 
@@ -59,26 +58,6 @@ import TokenStorage
         #expect(try await self.house.record()?.claim == nil)
     }
 
-    @Test func `given a kill during a refresh, the new tokens are dead at once and the waiters get an error`()
-        async throws
-    {
-        try await self.house.put(.expired())
-        self.endpoint.hold()
-        try await self.house.withReplica(self.endpoint) { replica in
-            let asked = replica.ask()
-            try await eventually("the provider to be asked") { self.endpoint.heldCount == 1 }
-            self.kill(replica)
-            #expect(await asked.value == .error(.killed))
-            self.endpoint.release()
-            try await eventually("the dead tokens to be noticed") { self.house.kills.storedDeadCount == 1 }
-            let epochs = try await self.house.kills.read()
-            let record = try await self.house.record()
-            #expect(record?.generation == Generation(2))
-            #expect(epochs.verdict(on: record, of: alice, at: acme) == .killed)
-            #expect(await replica.ask().value == .error(.killed))
-        }
-    }
-
     @Test func `given a kill that was lifted, the killed tokens are gone and imported ones are used`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
@@ -95,16 +74,7 @@ import TokenStorage
             try await replica.engine.importTokens(Secret("rt-4"), for: alice)
             #expect(await replica.ask().value.generation == Generation(1))
             #expect(self.house.kills.changed == [alice])
-        }
-    }
-
-    @Test func `given a removal of tokens, all replicas are told of it first`() async throws {
-        try await self.house.put(.valid())
-        try await self.house.withReplica(self.endpoint) { replica in
-            let outcomes = try await replica.engine.forget(alice)
-            #expect(outcomes.count == 2)
-            #expect(self.house.kills.changed == [alice])
-            #expect(await replica.ask().value == .error(.accountEmpty))
+            #expect(self.house.kills.takenAway.map(\.tokens?.refreshToken) == [Secret("rt-0")])
         }
     }
 
@@ -175,15 +145,13 @@ import TokenStorage
     @Test func `given a kill right before a refresh is sent, the refresh token is not sent`() async throws {
         try await self.house.put(.expired())
         let kills = self.house.kills
-        let engines = EngineBox()
-        let endpoint = ScriptedTokenEndpoint(whileConnecting: {
-            engines.engine?.apply(kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) })
-        })
-        try await self.house.withReplica(endpoint) { replica in
-            engines.engine = replica.engine
+        try await self.house.withReplica(self.endpoint) { replica in
+            self.endpoint.whileConnecting {
+                replica.engine.apply(kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) })
+            }
             #expect(await replica.ask().value == .error(.killed))
         }
-        #expect(endpoint.spent.isEmpty)
+        #expect(self.endpoint.spent.isEmpty)
     }
 
     @Test(arguments: [true, false])
@@ -194,7 +162,7 @@ import TokenStorage
         self.endpoint.hold()
         try await self.house.withReplica(self.endpoint) { replica in
             let asked = replica.ask()
-            try await eventually("the provider to be asked") { self.endpoint.heldCount == 1 }
+            try await until("the provider to be asked") { self.endpoint.heldCount == 1 }
             self.kill(replica)
             #expect(await asked.value == .error(.killed))
             replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
@@ -203,20 +171,10 @@ import TokenStorage
             // As at the end of the process: it learns nothing new, and what it knows still applies.
             if !isLogReadable { self.house.kills.failReads() }
             self.endpoint.release()
-            try await eventually("what came too late to be written down") {
+            try await until("what came too late to be written down") {
                 self.house.kills.takenAway.contains { $0.tokens?.refreshToken == Secret("rt-1") }
             }
             #expect(self.house.kills.takenAway.allSatisfy { $0.grant != imported })
-        }
-    }
-
-    @Test func `given killed tokens that an import overwrites, they are recorded for revocation`() async throws {
-        try await self.house.put(.valid())
-        try await self.house.withReplica(self.endpoint) { replica in
-            self.kill(replica)
-            replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
-            try await replica.engine.importTokens(Secret("rt-new"), for: alice)
-            #expect(self.house.kills.takenAway.map(\.tokens?.refreshToken) == [Secret("rt-0")])
         }
     }
 
@@ -340,35 +298,29 @@ import TokenStorage
         }
     }
 
-    @Test func `I4_given a kill and its revival between a refresh's claim and commit, the new tokens are dead`()
-        async throws
-    {
+    @Test(arguments: [false, true])
+    func `I4_given a kill between a refresh's claim and commit, the new tokens are dead, even after a revival`(
+        isRevived: Bool
+    ) async throws {
         try await self.house.put(.expired())
         self.endpoint.hold()
         try await self.house.withReplica(self.endpoint) { replica in
             let asked = replica.ask()
-            try await eventually("the provider to be asked") { self.endpoint.heldCount == 1 }
+            try await until("the provider to be asked") { self.endpoint.heldCount == 1 }
             self.kill(replica)
             #expect(await asked.value == .error(.killed))
-            replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            if isRevived {
+                replica.engine.apply(self.house.kills.change { $0.lift(.account(alice), at: $0.last.next) })
+            }
             self.endpoint.release()
 
-            try await eventually("the dead tokens to be noticed") { self.house.kills.storedDeadCount == 1 }
+            try await until("the dead tokens to be noticed") { self.house.kills.storedDeadCount == 1 }
             let record = try #require(try await self.house.record())
             let epochs = try await self.house.kills.read()
             #expect(record.tokens?.refreshToken == Secret("rt-1"))
             #expect(record.observedEpoch == Epoch(7))
-            #expect(epochs.verdict(on: record, of: alice, at: acme) == .dead)
-            #expect(await replica.ask().value == .error(.accountEmpty))
+            #expect(epochs.verdict(on: record, of: alice, at: acme) == (isRevived ? .dead : .killed))
+            #expect(await replica.ask().value == .error(isRevived ? .accountEmpty : .killed))
         }
-    }
-}
-
-/// Holds an engine that is created after the closure that uses it.
-private final class EngineBox: Sendable {
-    private let box = Mutex<RefreshEngine?>(nil)
-    var engine: RefreshEngine? {
-        get { self.box.withLock { $0 } }
-        set { self.box.withLock { $0 = newValue } }
     }
 }

@@ -1,13 +1,12 @@
 import OAuth
-import Synchronization
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// A kill of the account whose request probes the provider.
-@Suite struct KilledProbesTests {
+@Suite(.simulated) struct KilledProbesTests {
     /// What holds back requests to the provider.
     enum Obstacle: CaseIterable, Sendable { case hold, breaker }
 
@@ -34,7 +33,7 @@ import TokenStorage
                 _ = await replica.ask(account).value
             }
         }
-        self.house.clock.advance(by: .seconds(30))
+        await self.house.clock.pass(.seconds(30))
     }
 
     @Test(arguments: Obstacle.allCases)
@@ -46,7 +45,7 @@ import TokenStorage
             provider.answer(.success(.sample(9)), .success(.sample(10)))
             provider.hold()
             let probe = replica.ask(self.accounts[5])
-            try await eventually("the probe to be sent") { provider.heldCount == 1 }
+            try await until("the probe to be sent") { provider.heldCount == 1 }
             let killed = self.accounts[5]
             replica.engine.apply(
                 self.house.kills.change { $0.raise(.account(killed), at: $0.last.next, holds: true) }
@@ -55,7 +54,8 @@ import TokenStorage
             provider.release()
 
             #expect(told == .error(.killed))
-            try await eventually("the answer to be heeded") { replica.engine.providers == [acme: .answering] }
+            await self.house.clock.settle()
+            #expect(replica.engine.providers == [acme: .answering])
             let next = await replica.ask(self.accounts[6]).value
             #expect(next.generation == Generation(2))
         }
@@ -66,37 +66,26 @@ import TokenStorage
         obstacle: Obstacle
     ) async throws {
         for account in self.accounts { try await self.house.put(.expired(), for: account) }
-        let snare = Snare()
-        let provider = ScriptedTokenEndpoint(whileConnecting: { snare.spring() })
+        let provider = ScriptedTokenEndpoint()
         try await self.house.withReplica(self.plans(provider), of: [provider]) { replica in
             await self.bringToProbe(past: obstacle, provider, replica)
             let sent = provider.spent.count
             let (kills, killed) = (self.house.kills, self.accounts[5])
-            snare.set {
+            provider.whileConnecting {
                 replica.engine.apply(kills.change { $0.raise(.account(killed), at: $0.last.next, holds: true) })
             }
             let told = await replica.ask(killed).value
 
             #expect(told == .error(.killed))
             #expect(provider.spent.count == sent)
-            try await eventually("the probe to end") { replica.engine.providers[acme]?.retryAt != nil }
+            await self.house.clock.settle()
+            #expect(replica.engine.providers[acme]?.retryAt != nil)
             provider.answer(.success(.sample(9)))
             let next = await replica.ask(self.accounts[6]).value
             #expect(next.generation == Generation(2))
             // The caller gets the credential before the provider's state is updated.
-            try await eventually("the answer to be heeded") { replica.engine.providers == [acme: .answering] }
+            await self.house.clock.settle()
+            #expect(replica.engine.providers == [acme: .answering])
         }
-    }
-}
-
-/// An action that runs once, right before the next refresh token is sent.
-private final class Snare: Sendable {
-    private let action = Mutex<(@Sendable () -> Void)?>(nil)
-
-    func set(_ action: @escaping @Sendable () -> Void) { self.action.withLock { $0 = action } }
-
-    func spring() {
-        let action = self.action.withLock { $0.take() }
-        action?()
     }
 }

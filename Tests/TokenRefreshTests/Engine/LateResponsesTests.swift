@@ -1,12 +1,12 @@
 import OAuth
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// A provider that rotates the refresh token at once and responds long after callers have given up.
-@Suite struct LateResponsesTests {
+@Suite(.simulated) struct LateResponsesTests {
     private let house = Cluster()
     private let provider = ScriptedTokenEndpoint(answerTimeout: .seconds(60))
 
@@ -15,13 +15,13 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             let early = replica.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
-            self.house.clock.advance(by: .seconds(8))
+            try await until("the use") { self.provider.heldCount == 1 }
+            await self.house.clock.pass(.seconds(8))
             let told = await early.value
-            self.house.clock.advance(by: .seconds(47))
+            await self.house.clock.pass(.seconds(47))
 
             self.provider.release()
-            try await eventually("the commit") { try await self.house.record()?.generation == Generation(2) }
+            try await until("the commit") { try await self.house.record()?.generation == Generation(2) }
             let served = await replica.ask().value
 
             #expect(told == .error(.refreshFailed))
@@ -35,25 +35,15 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider) { first in
             _ = first.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
+            try await until("the use") { self.provider.heldCount == 1 }
             let claim = try await self.house.record()?.claim
             #expect(claim?.standsFor == .seconds(64))
             try await self.house.withReplica(self.provider) { second in
                 let begin = self.house.clock.now
-                let other = second.ask()
-                try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "it to be told") {
-                    second.engine.waiterCount == 0 && begin.duration(to: self.house.clock.now) >= .seconds(8)
-                }
-                let told = await other.value
-                #expect(told == .error(.refreshFailed))
-                try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "a minute to pass") {
-                    begin.duration(to: self.house.clock.now) >= .seconds(60)
-                }
-                #expect(self.provider.spent == ["rt-0"])
-                try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "the claim to be broken") {
-                    self.provider.spent.count == 2
-                }
-                #expect(begin.duration(to: self.house.clock.now) >= .seconds(64))
+                #expect(await second.ask().value == .error(.refreshFailed))
+                #expect(begin.duration(to: self.house.clock.now) == .seconds(8))
+                try await until("the claim to be broken") { self.provider.spent.count == 2 }
+                #expect(begin.duration(to: self.house.clock.now) == .seconds(64))
             }
         }
     }
@@ -66,12 +56,8 @@ import TokenStorage
         self.provider.hold()
         let timing = RefreshTiming(keepAlive: .seconds(60))
         try await self.house.withReplica(self.provider, accounts: accounts, timing: timing) { _ in
-            try await self.house.clock.advance(bySleepersWithin: .seconds(60), until: "as many as may be at once") {
-                self.provider.heldCount >= Agenda.mostBackgroundJobs
-            }
-            try await self.house.clock.advance(bySleepersWithin: .seconds(8), until: "one more") {
-                self.provider.heldCount == Agenda.mostBackgroundJobs + 1
-            }
+            try await until("as many as may be at once") { self.provider.heldCount >= Agenda.mostBackgroundJobs }
+            try await until("one more") { self.provider.heldCount == Agenda.mostBackgroundJobs + 1 }
         }
     }
 
@@ -80,11 +66,11 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             let early = replica.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
-            self.house.clock.advance(by: .seconds(8))
+            try await until("the use") { self.provider.heldCount == 1 }
+            await self.house.clock.pass(.seconds(8))
             _ = await early.value
             replica.engine.stop()
-            self.house.clock.advance(by: .seconds(40))
+            await self.house.clock.pass(.seconds(40))
 
             self.provider.release()
             await replica.running.value
@@ -100,7 +86,7 @@ import TokenStorage
         self.provider.hold()
         try await self.house.withReplica(self.provider) { replica in
             _ = replica.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
+            try await until("the use") { self.provider.heldCount == 1 }
             replica.engine.stop()
             self.provider.release()
             await replica.running.value

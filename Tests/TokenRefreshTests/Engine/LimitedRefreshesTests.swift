@@ -1,11 +1,11 @@
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// An account that has reached its refresh limit.
-@Suite struct LimitedRefreshesTests {
+@Suite(.simulated) struct LimitedRefreshesTests {
     private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 

@@ -1,5 +1,5 @@
 import OAuth
-import Synchronization
+import Simulation
 import TestKit
 import Testing
 import TokenModel
@@ -7,7 +7,7 @@ import TokenRefresh
 import TokenStorage
 
 /// A provider that fails for every account, or whose request rate is limited.
-@Suite struct ProviderOutageTests {
+@Suite(.simulated) struct ProviderOutageTests {
     private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let accounts = (0..<7).map { AccountID("account-\($0)") }
@@ -51,7 +51,7 @@ import TokenStorage
             #expect(await replica.engine.status(of: self.accounts[6])?.state == .valid)
             #expect(self.heard("a provider keeps failing") == 1)
 
-            self.house.clock.advance(by: .seconds(30))
+            await self.house.clock.pass(.seconds(30))
             let probe = await replica.ask(self.accounts[5]).value
             let beside = await replica.ask(self.accounts[0]).value
             #expect(probe == .error(.refreshFailed))
@@ -59,7 +59,7 @@ import TokenStorage
             #expect(self.provider.spent.count > asked)
             #expect(self.heard("a provider keeps failing") == 1)
 
-            self.house.clock.advance(by: .seconds(36))
+            await self.house.clock.pass(.seconds(36))
             self.provider.answer(.success(.sample(9)))
             let recovered = await replica.ask(self.accounts[0]).value
             #expect(recovered.generation == Generation(2))
@@ -82,10 +82,10 @@ import TokenStorage
                 #expect(first == .error(.refreshFailed))
                 #expect(self.provider.spent.count == tries + 1)
                 // After a flight that found the backoff in the record, callers get its error for another 250 ms.
-                self.house.clock.advance(by: pause - .milliseconds(251))
+                await self.house.clock.pass(pause - .milliseconds(251))
                 _ = await replica.ask().value
                 #expect(self.provider.spent.count == tries + 1, "before \(pause) were over")
-                self.house.clock.advance(by: .milliseconds(251))
+                await self.house.clock.pass(.milliseconds(251))
             }
             #expect(replica.engine.providers == [acme: .answering])
             #expect(self.heard("a provider keeps failing") == 0)
@@ -104,29 +104,19 @@ import TokenStorage
         let limits = RefreshLimits(longestWait: .milliseconds(2_900))
         try await self.house.withReplica(self.plans(rate), of: [self.provider], limits: limits) { replica in
             #expect(await replica.ask(self.accounts[0]).value.generation == Generation(2))
-            let answers = Answers()
-            for account in self.accounts[1...4] {
-                let asked = replica.ask(account)
-                Task { answers.append(await asked.value) }
-            }
-            try await eventually("two to be refused") { answers.all.count == 2 }
-            #expect(answers.all == [.error(.refreshFailed), .error(.refreshFailed)])
+            let start = self.house.clock.now
+            let asked = self.accounts[1...4].map { replica.ask($0) }
+            await self.house.clock.settle()
+            #expect(replica.engine.waiterCount == 2)
             #expect(self.provider.spent.count == 1)
             #expect(self.heard("refreshes wait") == 1)
 
-            let provider = self.provider
-            try await self.house.clock.advance(bySleepersWithin: .milliseconds(500), until: "all to be sent") {
-                provider.spent.count == 3
-            }
-            try await eventually("the others to be served") { answers.all.count == 4 }
-            #expect(answers.all.dropFirst(2).allSatisfy { $0.generation == Generation(2) })
+            var answers: [Answer] = []
+            for one in asked { answers.append(await one.value) }
+            #expect(answers.count { $0 == .error(.refreshFailed) } == 2)
+            #expect(answers.count { $0.generation == Generation(2) } == 2)
+            #expect(start.duration(to: self.house.clock.now) == .seconds(2))
         }
-    }
-
-    private final class Answers: Sendable {
-        private let answers = Mutex<[Answer]>([])
-        var all: [Answer] { self.answers.withLock { $0 } }
-        func append(_ answer: Answer) { self.answers.withLock { $0.append(answer) } }
     }
 
     @Test func `a stop does not wait for requests whose turn has not come`() async throws {
@@ -136,10 +126,11 @@ import TokenStorage
         try await self.house.withReplica(plans, of: [self.provider]) { replica in
             _ = await replica.ask(self.accounts[0]).value
             let waiting = replica.ask(self.accounts[1])
-            try await eventually("it to wait") { self.heard("refreshes wait") == 1 }
+            try await until("it to wait") { self.heard("refreshes wait") == 1 }
             replica.engine.stop()
-            try await self.house.clock.advanceToSleeper(within: .milliseconds(500))
             #expect(await waiting.value == .error(.refreshFailed))
+            // Its turn would have come after a second.
+            #expect(self.house.clock.now == Moment.start.boot.advanced(by: .milliseconds(500)))
             #expect(self.provider.spent.count == 1)
         }
     }
@@ -150,18 +141,18 @@ import TokenStorage
         self.provider.answer(failure, failure)
         try await self.house.withReplica(self.provider) { replica in
             _ = await replica.ask().value
-            self.house.clock.advance(by: .seconds(1))
+            await self.house.clock.pass(.seconds(1))
             _ = await replica.ask().value
             #expect(self.house.told.lines == ["refresh_failed alice"])
             #expect(self.house.told.all.first?.reason == "not_sent.connect_failed")
 
-            self.house.clock.advance(by: .seconds(2))
+            await self.house.clock.pass(.seconds(2))
             let served = await replica.ask().value
             #expect(served.generation == Generation(2))
 
             // Set before the clock moves, since a refresh that is due may begin without a caller.
             self.provider.answer(failure)
-            self.house.clock.advance(by: .seconds(3_700))
+            await self.house.clock.pass(.seconds(3_700))
             _ = await replica.ask().value
             #expect(self.house.told.lines == ["refresh_failed alice", "refresh_failed alice"])
             #expect(self.heard("event.name=refresh_failed") == 2)
@@ -184,7 +175,7 @@ import TokenStorage
         self.provider.answer(.config(.code("invalid_client")), .config(.code("invalid_client")))
         try await self.house.withReplica(self.plans(), of: [self.provider]) { replica in
             for account in self.accounts.prefix(4) { _ = await replica.ask(account).value }
-            self.house.clock.advance(by: .seconds(30))
+            await self.house.clock.pass(.seconds(30))
             for account in self.accounts.prefix(4) { _ = await replica.ask(account).value }
             #expect(self.house.told.lines == ["provider_config account-0", "provider_config *"])
             #expect(self.heard("event.name=provider_config") == 2)
@@ -197,32 +188,16 @@ import TokenStorage
         self.provider.answer(.ambiguous(.timedOut), .ambiguous(.timedOut), .success(.sample(9)))
         try await self.house.withReplica(self.plans(), of: [self.provider]) { replica in
             _ = await replica.ask(self.accounts[0]).value
-            self.house.clock.advance(by: .seconds(30))
+            await self.house.clock.pass(.seconds(30))
             _ = await replica.ask(self.accounts[1]).value
             #expect(self.provider.spent.count == 3)
 
-            self.house.clock.advance(by: .seconds(29))
+            await self.house.clock.pass(.seconds(29))
             _ = await replica.ask(self.accounts[2]).value
             #expect(self.provider.spent.count == 3)
-            self.house.clock.advance(by: .seconds(1))
+            await self.house.clock.pass(.seconds(1))
             let recovered = await replica.ask(self.accounts[3]).value
             #expect(recovered.generation == Generation(2))
-        }
-    }
-
-    @Test func `a dead grant is reported once by all replicas together`() async throws {
-        try await self.house.put(.expired())
-        self.provider.answerAll(with: .dead(.code("invalid_grant")))
-        try await self.house.withReplica(self.provider) { first in
-            try await self.house.withReplica(self.provider) { second in
-                for _ in 0..<3 {
-                    _ = await first.ask().value
-                    _ = await second.ask().value
-                    self.house.clock.advance(by: .seconds(2))
-                }
-                #expect(self.house.told.lines == ["reauthorization_required alice"])
-                #expect(self.house.told.all.first?.reason == "invalid_grant")
-            }
         }
     }
 
@@ -232,7 +207,7 @@ import TokenStorage
         try await self.house.withReplica(self.plans(), of: [self.provider]) { replica in
             for _ in 0..<3 {
                 for account in self.accounts { _ = await replica.ask(account).value }
-                self.house.clock.advance(by: .seconds(2))
+                await self.house.clock.pass(.seconds(2))
             }
             #expect(self.house.told.lines.sorted() == self.accounts.map { "refresh_failed \($0)" })
             #expect(self.house.told.all.last?.reason == "provider_failing")

@@ -1,3 +1,4 @@
+import Simulation
 import TestKit
 import Testing
 import TokenModel
@@ -5,16 +6,16 @@ import TokenRefresh
 import TokenStorage
 
 /// A record that can't be decrypted. It is refused, reported once, kept, and never treated as an empty account.
-@Suite struct QuarantineTests {
+@Suite(.simulated) struct QuarantineTests {
     enum Damage: CaseIterable { case bitFlipped, cutShort, emptied, anotherRow, olderVersion, anotherKey }
 
     private let bob = AccountID("bob")
     private let provider = ScriptedTokenEndpoint()
     private let key = RecordKey.account("alice")
 
-    /// A house with a damaged record of alice and an intact one of bob. If `isSilent`, the store sends no hints.
-    private func house(_ damage: Damage, isSilent: Bool = false) async throws -> Cluster {
-        let house = Cluster(store: FaultyTokenStore(hints: !isSilent))
+    /// A house with a damaged record of alice and an intact one of bob.
+    private func house(_ damage: Damage) async throws -> Cluster {
+        let house = Cluster()
         try await house.put(.expired())
         try await house.put(.valid(), for: self.bob)
         try await self.spoil(damage, in: house)
@@ -48,7 +49,7 @@ import TokenStorage
             #expect(await replica.ask(refused: Generation(1)).value == .error(.accountUnreadable))
             #expect(await replica.ask(self.bob).value.generation == Generation(1))
 
-            try await eventually("bob's flight to end") { await replica.engine.status(of: self.bob)?.state == .valid }
+            try await replica.hasLanded()
             let statuses = await replica.engine.overview().named
             #expect(statuses.map(\.account) == [alice, self.bob])
             #expect(statuses.map(\.state) == [.unreadable, .valid])
@@ -90,8 +91,7 @@ import TokenStorage
         let house = Cluster(store: FaultyTokenStore(hints: false))
         try await house.put(.expired())
         try await house.withReplica(self.provider) { replica in
-            try await eventually("the first look") { await replica.engine.accountCounts()[acme]?.states[.expired] == 1 }
-            house.clock.advance(by: .seconds(1))
+            await house.clock.pass(.seconds(1))
             house.store.fail(.spoiled, at: self.key)
             #expect(await replica.ask().value == .error(.accountUnreadable))
             #expect(await replica.ask().value == .error(.accountUnreadable))
@@ -105,22 +105,18 @@ import TokenStorage
         try await house.withReplica(self.provider) { replica in
             #expect(await replica.ask().value.generation == Generation(1))
             try await self.spoil(.bitFlipped, in: house)
-            try await eventually("the damage to be seen") {
-                await replica.engine.status(of: alice)?.state == .unreadable
-            }
+            #expect(await replica.engine.status(of: alice)?.state == .unreadable)
             #expect(await replica.ask().value.generation == Generation(1))
 
-            house.clock.advance(by: .seconds(3_601))
+            await house.clock.pass(.seconds(3_601))
             #expect(await replica.ask().value == .error(.accountUnreadable))
 
             // As from a backup: the earlier record, sealed again for its place in the store.
             let version = try #require(try await house.store.read(self.key)).version
             _ = try await house.vault.write(.expired(), for: alice, expecting: version)
-            try await eventually("the row to be seen") {
-                await replica.engine.status(of: alice)?.state == .expired
-            }
+            #expect(await replica.engine.status(of: alice)?.state == .expired)
             // Callers get the last failure again for a moment before another flight begins.
-            house.clock.advance(by: .seconds(1))
+            await house.clock.pass(.seconds(1))
             #expect(await replica.ask().value.generation == Generation(2))
             #expect(self.provider.spent == ["rt-0"])
         }

@@ -1,5 +1,5 @@
 import OAuth
-import Synchronization
+import Simulation
 import TestKit
 import Testing
 import TokenModel
@@ -7,7 +7,7 @@ import TokenRefresh
 import TokenStorage
 
 /// Callers of one or several replicas with one store and one provider.
-@Suite struct RefreshEngineTests {
+@Suite(.simulated) struct RefreshEngineTests {
     private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
 
@@ -39,64 +39,41 @@ import TokenStorage
         }
     }
 
-    @Test func `an account that is not configured has no credential`() async throws {
-        try await self.house.withReplica(self.provider) { replica in
-            await #expect(throws: CredentialError.any(.accountEmpty)) {
-                try await replica.engine.credential(for: AccountID("nobody"))
-            }
-        }
-    }
-
     @Test func `I1_two replicas that need a token at the same time send one refresh`() async throws {
         try await self.house.put(.expired())
         self.provider.hold()
         try await self.house.withReplica(self.provider) { first in
             try await self.house.withReplica(self.provider) { second in
                 let answers = [first.ask(), second.ask(), first.ask(), second.ask()]
-                try await eventually("the refresh to reach the provider") { self.provider.heldCount == 1 }
+                try await until("the refresh to reach the provider") { self.provider.heldCount == 1 }
                 // The other replica reads the record a few times, sees the claim and waits.
-                for _ in 0..<8 { try await self.house.clock.advanceToSleeper(within: .milliseconds(250)) }
+                for _ in 0..<8 { await self.house.clock.step() }
                 #expect(self.provider.spent == ["rt-0"])
 
                 self.provider.release()
 
-                for answer in answers {
-                    let generation = await answer.value.generation
-                    #expect(generation == Generation(2))
-                }
+                for answer in answers { #expect(await answer.value.generation == Generation(2)) }
                 #expect(self.provider.spent == ["rt-0"])
             }
         }
     }
 
-    @Test(arguments: [UInt64(1), 2, 3])
-    func `I1_three replicas with many 401s send one refresh per refused generation`(
-        seed: UInt64
-    ) async throws {
+    @Test func `I1_three replicas with many 401s send one refresh per refused generation`() async throws {
         try await self.house.put(.valid())
-        var generator = SeededGenerator(seed: seed)
         let rounds = 6
         try await self.house.withReplica(self.provider) { a in
             try await self.house.withReplica(self.provider) { b in
                 try await self.house.withReplica(self.provider) { c in
                     for round in 1...rounds {
                         var answers: [Asked] = []
-                        for replica in [a, b, c].shuffled(using: &generator) {
+                        for replica in [a, b, c] {
                             replica.engine.accepted(Generation(UInt64(round)), for: alice)
                             for _ in 0..<5 { answers.append(replica.ask(refused: Generation(UInt64(round)))) }
                         }
-                        let moving = Task {
-                            try await self.house.clock.advance(
-                                bySleepersWithin: .milliseconds(250),
-                                until: "all to be served"
-                            ) { Task.isCancelled }
-                        }
                         for answer in answers {
-                            let generation = await answer.value.generation
-                            #expect(generation == Generation(UInt64(round + 1)))
+                            #expect(await answer.value.generation == Generation(UInt64(round + 1)))
                         }
-                        moving.cancel()
-                        self.house.clock.advance(by: .seconds(61))
+                        await self.house.clock.pass(.seconds(61))
                     }
                 }
             }
@@ -115,11 +92,9 @@ import TokenStorage
         try await self.house.withReplica(slow) { first in
             try await self.house.withReplica(other) { second in
                 let waits = first.ask()
-                try await eventually("the first use") { slow.heldCount == 1 }
+                try await until("the first use") { slow.heldCount == 1 }
                 _ = second.ask()
-                try await self.house.clock.advance(bySleepersWithin: .seconds(2), until: "the second use") {
-                    !other.spent.isEmpty
-                }
+                try await until("the second use") { !other.spent.isEmpty }
                 let died = await second.ask().value
                 #expect(died == .error(.reauthorizationRequired))
                 #expect(try await self.house.record()?.failureRecord?.dead == true)
@@ -128,59 +103,12 @@ import TokenStorage
 
                 // By then the first replica's caller has got a timeout error.
                 _ = await waits.value
-                try await eventually("the success to stand") {
-                    try await self.house.record()?.generation == Generation(2)
-                }
+                try await until("the success to stand") { try await self.house.record()?.generation == Generation(2) }
                 let record = try await self.house.record()
                 #expect(record?.failureRecord == nil)
                 #expect(record?.tokens?.refreshToken == Secret("rt-1"))
-                try await eventually("the other replica to see it") {
-                    await second.ask().value.generation == Generation(2)
-                }
+                try await until("the other replica to see it") { await second.ask().value.generation == Generation(2) }
             }
-        }
-    }
-
-    @Test func `a claim is broken only after its whole term`() async throws {
-        let stuck = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(12))
-        try await self.house.put(.expired().with { $0.claim = stuck })
-        try await self.house.withReplica(self.provider) { replica in
-            let start = self.house.clock.now
-            _ = replica.ask()
-            try await self.house.clock.advance(bySleepersWithin: .milliseconds(1_500), until: "the use") {
-                !self.provider.spent.isEmpty
-            }
-            let generation = await replica.ask().value.generation
-            #expect(generation == Generation(2))
-            #expect(start.duration(to: self.house.clock.now) >= .seconds(12))
-            #expect(start.duration(to: self.house.clock.now) <= .seconds(13))
-        }
-    }
-
-    // MARK: - Durable before visible
-
-    @Test func `I13_nobody sees new tokens before the store has them`() async throws {
-        try await self.house.put(.expired())
-        self.provider.hold()
-        try await self.house.withReplica(self.provider) { replica in
-            let answer = replica.ask()
-            try await eventually("the use") { self.provider.heldCount == 1 }
-            self.house.store.fail(.full)
-            self.provider.release()
-            for _ in 0..<10 { try await self.house.clock.advanceToSleeper(within: .milliseconds(400)) }
-            #expect(self.house.store.failedWrites >= 5)
-            #expect(replica.events.isEmpty)
-            #expect(replica.engine.waiterCount == 1)
-
-            self.house.store.recover()
-            try await self.house.clock.advance(bySleepersWithin: .milliseconds(400), until: "the commit") {
-                try await self.house.record()?.generation == Generation(2)
-            }
-
-            let generation = await answer.value.generation
-            #expect(generation == Generation(2))
-            #expect(try await self.house.record()?.generation == Generation(2))
-            #expect(self.provider.spent == ["rt-0"])
         }
     }
 
@@ -188,6 +116,7 @@ import TokenStorage
         try await self.house.put(.valid())
         try await self.house.withReplica(self.provider) { replica in
             _ = try await replica.engine.credential(for: alice)
+            await self.house.clock.settle()
             self.house.store.fail(.full)
             let refused = await replica.engine.refreshNow(alice)
             #expect(refused?.refreshError != nil)
@@ -195,9 +124,9 @@ import TokenStorage
 
             try await self.house.put(.valid(grant: GrantID("imported")))
 
-            try await eventually("the other tokens to be seen") {
-                try await replica.engine.credential(for: alice).grant == GrantID("imported")
-            }
+            // The hint is heeded at once.
+            await self.house.clock.settle()
+            #expect(try await replica.engine.credential(for: alice).grant == GrantID("imported"))
             #expect(self.provider.spent.isEmpty)
         }
     }
@@ -208,10 +137,10 @@ import TokenStorage
         try await self.house.withReplica(self.provider) { replica in
             let away = await replica.ask().value
             self.house.store.fail(.full)
-            self.house.clock.advance(by: .seconds(1))
+            await self.house.clock.pass(.seconds(1))
             let full = await replica.ask().value
             self.house.store.recover()
-            self.house.clock.advance(by: .seconds(1))
+            await self.house.clock.pass(.seconds(1))
             let back = await replica.ask().value
 
             #expect(away == .error(.storeLost))
@@ -227,36 +156,10 @@ import TokenStorage
             _ = try await replica.engine.credential(for: alice)
             try await replica.hasLanded()
             self.house.store.fail(.away)
-            self.house.clock.advance(by: .seconds(3_600) - .nanoseconds(1))
-            let last = await replica.ask().value
-            self.house.clock.advance(by: .nanoseconds(1))
-            // The next request may start a flight, which pauses on the manual clock between its tries.
-            let after = Mutex<Answer?>(nil)
-            async let asking: Void = {
-                let answer = await replica.ask().value
-                after.withLock { $0 = answer }
-            }()
-            try await self.house.clock.advance(bySleepersWithin: .seconds(20), until: "an answer") {
-                after.withLock { $0 != nil }
-            }
-            await asking
-            #expect(last.generation == Generation(1))
-            #expect(after.withLock { $0 } == .error(.storeLost))
-        }
-    }
-
-    @Test func `I17_a record with a flipped bit is reported and kept`() async throws {
-        try await self.house.put(.expired())
-        self.house.store.fail(.spoiled, at: .account("alice"))
-        try await self.house.withReplica(self.provider) { replica in
-            let answer = await replica.ask().value
-            let status = await replica.engine.status(of: alice)
-            #expect(answer == .error(.accountUnreadable))
-            #expect(status?.state == .unreadable)
-            await #expect(throws: AccountChangeError.self) {
-                try await replica.engine.importTokens(Secret("rt-9"), for: alice)
-            }
-            #expect(self.provider.spent.isEmpty)
+            await self.house.clock.pass(.seconds(3_600) - .nanoseconds(1))
+            #expect(await replica.ask().value.generation == Generation(1))
+            await self.house.clock.pass(.nanoseconds(1))
+            #expect(await replica.ask().value == .error(.storeLost))
         }
     }
 }

@@ -1,4 +1,5 @@
 import OAuth
+import Simulation
 import Synchronization
 import TestKit
 import Testing
@@ -7,7 +8,7 @@ import TokenRefresh
 import TokenStorage
 
 /// The tokens of many accounts have ended, and more refreshes are due than the provider's rate lets through.
-@Suite struct RefreshStormTests {
+@Suite(.simulated) struct RefreshStormTests {
     private let house = Cluster()
     private let provider: FamilyTokenEndpoint
     private let rate = RefreshRate(perSecond: 50, burst: 50)
@@ -25,17 +26,17 @@ import TokenStorage
 
         var refusals: [AccountID: Refusal] { self.state.withLock { $0.refusals } }
         var served: Set<AccountID> { self.state.withLock { $0.served } }
-        var count: Int { self.state.withLock { $0.refusals.count + $0.served.count } }
 
         /// Asks for the credential of each account, all at once.
-        func ask(_ accounts: [AccountID], _ replica: Replica, _ clock: ManualClock) -> [Task<Void, Never>] {
+        @discardableResult
+        func ask(_ accounts: [AccountID], _ replica: Replica) -> [Task<Void, Never>] {
             accounts.map { account in
-                Task {
+                Task(executorPreference: Simulation.running) {
                     do throws(CredentialError) {
                         _ = try await replica.engine.credential(for: account)
                         self.state.withLock { _ = $0.served.insert(account) }
                     } catch {
-                        let refusal = Refusal(at: clock.now, retryAfter: error.retryAfter ?? .zero)
+                        let refusal = Refusal(at: Simulation.running.now, retryAfter: error.retryAfter ?? .zero)
                         self.state.withLock { $0.refusals[account] = refusal }
                     }
                 }
@@ -67,24 +68,24 @@ import TokenStorage
         try await self.house.withFamily(self.customers()) { replica in
             let (start, answers) = (self.house.clock.now, Answers())
             // Given a first wave, of which some find a place within their patience
-            _ = answers.ask(first, replica, self.house.clock)
-            try await eventually("all that were turned away to know") { answers.refusals.count == 700 - 450 }
+            answers.ask(first, replica)
+            try await until("all that were turned away to know") { answers.refusals.count == 700 - 450 }
             // And a second one a moment later
-            self.house.clock.advance(by: .milliseconds(1))
-            _ = answers.ask(second, replica, self.house.clock)
-            try await eventually("all that were turned away to know") { answers.refusals.count == 1_000 - 450 }
-            try await eventually("those with a place to wait for it") { replica.engine.flightCount == 400 }
+            await self.house.clock.pass(.milliseconds(1))
+            answers.ask(second, replica)
+            try await until("all that were turned away to know") { answers.refusals.count == 1_000 - 450 }
+            try await until("those with a place to wait for it") { replica.engine.flightCount == 400 }
             let refusals = answers.refusals
             // When they ask again meanwhile, none costs a call of the store or the provider
             let calls = self.house.store.calls.count
             let (again, sent) = (Answers(), self.provider.arrivals.count)
-            for task in again.ask(Array(refusals.keys), replica, self.house.clock) { await task.value }
+            for task in again.ask(Array(refusals.keys), replica) { await task.value }
             #expect(again.refusals.count == 550)
             #expect(self.house.store.calls.count == calls)
             #expect(self.provider.arrivals.count == sent)
 
             // Then all are refreshed, each once
-            try await self.house.pass(.seconds(300), replica) { self.provider.arrivals.count >= 1_000 }
+            try await until("all refreshes", within: .seconds(300)) { self.provider.arrivals.count >= 1_000 }
             try await replica.hasLanded()
             let arrivals = self.provider.arrivals
             #expect(Set(arrivals.map(\.account)).count == 1_000)
@@ -138,8 +139,7 @@ import TokenStorage
                 let credential = try await replica.engine.credential(for: account)
                 replica.engine.used(TokenVersion(credential), of: account)
             }
-            try await self.house.pass(.seconds(700), replica) { self.provider.arrivals.count >= 120 }
-            try await eventually("all refreshes") { self.provider.arrivals.count == 120 }
+            try await until("all refreshes", within: .seconds(700)) { self.provider.arrivals.count == 120 }
             let order = self.provider.refreshed.map { $0.rawValue.hasPrefix("customer-z") }
             let lastUsed = try #require(order.lastIndex(of: true))
             // Some refreshes of the others have begun before anybody used these.
@@ -152,22 +152,19 @@ import TokenStorage
         try await self.put(accounts)
         try await self.house.withFamily(self.customers()) { replica in
             let answers = Answers()
-            _ = answers.ask(accounts, replica, self.house.clock)
-            try await self.house.pass(.seconds(300), replica) { self.provider.arrivals.count >= 200 }
+            let asked = answers.ask(accounts, replica)
+            try await until("some refreshes", within: .seconds(300)) { self.provider.arrivals.count >= 200 }
             self.provider.answerAll(with: .notSent(.connectFailed))
-            try await self.house.pass(.seconds(300), replica) { self.provider.arrivals.count >= 220 }
-            try await self.house.pass(.seconds(300), replica) { answers.count == 700 }
+            try await until("some failures", within: .seconds(300)) { self.provider.arrivals.count >= 220 }
+            for one in asked { await one.value }
             self.provider.answerAll(with: nil)
             // The callers come again, as long as it takes.
             var left = accounts
-            for _ in 0..<60 {
-                let now = left
-                if now.isEmpty { break }
+            for _ in 0..<60 where !left.isEmpty {
                 let round = Answers()
-                _ = round.ask(now, replica, self.house.clock)
-                try await self.house.pass(.seconds(300), replica) { [now] in round.count == now.count }
+                for one in round.ask(left, replica) { await one.value }
                 left.removeAll(where: round.served.contains)
-                try await self.house.pass(.seconds(2), replica)
+                await self.house.clock.pass(.seconds(2))
             }
             #expect(left.isEmpty)
             #expect(self.provider.spentTwice.isEmpty)
@@ -180,17 +177,17 @@ import TokenStorage
         try await self.put(accounts)
         try await self.house.withFamily(self.customers()) { replica in
             let answers = Answers()
-            _ = answers.ask(accounts, replica, self.house.clock)
-            try await eventually("all that were turned away to know") { answers.refusals.count == 200 }
+            answers.ask(accounts, replica)
+            try await until("all that were turned away to know") { answers.refusals.count == 200 }
             let (done, left) = (Array(answers.refusals.keys.prefix(100)), 550)
             for account in done {
                 let record = AccountRecord.member(account, isValid: true).with { $0.generation = Generation(2) }
                 try await self.house.put(record, for: account)
             }
             for account in done {
-                try await eventually("its token") { await replica.ask(account).value.generation == Generation(2) }
+                try await until("its token") { await replica.ask(account).value.generation == Generation(2) }
             }
-            try await self.house.pass(.seconds(300), replica) { self.provider.arrivals.count >= left }
+            try await until("the others", within: .seconds(300)) { self.provider.arrivals.count >= left }
             try await replica.hasLanded()
             #expect(self.provider.arrivals.count == left)
             #expect(Set(self.provider.refreshed).isDisjoint(with: done))
@@ -198,7 +195,7 @@ import TokenStorage
     }
 
     @Test func `a minted account that was turned away gets its token in its turn`() async throws {
-        let (minter, clock) = (ScriptedTokenEndpoint(), self.house.clock)
+        let minter = ScriptedTokenEndpoint()
         let accounts = (0..<40).map { AccountID("minted-\($0)") }
         let plans = accounts.map {
             AccountConfiguration(
@@ -211,14 +208,11 @@ import TokenStorage
         }
         try await self.house.withReplica(plans, of: [minter]) { replica in
             var left = accounts
-            for _ in 0..<20 {
-                let now = left
-                if now.isEmpty { break }
+            for _ in 0..<20 where !left.isEmpty {
                 let round = Answers()
-                _ = round.ask(now, replica, clock)
-                try await self.house.pass(.seconds(300), replica) { [now] in round.count == now.count }
+                for one in round.ask(left, replica) { await one.value }
                 left.removeAll(where: round.served.contains)
-                try await self.house.pass(.seconds(5), replica)
+                await self.house.clock.pass(.seconds(5))
             }
             #expect(left.isEmpty)
             #expect(minter.minted == 40)

@@ -1,15 +1,20 @@
 import OAuth
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// Removals of accounts whose tokens were removed before.
-@Suite struct RepeatedRemovalsTests {
+@Suite(.simulated) struct RepeatedRemovalsTests {
     private let house = Cluster()
     private let provider = ScriptedTokenEndpoint()
     private let left = [ForgottenToken(kind: .refreshToken, verdict: .unreachable(.waiting), endsAt: nil)]
+    /// Tokens that came after earlier ones were removed.
+    private static let again = AccountRecord.valid().with {
+        $0.take()
+        $0.tokens = .sample(0)
+    }
 
     @Test func `a removal that finds no tokens reports earlier ones that still wait for revocation`() async throws {
         // Given a removal that broke off, after which a sweep has recorded the tokens for revocation
@@ -29,10 +34,7 @@ import TokenStorage
     }
 
     @Test func `a removal that finds tokens also reports earlier ones that still wait for revocation`() async throws {
-        // Given tokens that came after earlier ones were removed
-        var record = AccountRecord.valid().with { $0.take() }
-        record.tokens = AccountRecord.valid().tokens
-        try await self.house.put(record)
+        try await self.house.put(Self.again)
         self.house.kills.keep(self.left, of: alice)
         try await self.house.withReplica(self.provider) { replica in
             let outcomes = try await replica.engine.forget(alice)
@@ -43,9 +45,7 @@ import TokenStorage
     }
 
     @Test func `a token that can't be revoked is reported once although it waits from then on`() async throws {
-        var record = AccountRecord.valid().with { $0.take() }
-        record.tokens = AccountRecord.valid().tokens
-        try await self.house.put(record)
+        try await self.house.put(Self.again)
         self.house.kills.keep(self.left, of: alice)
         self.provider.answerRevocations(.unreachable(.connectFailed))
         try await self.house.withReplica(self.provider) { replica in
@@ -55,9 +55,7 @@ import TokenStorage
     }
 
     @Test func `a removal that removed tokens succeeds even if it can't learn which other tokens wait`() async throws {
-        var record = AccountRecord.valid().with { $0.take() }
-        record.tokens = AccountRecord.valid().tokens
-        try await self.house.put(record)
+        try await self.house.put(Self.again)
         self.house.kills.takeNothing()
         try await self.house.withReplica(self.provider) { replica in
             let outcomes = try await replica.engine.forget(alice)

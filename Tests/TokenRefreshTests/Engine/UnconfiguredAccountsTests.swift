@@ -1,12 +1,12 @@
 import OAuth
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// Accounts that are in the store but not in the configuration.
-@Suite struct UnconfiguredAccountsTests {
+@Suite(.simulated) struct UnconfiguredAccountsTests {
     private let house = Cluster()
     private let endpoint = ScriptedTokenEndpoint()
     private let old = AccountID("old")
@@ -44,46 +44,27 @@ import TokenStorage
         }
     }
 
-    @Test func `given a provider without any account, removed tokens of it are revoked at once`() async throws {
-        // Given a provider that the configuration still has
+    @Test(arguments: [alice, AccountID("old")])
+    func `given a provider without any account, removed tokens of it are revoked at once`(account: AccountID)
+        async throws
+    {
+        // Given a provider that the configuration still has, and an account of it that was moved away or left out
         let quiet = ScriptedTokenEndpoint()
         var house = self.house
         house.endpoint = { $0.provider == ProviderID("quiet") ? quiet : nil }
-        try await house.put(.valid().with { $0.binding.provider = ProviderID("quiet") }, for: self.old)
+        try await house.put(.valid().with { $0.binding.provider = ProviderID("quiet") }, for: account)
         try await house.withReplica(self.endpoint) { replica in
             // When its last account's tokens are removed
-            let outcomes = try await replica.engine.forget(self.old)
+            let outcomes = try await replica.engine.forget(account)
 
             // Then the provider was asked to revoke them, and nothing is left for later
             #expect(outcomes.map(\.verdict) == [.revoked, .revoked])
             #expect(quiet.revoked == ["rt-0", "at-0"])
             #expect(self.endpoint.revoked.isEmpty)
             #expect(self.house.kills.takenAway.isEmpty)
-            let removed = try await self.house.record(of: self.old)
-            #expect(removed?.binding.provider == ProviderID("quiet"))
-            #expect(removed?.tokens == nil)
-        }
-    }
-
-    @Test func `given an unreachable provider, an account's removed tokens are recorded for revocation`() async throws {
-        // Given an unreachable provider without any account
-        let quiet = ScriptedTokenEndpoint()
-        quiet.answerRevocations(.unreachable(.connectFailed))
-        var house = self.house
-        house.endpoint = { $0.provider == ProviderID("quiet") ? quiet : nil }
-        let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("quiet") }
-        try await house.put(record, for: self.old)
-        try await house.withReplica(self.endpoint) { replica in
-            // When its last account's tokens are removed
-            let outcomes = try await replica.engine.forget(self.old)
-
-            // Then the provider was asked, and the tokens are recorded so that it is asked again
-            #expect(outcomes.map(\.verdict) == [.unreachable(.connectFailed), .unreachable(.connectFailed)])
-            #expect(quiet.revoked == ["rt-0", "at-0"])
-            #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
-            let removed = try await self.house.record(of: self.old)
-            #expect(removed != nil)
-            #expect(removed?.tokens == nil)
+            let removed = try #require(try await self.house.record(of: account))
+            #expect(removed.binding.provider == (account == alice ? acme : ProviderID("quiet")))
+            #expect(removed.tokens == nil)
         }
     }
 
@@ -105,17 +86,18 @@ import TokenStorage
         }
     }
 
-    @Test func `given an unconfigured provider, removed tokens are recorded for revocation`() async throws {
+    @Test(arguments: [alice, AccountID("old")])
+    func `given an unconfigured provider, removed tokens are recorded for revocation on its return`(
+        account: AccountID
+    ) async throws {
         let record = AccountRecord.valid().with { $0.binding.provider = ProviderID("gone") }
-        try await self.house.put(record, for: self.old)
+        try await self.house.put(record, for: account)
         try await self.house.withReplica(self.endpoint) { replica in
-            let outcomes = try await replica.engine.forget(self.old)
+            let outcomes = try await replica.engine.forget(account)
             #expect(outcomes.map(\.verdict) == [.unreachable(.notConfigured), .unreachable(.notConfigured)])
             #expect(self.endpoint.revoked.isEmpty)
             #expect(self.house.kills.takenAway.map(\.tokens) == [record.tokens])
-            let removed = try await self.house.record(of: self.old)
-            #expect(removed != nil)
-            #expect(removed?.tokens == nil)
+            #expect(try #require(try await self.house.record(of: account)).tokens == nil)
         }
     }
 

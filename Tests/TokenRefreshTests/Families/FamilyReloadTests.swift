@@ -1,13 +1,13 @@
 import OAuth
 import ProviderClient
-import TestKit
+import Simulation
 import Testing
 import TokenModel
 import TokenRefresh
 import TokenStorage
 
 /// Reloads of the configuration with families.
-@Suite struct FamilyReloadTests {
+@Suite(.simulated) struct FamilyReloadTests {
     private let house = Cluster()
     private let provider: FamilyTokenEndpoint
     private let member = AccountID.customer(1)
@@ -33,7 +33,8 @@ import TokenStorage
 
             replica.engine.reload([self.named(alice)], families: [try self.customers()], waiters: 100)
 
-            try await eventually("the index") { replica.engine.exists(self.member) }
+            await self.house.clock.settle()
+            #expect(replica.engine.exists(self.member))
             #expect(await replica.ask(self.member).value.generation == Generation(2))
             #expect(await replica.engine.importTokens([.first(of: .customer(2))], existing: .skip) == [.imported])
         }
@@ -53,7 +54,7 @@ import TokenStorage
             let listed = await replica.engine.overview().named
             #expect(listed.map(\.account) == [alice, self.member, .customer(2)])
             #expect(listed.map(\.isConfigured) == [true, false, false])
-            self.house.clock.advance(by: .seconds(200_000))
+            await self.house.clock.pass(.seconds(200_000))
             _ = await replica.ask(alice).value
             #expect(self.provider.refreshed.isEmpty)
 
@@ -76,7 +77,8 @@ import TokenStorage
                 let families = [try AccountFamilyConfiguration.customers(at: endpoint, of: provider)]
                 replica.engine.reload([], families: families, waiters: 100)
 
-                try await eventually("the index") { replica.engine.index[self.member]?.content == .deadGrant }
+                await self.house.clock.settle()
+                #expect(replica.engine.index[self.member]?.content == .deadGrant)
                 for account in [self.member, .customer(2)] {
                     #expect(await replica.ask(account).value == .error(.reauthorizationRequired))
                 }
@@ -86,7 +88,8 @@ import TokenStorage
                 #expect(states[.reauthorizationRequired] == 2)
             }
             replica.engine.reload([], families: [try self.customers()], waiters: 100)
-            try await eventually("the index") { replica.engine.index[self.member]?.content == .tokens }
+            await self.house.clock.settle()
+            #expect(replica.engine.index[self.member]?.content == .tokens)
             #expect(await replica.ask(self.member).value.generation == Generation(1))
             #expect(other.spent.isEmpty)
             #expect(self.provider.refreshed.isEmpty)
@@ -126,17 +129,6 @@ import TokenStorage
             replica.engine.reload([], families: [try self.customers()], waiters: 100)
             #expect(!replica.engine.exists(self.member))
             #expect(await replica.ask(self.member).value == .error(.accountEmpty))
-        }
-    }
-
-    @Test func `an account whose name leaves the configuration is listed while its record is stored`() async throws {
-        try await self.house.put(.valid())
-        try await self.house.withReplica([self.named(alice), self.named(AccountID("bob"))], of: []) { replica in
-            _ = try await replica.engine.credential(for: alice)
-            replica.engine.reload([self.named(AccountID("bob"))], waiters: 100)
-            let listed = await replica.engine.overview().named
-            #expect(listed.map(\.account) == [alice, AccountID("bob")])
-            #expect(listed.map(\.isConfigured) == [false, true])
         }
     }
 

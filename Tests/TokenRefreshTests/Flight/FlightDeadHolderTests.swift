@@ -47,25 +47,19 @@ import TokenStorage
         #expect((bench.stored?.record.failureRecord?.retryIn ?? .zero) > .zero)
     }
 
-    @Test(arguments: [false, true])
+    @Test(arguments: [
+        RefreshRequest.forced, RefreshRequest(ripe: claimed.tokenVersion),
+        RefreshRequest(refused: claimed.tokenVersion),
+    ])
     func `the claim is broken even while the access token is valid, as the provider's grace period may end first`(
-        _ isForced: Bool
+        refresh: RefreshRequest
     ) {
-        let record = AccountRecord.valid().with { $0.claim = FlightBench.others }
-        var bench = Self.bench(record, [.success(.sample())])
-        bench.refresh = isForced ? .forced : RefreshRequest(ripe: record.tokenVersion)
+        var bench = Self.bench(AccountRecord.valid().with { $0.claim = FlightBench.others }, [.success(.sample())])
+        bench.refresh = refresh
 
         #expect(bench.fly().result == .committed)
 
         #expect(bench.spent == ["rt-0"])
-    }
-
-    @Test func `the claim is broken if an upstream refused the valid access token`() {
-        let record = AccountRecord.valid().with { $0.claim = FlightBench.others }
-        var bench = Self.bench(record, [.success(.sample())])
-        bench.refresh = RefreshRequest(refused: record.tokenVersion)
-
-        #expect(bench.fly().result == .committed)
     }
 
     @Test func `the wait for a claim ends when its incarnation dies`() {

@@ -16,14 +16,6 @@ import TokenStorage
         return bench
     }
 
-    @Test func `the journal is not used while the store accepts the commit`() {
-        var bench = FlightBench(.expired(), [.success(.sample())])
-
-        #expect(bench.fly().result == .committed)
-
-        #expect(bench.steps == ["read", "admit", "claim", "redeem", "commit"])
-    }
-
     @Test(arguments: [StoreError.away, .full, .spoiled])
     func `I13_after a failed commit the journal holds the tokens, and the waiters are served`(fault: StoreError) {
         var bench = Self.bench(fault, until: .seconds(30))

@@ -76,12 +76,6 @@ import TokenStorage
         #expect(bench.stored?.record.failureRecord?.spent == .no)
     }
 
-    @Test func `a single secret is tried only once`() {
-        var bench = self.bench(1, [Self.config])
-        _ = bench.fly()
-        #expect(bench.shown == [0])
-    }
-
     @Test func `the second secret is not tried if the claim was lost before`() {
         var bench = self.bench(2, [Self.config, .success(.sample(9))])
         bench.interfere = { bench, step, _ in

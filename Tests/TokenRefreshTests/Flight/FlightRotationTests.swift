@@ -107,12 +107,6 @@ import TokenStorage
         #expect(outcome.droppedRefreshToken == Secret("rt-1"))
     }
 
-    @Test func `a ripe token is refreshed although it is still valid`() {
-        var bench = FlightBench(.valid(), [.success(.sample())])
-        bench.refresh = RefreshRequest(ripe: Self.first)
-        #expect(bench.fly().result == .committed)
-    }
-
     @Test(arguments: [
         AccountRecord.valid(generation: 2),
         .valid().with { $0.failureRecord = .sample(retryIn: .seconds(30)) },

@@ -1,3 +1,4 @@
+import Simulation
 import TestKit
 import Testing
 
@@ -42,7 +43,7 @@ import Testing
         name: String,
         weather: Weather
     ) async throws {
-        let seeds = Schedules.seeds(or: 20)
+        let seeds = Schedules.seeds(or: 5)
         var (commits, repairs, excused) = (0, 0, 0)
         for seed in seeds {
             var simulation = FlightSimulation(seed: seed, weather: weather)
@@ -61,21 +62,23 @@ import Testing
         #expect(repairs > 0 || weather.losesSuffix == 0)
     }
 
-    /// Each fault of a store leads to a violation if the rule against it is omitted.
+    /// Each fault of a store leads to a violation if the rule against it is omitted. The search begins at a seed with
+    /// which it did.
     @Test(arguments: [
-        (FlightSimulation.Mutation.commitsAreGivenUp, Weather(storeFails: 0.1, failures: [.away])),
-        (.writesAreNotReadBack, Weather(storeFails: 0.1, failures: [.unanswered])),
-        (.claimsNeedNoAnswer, Weather(storeFails: 0.2, failures: [.late(calls: 60)])),
-        (.claimsCountFromTheAnswer, Weather(storeStalls: 0.2, stops: 0.1)),
-        (.writesAreBlind, Weather(isStale: 0.3)),
-        (.nothingIsPutBack, Weather(losesSuffix: 0.003)),
-        (.oldTokensAreSent, Weather(losesSuffix: 0.01)),
+        (FlightSimulation.Mutation.commitsAreGivenUp, Weather(storeFails: 0.1, failures: [.away]), 1),
+        (.writesAreNotReadBack, Weather(storeFails: 0.1, failures: [.unanswered]), 0),
+        (.claimsNeedNoAnswer, Weather(storeFails: 0.2, failures: [.late(calls: 60)]), 0),
+        (.claimsCountFromTheAnswer, Weather(storeStalls: 0.2, stops: 0.1), 91),
+        (.writesAreBlind, Weather(isStale: 0.3), 0),
+        (.nothingIsPutBack, Weather(losesSuffix: 0.003), 0),
+        (.oldTokensAreSent, Weather(losesSuffix: 0.01), 19),
     ])
     func `for each omitted rule, some schedule leads to a violation`(
         _ mutation: FlightSimulation.Mutation,
-        _ weather: Weather
+        _ weather: Weather,
+        from first: Int
     ) async throws {
-        var (seed, violations): (UInt64, [String]) = (0, [])
+        var (seed, violations): (UInt64, [String]) = (UInt64(first), [])
         while violations.isEmpty, seed < 2_000 {
             var simulation = FlightSimulation(seed: seed, weather: weather, without: mutation)
             try await simulation.run(for: .seconds(120))

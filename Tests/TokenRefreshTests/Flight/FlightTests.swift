@@ -281,19 +281,4 @@ import TokenStorage
         #expect(bench.stored?.record.failureRecord?.tries == 4)
         #expect(bench.stored?.record.failureRecord?.retryIn == .seconds(4))
     }
-
-    @Test(arguments: [TokenVerdict.refused(.noKnownReason), .notProvider(.answerHTML)])
-    func `failures without a reason never end the grant, however many there are`(verdict: TokenVerdict) {
-        let record = AccountRecord.expired().with {
-            $0.failureRecord = .sample(tries: 200, reason: "\(verdict.name).no_known_reason")
-        }
-        var bench = FlightBench(record, [verdict])
-
-        let outcome = bench.fly()
-
-        #expect(!outcome.declaredDead)
-        #expect(bench.stored?.record.failureRecord?.dead == false)
-        #expect(bench.stored?.record.failureRecord?.spent == .no)
-        #expect(bench.stored?.record.tokens == record.tokens)
-    }
 }

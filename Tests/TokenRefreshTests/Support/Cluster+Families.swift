@@ -1,5 +1,4 @@
 import ProviderClient
-import Synchronization
 import TestKit
 import Testing
 import TokenModel
@@ -71,29 +70,6 @@ extension Cluster {
     /// The number of calls of the store about `account`.
     func calls(of account: AccountID) -> Int {
         self.store.calls.count { $0.place == RecordKey.account(account.rawValue).rawValue }
-    }
-
-    /// Lets at least `duration` pass, from sleeper to sleeper, so that each task does at its time what it has to do.
-    ///
-    /// - Parameter isDone: ends it earlier.
-    func pass(_ duration: Duration, _ replica: Replica, until isDone: @escaping @Sendable () -> Bool = { false })
-        async throws
-    {
-        let end = self.clock.now.advanced(by: duration)
-        // A task that is about to sleep would be late. So a long step is made only after nothing else was seen for a while.
-        let seen = Mutex<(wake: BootInstant?, times: Int)>((nil, 0))
-        try await eventually("\(duration) to pass", limit: .seconds(120)) {
-            let now = self.clock.now
-            if now >= end || isDone() { return true }
-            let step = replica.engine.flightCount > 0 ? Duration.seconds(1) : .seconds(1_000_000)
-            guard let wake = self.clock.nextWake(within: step) else { return false }
-            let times = seen.withLock { seen in
-                seen = (wake, seen.wake == wake ? seen.times + 1 : 1)
-                return seen.times
-            }
-            if times >= 10 || now.duration(to: wake) <= .seconds(1) { self.clock.advance(by: now.duration(to: wake)) }
-            return false
-        }
     }
 
     /// Lets this process know the kills as they are changed to.

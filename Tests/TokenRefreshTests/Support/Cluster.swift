@@ -1,4 +1,5 @@
 import ProviderClient
+import Simulation
 import Synchronization
 import TestKit
 import Testing
@@ -6,9 +7,9 @@ import TokenModel
 import TokenRefresh
 import TokenStorage
 
-/// One store and one clock that the replicas of a test share.
+/// One store that the replicas of a test share, in simulated time.
 struct Cluster: Sendable {
-    let clock = ManualClock()
+    let clock = Simulation.running
     let store: FaultyTokenStore
     let records: SealedRecords
     let vault: AccountVault
@@ -82,7 +83,7 @@ struct Cluster: Sendable {
             incarnation: .random(),
             host: PartialHostState(witness: self.witness, journal: self.journal),
             limits: limits,
-            timepiece: Timepiece(ages: clock, wall: { clock.wall }),
+            timepiece: clock.timepiece,
             logger: self.log.logger,
             random: random,
             endpoint: self.endpoint,
@@ -94,43 +95,26 @@ struct Cluster: Sendable {
             try await engine.indexAccounts()
         }
         let followers = self.store.followerCount
-        let running = Task { await engine.run() }
+        let running = Task(executorPreference: Simulation.running) { await engine.run() }
         let replica = Replica(engine: engine, running: running, eventList: events)
         do {
             // A hint from before would be lost.
             if !families.isEmpty {
-                try await eventually("the hints") { self.store.followerCount > followers }
+                try await until("the hints") { self.store.followerCount > followers }
             }
             let result = try await body(replica)
-            try await self.end(replica, endpoints)
+            await self.end(replica, endpoints)
             return result
         } catch {
-            try await self.end(replica, endpoints)
+            await self.end(replica, endpoints)
             throw error
         }
     }
 
-    private func end(_ replica: Replica, _ endpoints: [ScriptedTokenEndpoint]) async throws {
+    private func end(_ replica: Replica, _ endpoints: [ScriptedTokenEndpoint]) async {
         replica.running.cancel()
-        let end = End()
-        try await withThrowingTaskGroup { group in
-            group.addTask {
-                await replica.running.value
-                end.come()
-            }
-            // A flight that pauses waits for the manual clock.
-            try await self.clock.advance(bySleepersWithin: .seconds(1), until: "the replica to end") {
-                for endpoint in endpoints { endpoint.release() }
-                return end.hasCome
-            }
-            try await group.waitForAll()
-        }
-    }
-
-    private final class End: Sendable {
-        private let flag = Mutex(false)
-        var hasCome: Bool { self.flag.withLock { $0 } }
-        func come() { self.flag.withLock { $0 = true } }
+        for endpoint in endpoints { endpoint.release() }
+        await replica.running.value
     }
 }
 
@@ -161,14 +145,14 @@ struct Replica: Sendable {
 
     /// Waits until no flight is in progress. A caller may have been served by a read before the flight ended.
     func hasLanded() async throws {
-        try await eventually("no flight to be under way") { self.engine.flightCount == 0 }
+        try await until("no flight to be under way") { self.engine.flightCount == 0 }
     }
 
     /// Requests a credential in a separate task.
     func ask(_ account: AccountID = alice, refused: Generation? = nil) -> Asked {
         let engine = self.engine
         return Asked(
-            task: Task {
+            task: Task(executorPreference: Simulation.running) {
                 do throws(CredentialError) {
                     return .credential(try await engine.credential(for: account, refused: refused))
                 } catch {
@@ -183,19 +167,7 @@ struct Replica: Sendable {
 struct Asked: Sendable {
     let task: Task<Answer, Never>
 
-    /// The result. If there is none after 20 s, the request is cancelled, so that the test fails instead of hanging.
-    var value: Answer {
-        get async {
-            let answer = try? await within("an answer", limit: .seconds(20)) {
-                await withTaskCancellationHandler {
-                    await self.task.value
-                } onCancel: {
-                    self.task.cancel()
-                }
-            }
-            return answer ?? .nothing
-        }
-    }
+    var value: Answer { get async { await self.task.value } }
 
     func cancel() { self.task.cancel() }
 }
@@ -204,7 +176,6 @@ struct Asked: Sendable {
 enum Answer: Equatable, Sendable {
     case credential(UpstreamCredential)
     case error(CredentialError.Code)
-    case nothing
 
     var generation: Generation? {
         if case .credential(let credential) = self { return credential.generation }

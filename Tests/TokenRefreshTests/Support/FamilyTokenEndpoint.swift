@@ -1,7 +1,7 @@
 import OAuth
 import ProviderClient
+import Simulation
 import Synchronization
-import TestKit
 import TokenModel
 
 /// A provider of many accounts in this process. The first refresh token of an account is `rt-NAME-0`; each is rotated, and
@@ -26,11 +26,11 @@ final class FamilyTokenEndpoint: TokenEndpoint {
     let binding = EndpointBinding(issuer: .tokenEndpoint("\(origin)/token"), clientID: "my-app")
     let timeout = Duration.seconds(8)
     let answerTimeout = Duration.seconds(8)
-    private let clock: ManualClock
+    private let clock: Simulation
     private let clientSecret: Secret?
     private let state = Mutex(State())
 
-    init(_ clock: ManualClock, clientSecret: Secret? = nil) {
+    init(_ clock: Simulation, clientSecret: Secret? = nil) {
         self.clock = clock
         self.clientSecret = clientSecret
     }

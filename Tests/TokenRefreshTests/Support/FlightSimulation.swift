@@ -1,4 +1,5 @@
 import OAuth
+import Simulation
 import TestKit
 import TokenModel
 import TokenRefresh

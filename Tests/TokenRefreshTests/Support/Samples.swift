@@ -1,5 +1,4 @@
 import OAuth
-import TestKit
 import TokenModel
 import TokenRefresh
 import TokenStorage

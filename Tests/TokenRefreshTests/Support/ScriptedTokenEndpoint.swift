@@ -21,6 +21,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         var held: [CheckedContinuation<Void, Never>] = []
         var revoked: [String] = []
         var revocation = RevocationVerdict.revoked
+        var whileConnecting: (@Sendable () -> Void)?
         var whileRevoking: (@Sendable () async -> Void)?
         var issuer = TokenIssuer.tokenEndpoint("\(origin)/token")
         var discovery: TokenIssuer?
@@ -58,17 +59,10 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
     let timeout = Duration.seconds(8)
     let answerTimeout: Duration
     private let state = Mutex(State())
-    private let whileConnecting: @Sendable () -> Void
 
-    /// - Parameter whileConnecting: called right before a refresh token or a mint request is sent.
-    init(
-        clientID: String = "my-app",
-        answerTimeout: Duration = .seconds(8),
-        whileConnecting: @escaping @Sendable () -> Void = {}
-    ) {
+    init(clientID: String = "my-app", answerTimeout: Duration = .seconds(8)) {
         self.answerTimeout = answerTimeout
         self.clientID = clientID
-        self.whileConnecting = whileConnecting
     }
 
     /// The refresh tokens in the order of their arrival.
@@ -119,7 +113,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
-        self.whileConnecting()
+        self.state.withLock { $0.whileConnecting.take() }?()
         guard mayStillSend() else { return .notSent(.sendingTooLate) }
         let verdict = self.state.withLock { state in
             state.atOnce += 1
@@ -132,7 +126,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
     }
 
     func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
-        self.whileConnecting()
+        self.state.withLock { $0.whileConnecting.take() }?()
         guard mayStillSend() else { return .notSent(.sendingTooLate) }
         let verdict = self.state.withLock { state in
             state.atOnce += 1
@@ -144,6 +138,11 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         await self.rest()
         self.state.withLock { $0.atOnce -= 1 }
         return verdict
+    }
+
+    /// Calls `body` right before the next refresh token or mint request is sent.
+    func whileConnecting(_ body: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.whileConnecting = body }
     }
 
     /// Calls `body` at the beginning of each revocation.

@@ -1,3 +1,4 @@
+import Simulation
 import TestKit
 import TokenModel
 import TokenRefresh

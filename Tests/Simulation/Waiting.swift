@@ -1,0 +1,35 @@
+internal import TokenModel
+
+/// The error of a test that can't go on, or that waited for something in vain.
+package struct Stuck: Error, CustomStringConvertible {
+    package let description: String
+}
+
+extension Simulation {
+    /// The simulation of the current test, which has the trait ``Testing/Trait/simulated``.
+    package static var running: Simulation {
+        guard let current else { preconditionFailure("a test without the trait .simulated asks for its simulation") }
+        return current
+    }
+}
+
+/// Runs everything until `condition` holds. Time passes only as far as it takes.
+///
+/// - Parameters:
+///   - what: what the condition means, for the error.
+///   - limit: how much simulated time may pass.
+/// - Throws: ``Stuck`` if the condition never holds.
+package func until(
+    _ what: String,
+    within limit: Duration = .seconds(86_400),
+    _ condition: () async throws -> Bool
+) async throws {
+    let simulation = Simulation.running
+    let end = simulation.now.advanced(by: limit)
+    await simulation.settle()
+    while !(try await condition()) {
+        try Task.checkCancellation()
+        guard await simulation.step() else { throw Stuck(description: "nothing runs, nobody sleeps: no \(what)") }
+        guard simulation.now <= end else { throw Stuck(description: "waited \(limit) for \(what)") }
+    }
+}
