@@ -65,7 +65,6 @@ struct GatewayFront: Sendable {
             replica: name,
             on: MultiThreadedEventLoopGroup.singleton,
             family: { state.family(of: $0) },
-            now: { Timepiece.system.now },
             logger: logger
         )
         self.gateway = CurrentGateway(name: name)

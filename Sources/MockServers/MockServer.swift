@@ -95,6 +95,8 @@ package enum MockServer {
                 privateKey: .privateKey(try NIOSSLPrivateKey(file: files.privateKey, format: .pem))
             )
             configuration.applicationProtocols = ["http/1.1"]
+            // So long that a stop that waited for the close alert of the other side would be noticed.
+            configuration.shutdownTimeout = .minutes(5)
             return try TLSChannel(connections, tlsConfiguration: configuration)
         } catch {
             throw MockServerError(

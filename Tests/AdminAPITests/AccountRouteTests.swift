@@ -362,7 +362,7 @@ internal import TokenStorage
                     + "Authorization: Bearer \(AdminFixture.adminToken)\r\n\r\n",
                 then: nil
             )
-            #expect(answer.received.hasPrefix("HTTP/1.1 404 "))
+            #expect(answer.hasPrefix("HTTP/1.1 404 "))
         }
     }
 

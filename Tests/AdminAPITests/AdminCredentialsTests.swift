@@ -16,8 +16,8 @@ internal import Testing
                 sending: "GET /v1/accounts HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\(fields)\r\n",
                 then: nil
             )
-            #expect(answer.received.hasPrefix("HTTP/1.1 401 "))
-            #expect(!answer.received.contains("canary"))
+            #expect(answer.hasPrefix("HTTP/1.1 401 "))
+            #expect(!answer.contains("canary"))
         }
     }
 }

@@ -127,15 +127,20 @@ internal import TokenStorage
     }
 
     @Test func `a client that sends nothing for a while is cut off, and has no last line`() async throws {
-        try await AdminFixture.run(limits: AdminLimits(bodyTime: .milliseconds(50))) { admin in
-            try await ImportConnection.run(to: admin) { client in
-                try await client.send("\(ImportText.alice)\n")
-                var lines: [ImportConnection.Line] = []
-                // The connection ends with or without an error of the parser.
-                while let line = try? await client.next() { lines.append(line) }
-                #expect(lines.allSatisfy { $0.done == nil })
+        _ = try await withEnoughTime("a line to be imported") { time in
+            let stored = Mutex<AccountVault.Entry?>(nil)
+            try await AdminFixture.run(limits: AdminLimits(bodyTime: time)) { admin in
+                try await ImportConnection.run(to: admin) { client in
+                    try await client.send("\(ImportText.alice)\n")
+                    var lines: [ImportConnection.Line] = []
+                    // The connection ends with or without an error of the parser.
+                    while let line = try? await client.next() { lines.append(line) }
+                    #expect(lines.allSatisfy { $0.done == nil })
+                }
+                let account = try await admin.vault.read(AccountID("alice"))
+                stored.withLock { $0 = account }
             }
-            #expect(try await admin.vault.read(AccountID("alice")) != nil)
+            return stored.withLock { $0 }
         }
     }
 
@@ -170,9 +175,8 @@ internal import TokenStorage
     @Test func `a client that does not read is soon not read either`() async throws {
         // The connection of a client that is not read any more is idle.
         try await AdminFixture.run(limits: AdminLimits(idleTime: .milliseconds(500))) { admin in
-            let sent = try await ImportConnection.send("{}\n", withoutReadingTo: admin)
-            // 64 MiB are far more than fits into the buffers of the kernel and of both sides.
-            #expect(sent < 64 << 20)
+            // The connection of one that is read does not end.
+            try await ImportConnection.send("{}\n", withoutReadingTo: admin)
         }
     }
 

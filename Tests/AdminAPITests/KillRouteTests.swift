@@ -197,7 +197,7 @@ internal import TokenStorage
             async let answering = admin.caller.send(
                 .POST,
                 "/v1/kill",
-                #"{"scope":{"account":"alice"},"reason":"drill","wait":"18s"}"#
+                #"{"scope":{"account":"alice"},"reason":"drill","wait":"50s"}"#
             )
             try await eventually("the kill to be kept, and not announced") {
                 !admin.kills.waitingScopes.isEmpty && admin.logs.text.contains("a kill goes ahead without a record")

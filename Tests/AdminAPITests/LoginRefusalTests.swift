@@ -104,8 +104,8 @@ internal import TokenModel
                 sending: request + "\r\n",
                 then: nil
             )
-            #expect(outcome.received.hasPrefix("HTTP/1.1 4"))
-            #expect(!outcome.received.contains("example"))
+            #expect(outcome.hasPrefix("HTTP/1.1 4"))
+            #expect(!outcome.contains("example"))
             #expect(login.provider.requests.isEmpty)
         }
     }
@@ -132,16 +132,18 @@ internal import TokenModel
             let head = """
                 GET /login/start/\(begun.id) HTTP/1.1\r
                 Host: martlet.example\r
-                Content-Length: 1000000000\r
+                Content-Length: 99999999999999\r
                 \r
 
                 """
-            let outcome = try await RawConnection.exchange(
+            // How much of it the kernel takes depends on the machine. It is far more than a test can send, so only a
+            // server that does not read it ends the connection.
+            let received = try await RawConnection.exchange(
                 with: login.server.address,
                 sending: head,
                 then: String(repeating: "x", count: 65_536)
             )
-            #expect(outcome.sent < 64 << 20)
+            #expect(received.hasPrefix("HTTP/1.1 303 "))
         }
     }
 
@@ -149,7 +151,7 @@ internal import TokenModel
     func `a connection without a complete head is closed in time`(bytes: String) async throws {
         try await LoginFixture.run(limits: AdminLimits(firstHeadTime: .milliseconds(100))) { login in
             let outcome = try await RawConnection.exchange(with: login.server.address, sending: bytes, then: nil)
-            #expect(outcome.received == "")
+            #expect(outcome == "")
         }
     }
 
@@ -164,7 +166,7 @@ internal import TokenModel
                 )
             }
             let outcome = await Result {
-                let attempt = try await within("the sign-in to be opened", limit: .seconds(10)) {
+                let attempt = try await within("the sign-in to be opened") {
                     try await login.open()
                 }
                 #expect(try await login.get(attempt.answer, cookie: attempt.cookie).status == 303)

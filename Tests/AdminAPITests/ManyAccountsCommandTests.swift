@@ -183,8 +183,12 @@ internal import Testing
             let program = try Self.program()
             let input = (1...5).map { Self.line("c\($0)") }.joined()
             let arguments = ["accounts", "import", "--all", "--existing", existing, "--admin", base]
-            gateway.setCourse(.init(breaksAfter: 3))
-            let broken = try await program.run(arguments, input: input)
+            gateway.setCourse(.init(stallsAfter: 3))
+            let process = try program.start(arguments + ["--json"], input: program.file("lines", input))
+            // A result that is still on its way when the connection breaks may be lost with it.
+            try await eventually("three results") { program.output.split(separator: "\n").count == 3 }
+            gateway.hangUp()
+            let broken = try await program.outcome(of: process)
             #expect(broken.status == 69)
             #expect(broken.complaint.hasPrefix("martlet: the connection to the gateway at \(base) broke"))
             #expect(broken.complaint.hasSuffix("; results came for 3 lines, and more may be done; \(help)\n"))

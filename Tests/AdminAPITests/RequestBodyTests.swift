@@ -144,20 +144,18 @@ internal import TokenStorage
                 PUT /v1/accounts/alice/tokens HTTP/1.1\r
                 Host: a\r
                 Authorization: Bearer \(AdminFixture.adminToken)\r
-                Content-Length: 99999999999\r
+                Content-Length: 99999999999999\r
                 \r
 
                 """
+            // Far more than a test can send: only a server that does not read it ends the connection.
             let answer = try await RawConnection.exchange(
                 with: admin.server.address,
                 sending: head,
                 then: String(repeating: " ", count: 65_536)
             )
-            #expect(answer.received.hasPrefix("HTTP/1.1 400 "))
-            #expect(answer.received.contains("urn:martlet:error:invalid_field"))
-            // The server reads 1 MiB for the body and discards 1 MiB; the kernel and the channel buffer the rest. 38 MB
-            // were observed on a loaded machine, so the limit only proves that the body is not read forever.
-            #expect(answer.sent < 256 << 20)
+            #expect(answer.hasPrefix("HTTP/1.1 400 "))
+            #expect(answer.contains("urn:martlet:error:invalid_field"))
         }
     }
 
@@ -173,7 +171,7 @@ internal import TokenStorage
 
                 """
             let answer = try await RawConnection.exchange(with: admin.server.address, sending: head, then: nil)
-            #expect(answer.received == "")
+            #expect(answer == "")
         }
     }
 }

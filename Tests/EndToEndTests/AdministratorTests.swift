@@ -88,15 +88,10 @@ import Testing
         let gateway = try await Gateway(mock, in: directory)
         try await gateway.importGrant(from: mock)
         let crowd = try Crowd(600, to: gateway.admin)
-        let time = try await ContinuousClock().measure {
-            let status = try await gateway.martlet("status")
-            #expect(status.exitCode == 0, "\(status.errors)")
-            let kill = try await gateway.martlet("kill", "--all", "--reason", "drill")
-            #expect(kill.exitCode == 0, "\(kill.errors)")
-        }
-        // This is far longer than both commands take on a busy machine, and shorter than the limit for silent
-        // connections.
-        #expect(time < .seconds(20))
+        let status = try await gateway.martlet("status")
+        #expect(status.exitCode == 0, "\(status.errors)")
+        let kill = try await gateway.martlet("kill", "--all", "--reason", "drill")
+        #expect(kill.exitCode == 0, "\(kill.errors)")
         // The gateway closes every silent connection within the time limit for a first request head.
         try await eventually("all silent ones to be closed") { crowd.peek().allSatisfy { $0 == nil } }
         withExtendedLifetime(mock) {}

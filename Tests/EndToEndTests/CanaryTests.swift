@@ -196,8 +196,7 @@ import Testing
                 "-q", "--noproxy", "*", "-sS", "-i", "\(gateway.callers)/acme/echo?token=\(query)",
                 "-H", "Authorization: Bearer \(Self.callerKey)", "-H", "X-Secret: \(query)", "-d", query,
             ],
-            in: try TemporaryDirectory(),
-            limit: .seconds(60)
+            in: try TemporaryDirectory()
         )
         return outcome.output
     }

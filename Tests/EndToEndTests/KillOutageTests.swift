@@ -27,7 +27,7 @@ import Testing
         #expect(["killed", "store_lost"].contains { refusal.contains("urn:martlet:error:\($0)") })
         let kills = try await first.martlet("kills")
         #expect(kills.output.contains("stolen"))
-        #expect(first.program.complaints.contains("a kill does not stand in the store"))
+        try await eventually("the report") { first.program.complaints.contains("a kill does not stand in the store") }
 
         first.program.signal(SIGKILL)
         _ = try await first.program.ended()

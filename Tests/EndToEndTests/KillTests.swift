@@ -79,7 +79,7 @@ import Testing
         let mock = try await Mock("--rotate", in: directory)
         let gateway = try await Gateway(mock, in: directory)
         try await gateway.importGrant(from: mock)
-        try await mock.setFaults(#"[{"on":"token","times":1,"delay_answer":"3s"}]"#)
+        try await mock.setFaults(#"[{"on":"token","times":1,"delay_answer":"6s"}]"#)
         async let refresh = gateway.martlet("accounts", "refresh", "alice")
         try await eventually("the provider to be asked") { try await mock.stats().token_requests_at_once.any >= 1 }
 

@@ -58,7 +58,7 @@ import Testing
         let gateway = try await Gateway(mock, in: self.directory)
         try await gateway.importGrant(from: mock)
         try await mock.expire()
-        try await mock.setFaults(#"[{"on": "token", "delay_answer": "4s"}]"#)
+        try await mock.setFaults(#"[{"on": "token", "delay_answer": "6s"}]"#)
         async let caller = gateway.curl("echo")
         try await eventually("the token request") { try await mock.stats().token_requests.ok == 1 }
 

@@ -45,7 +45,7 @@ import Testing
         func status(_ url: String) async throws -> String {
             try await Program.run(
                 "/usr/bin/curl",
-                ["-q", "--noproxy", "*", "-sS", "--max-time", "20", "-o", "/dev/null", "-w", "%{http_code}", url],
+                ["-q", "--noproxy", "*", "-sS", "--max-time", "60", "-o", "/dev/null", "-w", "%{http_code}", url],
                 in: self.directory
             ).output
         }

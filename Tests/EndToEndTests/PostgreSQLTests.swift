@@ -3,7 +3,7 @@ import TestKit
 import Testing
 
 /// Gateways of several hosts, each with a state directory of its own, on one PostgreSQL database.
-@Suite struct PostgreSQLTests {
+@Suite(.needsPostgreSQL) struct PostgreSQLTests {
     private let server: PostgreSQLTestServer
     private let database: String
 

@@ -9,9 +9,8 @@ import Testing
         try Gateway.configure("http://127.0.0.1:9", in: directory)
         let program = try Program("martlet", ["serve", "--config", "martlet.yaml"], in: directory)
         // The configuration was read, and nothing else has started.
-        let limit = ContinuousClock.now + .seconds(30)
-        while !FileManager.default.fileExists(atPath: directory.path(of: "state")), ContinuousClock.now < limit {
-            await Task.yield()
+        try await eventually("the first trace of it") {
+            FileManager.default.fileExists(atPath: directory.path(of: "state"))
         }
 
         program.signal(1)

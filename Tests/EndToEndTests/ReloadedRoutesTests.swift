@@ -163,7 +163,7 @@ import Testing
             // Only users of this machine can connect, so the gateway may stop requiring keys
             try self.edit { $0.replacing("callers:", with: "# callers:") }
             #expect(try await gateway.reload().contains("caller reports removed"))
-            #expect(gateway.program.complaints.contains("\"callers_removed\""))
+            try await eventually("the report") { gateway.program.complaints.contains("\"callers_removed\"") }
             #expect(try await self.status(gateway, "acme/echo") == "200")
         }
     }

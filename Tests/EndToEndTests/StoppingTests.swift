@@ -6,12 +6,12 @@ import Testing
     @Test func `a gateway that drains says so and is not ready`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock(in: directory)
-        let gateway = try await Gateway(mock, in: directory)
+        let gateway = try await Gateway(mock, in: directory, more: "shutdown_grace: 10m")
         try await gateway.importGrant(from: mock)
         #expect(try await gateway.martlet("health").exitCode == 0)
         let stream = try Program(
             "/usr/bin/curl",
-            ["-q", "--noproxy", "*", "-sSN", "\(gateway.callers)/acme/stream/100?every=300ms"],
+            ["-q", "--noproxy", "*", "-sSN", "\(gateway.callers)/acme/stream/1000?every=1s"],
             in: directory
         )
         try await eventually("the first event") { stream.written.contains("data:") }
@@ -19,7 +19,7 @@ import Testing
         gateway.program.signal(15)
         try await eventually("it to say so") { gateway.program.written.contains("stopping") }
 
-        #expect(gateway.program.written.contains("\nstopping, waiting up to 30 s for 1 request\n"))
+        #expect(gateway.program.written.contains("\nstopping, waiting up to 600 s for 1 request\n"))
         try await eventually("it to be not ready") { try await gateway.martlet("health").exitCode == 1 }
         let health = try await gateway.martlet("health")
         #expect(health.errors.contains("not ready: it is stopping"), "\(health.errors)")
@@ -35,7 +35,7 @@ import Testing
         let gone = try await gateway.program.ended()
         #expect(gone.exitCode == 0)
         #expect(gone.errors.contains(#""message":"martlet serves""#))
-        #expect(gone.errors.contains(#""message":"stopping, waiting up to 30 s for 1 request""#))
+        #expect(gone.errors.contains(#""message":"stopping, waiting up to 600 s for 1 request""#))
     }
 
     @Test func `a gateway that stops waits for a provider that rotates at once and responds late`() async throws {
@@ -44,7 +44,7 @@ import Testing
         let first = try await Gateway(mock, settings: "timeout: 300ms", in: directory)
         try await first.importGrant(from: mock)
         try await mock.expire()
-        try await mock.setFaults(#"[{"on":"token","times":1,"delay_answer":"2s"}]"#)
+        try await mock.setFaults(#"[{"on":"token","times":1,"delay_answer":"4s"}]"#)
 
         let early = try await first.statuses(1, "echo")
         first.program.signal(15)

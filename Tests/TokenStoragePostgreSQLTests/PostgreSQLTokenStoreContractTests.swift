@@ -2,7 +2,7 @@ import TestKit
 import Testing
 import TokenStoragePostgreSQL
 
-struct PostgreSQLTokenStoreContractTests {
+@Suite(.needsPostgreSQL) struct PostgreSQLTokenStoreContractTests {
     @Test(arguments: TokenStoreContract.clauses)
     func `it satisfies the store contract`(clause: TokenStoreContract.Clause) async throws {
         let database = try await TestDatabase()

@@ -4,7 +4,7 @@ import TokenModel
 import TokenStorage
 import TokenStoragePostgreSQL
 
-struct PostgreSQLTokenStoreOpeningTests {
+@Suite(.needsPostgreSQL) struct PostgreSQLTokenStoreOpeningTests {
     private let database: TestDatabase
 
     init() async throws { self.database = try await TestDatabase() }

@@ -6,7 +6,7 @@ import TokenStorage
 import TokenStoragePostgreSQL
 
 /// Servers that stop, hang and fail over, and processes that are killed.
-struct PostgreSQLTokenStoreOutageTests {
+@Suite(.needsPostgreSQL) struct PostgreSQLTokenStoreOutageTests {
     private static let key = RecordKey.account("alice")
     private static let value = SealedBytes(bytes: [2])
 
@@ -208,7 +208,7 @@ struct PostgreSQLTokenStoreOutageTests {
         async let holding = database.sql(
             """
             BEGIN; SELECT FROM martlet.record WHERE key = 'accounts/alice'::bytea FOR UPDATE;
-            SELECT pg_sleep(4); COMMIT
+            DO $$ BEGIN PERFORM pg_sleep(600); EXCEPTION WHEN query_canceled THEN NULL; END $$
             """
         )
         try await eventually("the lock") {
@@ -227,6 +227,8 @@ struct PostgreSQLTokenStoreOutageTests {
         for other in others { try await other.value }
         await #expect(throws: StoreError(.unreachable, "")) { try await locked.value }
         #expect(try await store.read(Self.key)?.version == .first)
+        let lock = "FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = '\(database.name)'"
+        try await database.sql("SELECT pg_cancel_backend(pid) \(lock)")
         _ = try await holding
     }
 

@@ -51,19 +51,21 @@ private final class SpeakingServer: Sendable {
     private let result = AsyncStream.makeStream(of: Bool.self)
 
     init(_ bytes: [UInt8], thenCloses: Bool) throws {
-        self.port = try LoopbackPort.free()
-        self.listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.listener = listener
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(self.port).bigEndian
         address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        let bound = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe bind(self.listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let listens = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe bind(listener, address, size) == 0 && listen(listener, 1) == 0
+                    && getsockname(listener, address, &size) == 0
             }
         }
-        try #require(bound == 0 && listen(self.listener, 1) == 0)
-        let (listener, end) = (self.listener, self.result.continuation)
+        try #require(listens)
+        self.port = Int(UInt16(bigEndian: address.sin_port))
+        let end = self.result.continuation
         self.queue.async { end.yield(Self.serve(listener, bytes, thenCloses)) }
     }
 
@@ -82,7 +84,8 @@ private final class SpeakingServer: Sendable {
         var received = [UInt8](repeating: 0, count: 4_096)
         guard Self.isReadable(connection), unsafe read(connection, &received, received.count) > 0 else { return false }
         _ = unsafe write(connection, bytes, bytes.count)
-        if closes { return true }
+        // Not a close: that would be a reset if the client had said more by now.
+        if closes { shutdown(connection, Int32(SHUT_WR)) }
         while Self.isReadable(connection) {
             if unsafe read(connection, &received, received.count) <= 0 { return true }
         }
@@ -92,6 +95,6 @@ private final class SpeakingServer: Sendable {
     /// Waits, within bounds.
     private static func isReadable(_ descriptor: CInt) -> Bool {
         var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return unsafe poll(&watched, 1, 20_000) > 0
+        return unsafe poll(&watched, 1, 60_000) > 0
     }
 }

@@ -2,7 +2,7 @@ import TestKit
 import Testing
 import TokenStorageRedis
 
-struct RedisTokenStoreContractTests {
+@Suite(.needsRedis) struct RedisTokenStoreContractTests {
     @Test(arguments: TokenStoreContract.clauses)
     func `it satisfies the store contract`(clause: TokenStoreContract.Clause) async throws {
         let records = try await TestRecords()

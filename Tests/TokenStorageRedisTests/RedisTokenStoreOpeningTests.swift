@@ -4,7 +4,7 @@ import TokenModel
 import TokenStorage
 import TokenStorageRedis
 
-struct RedisTokenStoreOpeningTests {
+@Suite(.needsRedis) struct RedisTokenStoreOpeningTests {
     private let records: TestRecords
 
     init() async throws { self.records = try await TestRecords() }

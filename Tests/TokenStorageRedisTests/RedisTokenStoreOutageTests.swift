@@ -6,7 +6,7 @@ import TokenStorage
 import TokenStorageRedis
 
 /// Servers that stop, hang and lose records, and processes that are killed.
-struct RedisTokenStoreOutageTests {
+@Suite(.needsRedis) struct RedisTokenStoreOutageTests {
     private static let key = RecordKey.account("alice")
     private static let value = SealedBytes(bytes: [2])
 

@@ -43,7 +43,7 @@ package final class Webhook: Sendable {
     private let replica: String
     private let group: any EventLoopGroup
     private let family: @Sendable (AccountID) -> AccountFamily?
-    private let now: @Sendable () -> Moment
+    private let timepiece: Timepiece
     private let logger: Logger
     private let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
@@ -59,7 +59,7 @@ package final class Webhook: Sendable {
         pace: WebhookPace = WebhookPace(),
         on group: any EventLoopGroup,
         family: @escaping @Sendable (AccountID) -> AccountFamily?,
-        now: @escaping @Sendable () -> Moment,
+        timepiece: Timepiece = .system,
         logger: Logger
     ) {
         let digest = EventDigest(length: pace.summingTime)
@@ -68,7 +68,7 @@ package final class Webhook: Sendable {
         self.replica = replica
         self.group = group
         self.family = family
-        self.now = now
+        self.timepiece = timepiece
         self.logger = logger
         (self.wakes, self.wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -77,7 +77,7 @@ package final class Webhook: Sendable {
 
     /// Queues an event to be sent, by itself or in the sum of its account's family.
     package func post(_ event: RefreshEvent) {
-        let now = self.now().boot
+        let now = self.timepiece.now.boot
         let share = event.account.flatMap { account in self.family(account).map { (account, $0) } }
         let isFirstDropped: Bool = self.state.withLock { state in
             guard state.target != nil else { return false }
@@ -106,7 +106,7 @@ package final class Webhook: Sendable {
 
     /// Ends ``run()`` once all alerts are sent, or after ``WebhookPace/grace``.
     package func stop() {
-        let endsBy = self.now().boot.advanced(by: self.pace.grace)
+        let endsBy = self.timepiece.now.boot.advanced(by: self.pace.grace)
         self.state.withLock { state in
             state.endsBy = state.endsBy ?? endsBy
             state.queue.hurry()
@@ -120,13 +120,13 @@ package final class Webhook: Sendable {
         await withDiscardingTaskGroup { timers in
             var alarm = BootInstant.distantFuture
             for await _ in self.wakes {
-                if alarm <= self.now().boot { alarm = .distantFuture }
+                if alarm <= self.timepiece.now.boot { alarm = .distantFuture }
                 let (rest, isOver) = await self.sendDue(by: client)
                 if isOver { break }
                 guard let rest, rest < alarm else { continue }
                 alarm = rest
                 timers.addTask {
-                    try? await BootClock().sleep(until: rest, tolerance: nil)
+                    await self.timepiece.rest(until: rest)
                     self.wake.yield()
                 }
             }
@@ -147,7 +147,7 @@ package final class Webhook: Sendable {
     ///   the end.
     private func sendDue(by client: AlertClient) async -> (rest: BootInstant?, isOver: Bool) {
         while !Task.isCancelled {
-            let now = self.now().boot
+            let now = self.timepiece.now.boot
             var isFirstDropped = false
             var nextSum: BootInstant?
             typealias Turn = (DeliveryQueue<Alert>.Step, Int, WebhookTarget?, BootInstant?)
@@ -183,12 +183,12 @@ package final class Webhook: Sendable {
         _ timeout: Duration
     ) async -> AlertClient.Ending {
         let body = alert.body(replica: self.replica)
-        let signature = AlertSignature.value(of: body, at: self.now().wall, secret: target.secret)
+        let signature = AlertSignature.value(of: body, at: self.timepiece.now.wall, secret: target.secret)
         return await client.post(body, signature: signature, to: target.url, timeout: timeout)
     }
 
     private func conclude(_ ending: AlertClient.Ending) {
-        let now = self.now().boot
+        let now = self.timepiece.now.boot
         var facts = self.facts
         if case .taken = ending {
             let hadFailed = self.state.withLock { state in

@@ -90,7 +90,7 @@ final class GatewayLoop {
         }
     }
 
-    private func sweep() {
+    func sweep() {
         self.state.advance()
         // Ending an exchange may close its connection, which changes the list.
         for caller in Array(self.callers) { caller.sweep() }

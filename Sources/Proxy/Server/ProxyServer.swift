@@ -36,12 +36,14 @@ package final class ProxyServer: Sendable {
     ///   - accessLog: gets a line per request; `nil` writes none.
     ///   - logger: gets what the access log can't say; without it nothing is logged.
     ///   - isLocked: starts as after ``lock()``.
+    ///   - isFrozen: the loops' coarse time stands still, but for ``pass(_:)``.
     package init(
         _ plan: ProxyConfiguration,
         credentials: any CredentialSource,
         accessLog: LogWriter? = nil,
         logger: Logger = Logger(label: "martlet.proxy") { _ in SwiftLogNoOpLogHandler() },
-        isLocked: Bool = false
+        isLocked: Bool = false,
+        isFrozen: Bool = false
     ) async {
         self.plan = plan
         self.credentials = credentials
@@ -70,7 +72,7 @@ package final class ProxyServer: Sendable {
                     running: running,
                     credentialQueries: credentialQueries.continuation
                 )
-                loop.start()
+                if !isFrozen { loop.start() }
                 return NIOLoopBound(loop, eventLoop: eventLoop)
             }
             // Submitting to a running loop does not fail.
@@ -197,6 +199,13 @@ package final class ProxyServer: Sendable {
                     self.ifLoopsRun { request.resume(result) }
                 }
             }
+        }
+    }
+
+    /// Lets coarse time pass at once, for tests of what takes time.
+    package func pass(_ time: Duration) async {
+        for _ in 0..<Int(time / CoarseTime.period) {
+            for loop in self.loops { try? await loop.eventLoop.submit { loop.value.sweep() }.get() }
         }
     }
 

@@ -1,4 +1,5 @@
 internal import CShims
+internal import FoundationEssentials
 internal import Glibc
 internal import Synchronization
 
@@ -81,5 +82,28 @@ package final class ChildProcess: Sendable {
     /// Sends a signal if the process still runs.
     package func signal(_ number: Int32) {
         if self.endedWith == nil { kill(self.id, number) }
+    }
+}
+
+/// What a script complained about that has failed.
+package struct FailedScript: Error, CustomStringConvertible {
+    package let description: String
+}
+
+extension ChildProcess {
+    /// Runs a script with `/bin/sh` to its end.
+    ///
+    /// - Returns: what it prints.
+    /// - Throws: where it fails, with what it complains about.
+    @discardableResult
+    static func runScript(_ script: String) async throws -> String {
+        let files = try TemporaryDirectory()
+        let (output, errors) = (files.path(of: "output"), files.path(of: "errors"))
+        let child = try ChildProcess("/bin/sh", ["-eu", "-c", script], in: "/tmp", output: output, errors: errors)
+        try await eventually("the end of a script") { child.endedWith != nil }
+        let told = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
+        let printed = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
+        guard child.endedWith == 0 else { throw FailedScript(description: "\(told)\(printed)") }
+        return printed
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 internal import Testing
 
 /// Ports of loopback for servers of tests.
@@ -7,9 +8,13 @@ package enum LoopbackPort {
     /// such a port free when it starts again.
     private static let range: Range<UInt16> = 15_000..<32_768
 
-    /// Finds a port that nobody listens at. Another process may take it before it is used.
+    private static let given = Mutex<Set<UInt16>>([])
+
+    /// Finds a port that nobody listens at, and that no other test gets. Another process may take it before it is used.
     package static func free() throws -> Int {
-        let found = (0..<100).lazy.map { _ in UInt16.random(in: Self.range) }.first { Self.isFree($0) }
+        let found = (0..<100).lazy.map { _ in UInt16.random(in: Self.range) }.first { port in
+            Self.isFree(port) && Self.given.withLock { $0.insert(port).inserted }
+        }
         return Int(try #require(found))
     }
 

@@ -1,6 +1,5 @@
-internal import FoundationEssentials
 internal import Glibc
-internal import Testing
+package import Testing
 
 /// A PostgreSQL server from Debian's package, for tests: in a temporary directory, on a free port of loopback, with TLS.
 ///
@@ -14,6 +13,11 @@ package final class PostgreSQLTestServer: Sendable {
     package static func shared() async throws -> PostgreSQLTestServer { try await Self.starting.value }
 
     private static let starting = Task { try await PostgreSQLTestServer() }
+
+    /// Whether its programs are there, and run as the user that they need.
+    static var canRun: Bool {
+        get async { (try? await Self.run("as initdb --version; as postgres --version")) != nil }
+    }
 
     package let port: Int
     private let directory: String
@@ -57,7 +61,7 @@ package final class PostgreSQLTestServer: Sendable {
                 "ssl = on", "ssl_cert_file = '\(self.directory)/server.pem'",
                 "ssl_key_file = '\(self.directory)/server.key'",
             ] + settings
-        try await self.run(
+        try await Self.run(
             """
             mkdir -m 0700 \(self.directory) && cd \(self.directory)
             [ "$(id -u)" != 0 ] || chown postgres: .
@@ -98,7 +102,7 @@ package final class PostgreSQLTestServer: Sendable {
     /// - Returns: the rows, with `|` between columns.
     @discardableResult
     package func sql(_ text: String, in database: String = "postgres") async throws -> String {
-        try await self.run(
+        try await Self.run(
             """
             psql --no-psqlrc --quiet --tuples-only --no-align --set ON_ERROR_STOP=1 --host \(self.directory) \
                 --port \(self.port) --username postgres --dbname \(database) <<'SQL'
@@ -110,17 +114,17 @@ package final class PostgreSQLTestServer: Sendable {
 
     /// Stops the server at once, as a crash does.
     package func stop() async throws {
-        try await self.run("cd \(self.directory) && as pg_ctl --pgdata=data --mode=immediate --wait stop")
+        try await Self.run("cd \(self.directory) && as pg_ctl --pgdata=data --mode=immediate --wait stop")
     }
 
     /// Starts the server after ``stop()``.
     package func start() async throws {
-        try await self.run("cd \(self.directory) && as pg_ctl --pgdata=data --log=\(self.directory)/log --wait start")
+        try await Self.run("cd \(self.directory) && as pg_ctl --pgdata=data --log=\(self.directory)/log --wait start")
     }
 
     /// Holds all processes of the server, or lets them go on.
     package func hold(_ isHeld: Bool) async throws {
-        try await self.run(
+        try await Self.run(
             """
             server=$(head -1 \(self.directory)/data/postmaster.pid)
             kill -\(isHeld ? "STOP" : "CONT") "$server" $(ps -o pid= --ppid "$server")
@@ -130,24 +134,16 @@ package final class PostgreSQLTestServer: Sendable {
 
     /// Runs a shell script with the programs of PostgreSQL.
     @discardableResult
-    private func run(_ script: String) async throws -> String {
-        let files = try TemporaryDirectory()
-        let (output, errors) = (files.path(of: "output"), files.path(of: "errors"))
-        let whole = """
-            set -eu
+    private static func run(_ script: String) async throws -> String {
+        try await ChildProcess.runScript(
+            """
             PATH=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1):$PATH
             as() {
                 if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=postgres --init-groups "$@"; else "$@"; fi
             }
             \(script)
             """
-        let child = try ChildProcess("/bin/sh", ["-c", whole], in: "/tmp", output: output, errors: errors)
-        try await within("a script of the PostgreSQL server") {
-            while child.endedWith == nil { try await Task.sleep(for: .milliseconds(5)) }
-        }
-        let told = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
-        try #require(child.endedWith == 0, "\(told)")
-        return try String(contentsOfFile: output, encoding: .utf8)
+        )
     }
 }
 
@@ -157,5 +153,14 @@ extension String {
         var text = self
         while text.last?.isWhitespace == true { text.removeLast() }
         return text
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips tests where the server's programs can't run.
+    package static var needsPostgreSQL: Self {
+        .enabled("PostgreSQL's programs are missing or don't start here; scripts/setup installs them") {
+            await PostgreSQLTestServer.canRun
+        }
     }
 }

@@ -1,12 +1,12 @@
 internal import Synchronization
-internal import Testing
 
 /// The error of a wait that timed out.
 package struct MissedDeadline: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// Runs `body`, and throws ``MissedDeadline`` if it has not returned within `limit`. `body` is then cancelled.
+/// Runs `body`, and throws ``MissedDeadline`` if it has not returned within `limit`. `body` is then cancelled, and not waited
+/// for.
 ///
 /// - Parameter limit: far more than a slow machine needs, so that only a broken test reaches it.
 package func within<Value: Sendable>(
@@ -14,15 +14,20 @@ package func within<Value: Sendable>(
     limit: Duration = .seconds(60),
     _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
-    try await withThrowingTaskGroup(of: Value.self) { group in
-        group.addTask { try await body() }
-        group.addTask {
-            try await Task.sleep(for: limit)
-            throw MissedDeadline(description: "waited \(limit) for \(what)")
-        }
-        defer { group.cancelAll() }
-        return try #require(await group.next())
-    }
+    let (outcomes, outcome) = AsyncStream<Result<Value, any Error>>.makeStream()
+    // No children: this task would wait for a body that ignores its cancellation.
+    let tasks = [
+        Task {
+            do { outcome.yield(.success(try await body())) } catch { outcome.yield(.failure(error)) }
+        },
+        Task {
+            guard (try? await Task.sleep(for: limit)) != nil else { return }
+            outcome.yield(.failure(MissedDeadline(description: "waited \(limit) for \(what)")))
+        },
+    ]
+    defer { for task in tasks { task.cancel() } }
+    for await outcome in outcomes { return try outcome.get() }
+    throw CancellationError()
 }
 
 /// Waits until `condition` holds.
@@ -34,6 +39,17 @@ package func eventually(
     try await within(what, limit: limit) {
         while try await !condition() { try await Task.sleep(for: .milliseconds(5)) }
     }
+}
+
+/// Calls `body` with more and more time, until that was enough: what a limit of the product is for may be too slow on a busy
+/// machine.
+///
+/// - Parameter body: returns what it has seen; `nil` if that shows nothing because the machine was too slow.
+package func withEnoughTime<Value>(_ what: String, _ body: (Duration) async throws -> Value?) async throws -> Value {
+    for time in [100, 1_000, 10_000] {
+        if let value = try await body(.milliseconds(time)) { return value }
+    }
+    throw MissedDeadline(description: "ten seconds were not enough for \(what)")
 }
 
 /// A counter for use from any task.

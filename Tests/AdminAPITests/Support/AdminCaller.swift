@@ -83,7 +83,7 @@ final class AdminCaller: Sendable {
         request.method = method
         request.headers.add(contentsOf: fields)
         if let bytes { request.body = .bytes(ByteBuffer(bytes: bytes)) }
-        let answer = try await self.client.execute(request, timeout: .seconds(20))
+        let answer = try await self.client.execute(request, timeout: .seconds(60))
         let body = String(buffer: try await answer.body.collect(upTo: 1 << 24))
         self.transcript.withLock { $0 += "\(answer.status.code) \(answer.headers)\n\(body)\n" }
         return Answer(status: Int(answer.status.code), headers: answer.headers, body: body)

@@ -44,7 +44,7 @@ struct AdminFixture: Sendable {
     ///     - refreshing: the time source of the refresh engine.
     static func run(
         tokens: AdminTokens? = AdminTokens([Secret(adminToken)]),
-        limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1)),
+        limits: AdminLimits = AdminLimits(refusalDelay: .milliseconds(1), firstHeadTime: .seconds(60)),
         clock: any Clock<Duration> = ContinuousClock(),
         minting: String? = nil,
         mostMembers: Int = 1_000,

@@ -30,22 +30,25 @@ struct Program {
         try await self.run(arguments, input: input)
     }
 
-    /// - Parameter device: a path for the program's standard output, which is not read; `nil` for a file.
     func run(_ arguments: [String], input: String = "", device: String? = nil) async throws -> Outcome {
-        let complaint = self.directory.path(of: "stderr")
-        let process = try self.start(arguments, input: self.file("stdin", input), device: device)
-        try await eventually("the program to end", limit: .seconds(60)) { process.endedWith != nil }
-        let status = process.endedWith ?? -1
+        try await self.outcome(of: self.start(arguments, input: self.file("stdin", input), device: device))
+    }
+
+    /// Waits for the end of a program that was started.
+    func outcome(of process: ChildProcess) async throws -> Outcome {
+        try await eventually("the program to end") { process.endedWith != nil }
         return Outcome(
-            status: status,
-            output: device == nil ? self.output : "",
-            complaint: try String(contentsOfFile: complaint, encoding: .utf8)
+            status: process.endedWith ?? -1,
+            output: self.output,
+            complaint: try String(contentsOfFile: self.directory.path(of: "stderr"), encoding: .utf8)
         )
     }
 
     /// Starts the program, and does not wait for its end.
     ///
-    /// - Parameter input: the path of its standard input.
+    /// - Parameters:
+    ///   - input: the path of its standard input.
+    ///   - device: a path for the program's standard output, which is not read; `nil` for a file.
     func start(_ arguments: [String], input: String, device: String? = nil) throws -> ChildProcess {
         try ChildProcess(
             // The build places the program next to the tests.

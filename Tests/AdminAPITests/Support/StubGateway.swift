@@ -10,8 +10,8 @@ final class StubGateway: Sendable {
     struct Course: Sendable {
         /// Lines with this text are refused.
         var refused = "bad"
-        /// After this many results the connection is closed; `nil`: after the last line.
-        var breaksAfter: Int?
+        /// After this many results nothing more is sent, until ``hangUp()``; `nil` sends all.
+        var stallsAfter: Int?
         /// Whether the last line with the sums is sent.
         var isComplete = true
     }
@@ -22,6 +22,7 @@ final class StubGateway: Sendable {
         var requests: [String] = []
         var lines: [String] = []
         var contentTypes: [String] = []
+        var stalled: (any Channel)?
     }
 
     private let state = Mutex(State())
@@ -54,6 +55,9 @@ final class StubGateway: Sendable {
 
     func setCourse(_ course: Course) { self.state.withLock { $0.course = course } }
 
+    /// Closes the connection of the import that stalls.
+    func hangUp() { self.state.withLock { $0.stalled }?.close(promise: nil) }
+
     /// The methods and paths of all requests.
     var requests: [String] { self.state.withLock { $0.requests } }
     /// The lines of all imports so far.
@@ -66,6 +70,7 @@ final class StubGateway: Sendable {
 
         private let gateway: StubGateway
         private var isImport = false
+        private var isStalled = false
         private var rest = ""
         private var number = 0
         private var refused = 0
@@ -74,6 +79,7 @@ final class StubGateway: Sendable {
         init(_ gateway: StubGateway) { self.gateway = gateway }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            guard !self.isStalled else { return }
             switch self.unwrapInboundIn(data) {
             case .head(let head): self.begin(head, context)
             case .body(let part): if self.isImport { self.take(String(buffer: part), context) }
@@ -105,7 +111,10 @@ final class StubGateway: Sendable {
                     isRefused
                     ? #""refused","reason":"invalid_field","message":"that is no token""# : #""imported""#
                 self.write(#"{"line":\#(self.number),"account":"c\#(self.number)","result":\#(result)}"#, context)
-                guard self.number != course.breaksAfter else { return context.close(promise: nil) }
+                guard self.number != course.stallsAfter else {
+                    self.isStalled = true
+                    return self.gateway.state.withLock { $0.stalled = context.channel }
+                }
             }
         }
 

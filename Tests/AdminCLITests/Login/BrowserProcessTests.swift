@@ -34,7 +34,7 @@ internal import TokenModel
         let address = try #require(OpenableAddress("https://id.example/?a=b&c=$(id);'x'"))
         let environment = ["PATH": "/usr/bin:/bin", "MARTLET_ADMIN_TOKEN": "canary", "DISPLAY": ":0"]
         let process = try #require(BrowserProcess(try self.browser(0), opening: address, environment: environment))
-        #expect(await process.fails(within: .seconds(30), clock: .system) == false)
+        #expect(await process.fails(within: .seconds(60), clock: .system) == false)
         let seen = try String(contentsOfFile: self.directory.path(of: "seen"), encoding: .utf8)
         #expect(seen.hasPrefix("--new\nhttps://id.example/?a=b&c=$(id);'x'\n"))
         #expect(seen.contains("\nDISPLAY=:0\n"))
@@ -44,6 +44,6 @@ internal import TokenModel
     @Test func `a program that opens nothing is noticed`() async throws {
         let address = try #require(OpenableAddress("https://id.example/"))
         let process = try #require(BrowserProcess(try self.browser(3), opening: address))
-        #expect(await process.fails(within: .seconds(30), clock: .system))
+        #expect(await process.fails(within: .seconds(60), clock: .system))
     }
 }

@@ -61,8 +61,8 @@ extension Gateway {
     }
 
     /// Waits until a request succeeds.
-    func serves(within limit: Duration = .seconds(20)) async throws {
-        try await eventually("a request to get through", limit: limit) { try await self.status() == "200" }
+    func serves() async throws {
+        try await eventually("a request to get through") { try await self.status() == "200" }
     }
 
     /// How many times the log reports a dead grant.

@@ -20,9 +20,10 @@ func http(_ status: String, _ body: String, _ fields: String...) -> String {
 func reason(_ code: String) -> VerdictReason { VerdictReason(code) ?? .noKnownReason }
 
 /// Runs `body` with a token endpoint client for named endpoints at `origin`, and shuts it down afterwards.
-func withEndpoint(
+@discardableResult
+func withEndpoint<Result>(
     at origin: String,
-    timeout: Duration = .seconds(5),
+    timeout: Duration = .seconds(15),
     answerTimeout: Duration? = nil,
     trusting authority: String? = nil,
     revocationPath: String? = "/revoke",
@@ -30,13 +31,13 @@ func withEndpoint(
     showing identity: TLSIdentity? = nil,
     log: RecordingLog = RecordingLog(),
     on group: MultiThreadedEventLoopGroup = .singleton,
-    _ body: (HTTPTokenEndpoint) async throws -> Void
-) async throws {
+    _ body: (HTTPTokenEndpoint) async throws -> Result
+) async throws -> Result {
     let metadata = ProviderMetadata(
         tokenEndpoint: try ProviderURL("\(origin)/token"),
         revocationEndpoint: try revocationPath.map { path in try ProviderURL("\(origin)\(path)") }
     )
-    try await withEndpoint(
+    return try await withEndpoint(
         .named(metadata),
         timeout: timeout,
         answerTimeout: answerTimeout,
@@ -49,18 +50,19 @@ func withEndpoint(
     )
 }
 
-func withEndpoint(
+@discardableResult
+func withEndpoint<Result>(
     _ endpoints: ProviderSettings.Endpoints,
     signIn: ProviderSettings.SignInEndpoints = .none,
-    timeout: Duration = .seconds(5),
+    timeout: Duration = .seconds(15),
     answerTimeout: Duration? = nil,
     trusting authority: String? = nil,
     as registered: RegisteredClient = RegisteredClient(client),
     showing identity: TLSIdentity? = nil,
     log: RecordingLog = RecordingLog(),
     on group: MultiThreadedEventLoopGroup = .singleton,
-    _ body: (HTTPTokenEndpoint) async throws -> Void
-) async throws {
+    _ body: (HTTPTokenEndpoint) async throws -> Result
+) async throws -> Result {
     let endpoint = try HTTPTokenEndpoint(
         ProviderSettings(
             name: ProviderID("acme"),
@@ -77,12 +79,13 @@ func withEndpoint(
         logger: log.logger
     )
     do {
-        try await body(endpoint)
+        let result = try await body(endpoint)
+        await endpoint.shutDown()
+        return result
     } catch {
         await endpoint.shutDown()
         throw error
     }
-    await endpoint.shutDown()
 }
 
 extension HTTPTokenEndpoint {

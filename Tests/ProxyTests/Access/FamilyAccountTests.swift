@@ -1,6 +1,7 @@
 import NIOCore
 import Proxy
 import Telemetry
+import TestKit
 import Testing
 import TokenModel
 

@@ -33,7 +33,7 @@ import TokenModel
                 caller.close()
             }
         }
-        #expect(await log.close(within: .seconds(30)))
+        #expect(await log.close(within: patience))
         return output.lines
     }
 
@@ -124,7 +124,7 @@ import TokenModel
                 #expect(try await caller.answer().head.status == status)
             }
         }
-        #expect(await log.close(within: .seconds(30)))
+        #expect(await log.close(within: patience))
         #expect(output.lines.map { $0.contains("caller.name=reports") } == [true, false])
     }
 

@@ -1,5 +1,6 @@
 import NIOCore
 import Proxy
+import TestKit
 import Testing
 import TokenModel
 
@@ -117,7 +118,7 @@ import TokenModel
     }
 
     @Test func `a request waits for the yes beyond the time for a credential, and another one does not`() async throws {
-        var setup = Rig.Setup(credentialTimeout: .milliseconds(300), credential: nil)
+        var setup = Rig.Setup(credential: nil).frozen
         setup.routes = { port in
             [
                 .sample(port: port),
@@ -135,6 +136,7 @@ import TokenModel
             let question = try await rig.credentials.questions.next("question")
             let other = try await rig.caller()
             try await other.send("GET /bob/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await rig.pass(.seconds(16))
             #expect(try await other.answer().body.contains("urn:martlet:error:refresh_failed"))
             #expect(rig.server.waiterCount == 1)
 
@@ -146,9 +148,10 @@ import TokenModel
     }
 
     @Test func `a request whose source keeps silent is told that the approval is missing`() async throws {
-        try await self.withRule(Rig.Setup(credentialTimeout: .milliseconds(300)), wait: .zero) { rig in
+        try await self.withRule(Rig.Setup().frozen, wait: .zero) { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.get)
+            try await rig.pass(.seconds(16))
             try await self.expectRequired(caller)
         }
     }

@@ -1,4 +1,5 @@
 import Proxy
+import TestKit
 import Testing
 import TokenModel
 

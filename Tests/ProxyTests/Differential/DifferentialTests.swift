@@ -1,5 +1,6 @@
 import NIOCore
 import Proxy
+import TestKit
 import Testing
 
 /// Requests that leave the gateway, read by two readers that share nothing with the gateway's parser or with each
@@ -74,7 +75,7 @@ import Testing
 
     private func nextQuestion(_ rig: Rig) async throws -> ScriptedCredentials.Question {
         while true {
-            do { return try await rig.credentials.questions.next("question") } catch is TimedOut { continue }
+            do { return try await rig.credentials.questions.next("question") } catch is MissedDeadline { continue }
         }
     }
 

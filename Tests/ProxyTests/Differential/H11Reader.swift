@@ -54,7 +54,7 @@ enum H11Reader {
             output: directory.path(of: "requests"),
             errors: directory.path(of: "complaint")
         )
-        try await ProxyTests.eventually("h11 to have read", within: .seconds(60)) { python.endedWith != nil }
+        try await eventually("h11 to have read") { python.endedWith != nil }
         guard python.endedWith == 0 else {
             let complaint = directory.bytes(of: "complaint") ?? []
             throw WrongBytes("h11 refuses (scripts/setup installs it): \(String(decoding: complaint, as: UTF8.self))")

@@ -115,14 +115,10 @@ import Testing
             #expect(try await caller.head().status == 200)
             caller.close()
             // The upstream sends events that nobody reads.
-            let sending = Task {
-                while (try? await upstream.send("5\r\nevent\r\n")) != nil {
-                    try await Task.sleep(for: .milliseconds(20))
-                }
+            try await eventually("the connection's end") {
+                try? await upstream.send("5\r\nevent\r\n")
+                return await rig.server.traffic().downstreamConnections == 0
             }
-            try await eventually("the connection's end") { await rig.server.traffic().downstreamConnections == 0 }
-            sending.cancel()
-            _ = try? await sending.value
         }
     }
 }

@@ -163,8 +163,8 @@ import Testing
     }
 
     @Test func `a conversation may be as slow as the idle timeout, and no slower`() async throws {
-        var setup = Rig.Setup.route { $0.timeouts.idle = .milliseconds(1_500) }
-        setup.callerTimeouts = CallerTimeouts(bodyGrace: .milliseconds(300))
+        var setup = Rig.Setup.route { $0.timeouts.idle = .seconds(4) }.frozen
+        setup.callerTimeouts = CallerTimeouts(bodyGrace: .seconds(1))
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n")
@@ -173,10 +173,11 @@ import Testing
             try await upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             #expect(try await caller.head().status == 200)
             for _ in 1...4 {
-                try await Task.sleep(for: .milliseconds(600))
+                try await rig.pass(.seconds(3))
                 try await caller.send("a")
                 #expect(try await upstream.bytes(1).readableBytes == 1)
             }
+            try await rig.pass(.seconds(5))
             let (rest, ending) = try await caller.rest()
             #expect(rest.readableBytes == 0)
             #expect(ending == .clean)

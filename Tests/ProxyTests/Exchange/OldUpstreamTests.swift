@@ -69,8 +69,10 @@ import TokenModel
             rig.server.apply(.dropped(Rig.account))
             rig.credentials.hold(nil, for: Rig.account)
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\("hello".framed(true))")
-            try await rig.credentials.questions.next("question").answer(.success(.sample(1)))
+            let asked = try await rig.credentials.questions.next("question")
+            // Not later: a request that is told of a credential and does not find it asks once more.
             rig.install(.sample(1))
+            asked.answer(.success(.sample(1)))
             let first = try await rig.upstream.accept()
             #expect(try await first.request().body == "hello")
             try await first.send("HTTP/1.0 401 No\r\nContent-Length: 0\r\n\r\n")

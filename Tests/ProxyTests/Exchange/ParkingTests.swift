@@ -1,5 +1,6 @@
 import NIOCore
 import Proxy
+import TestKit
 import Testing
 import TokenModel
 
@@ -80,18 +81,17 @@ import TokenModel
     func `I14_ the place of a caller that stops waiting is free at once, not when the credential comes`(end: String)
         async throws
     {
-        var setup = Rig.Setup(waiters: 1, credential: nil)
-        if end == "is answered" { setup.credentialTimeout = .milliseconds(300) }
-        try await withRig(setup) { rig in
+        try await withRig(Rig.Setup(waiters: 1, credential: nil).frozen) { rig in
             var questions: [ScriptedCredentials.Question] = []
             for number in 1...5 {
                 let caller = try await rig.caller()
                 try await caller.send("GET /acme/\(number) HTTP/1.1\r\nHost: a\r\n\r\n")
                 if number == 1 { questions.append(try await rig.credentials.questions.next("question")) }
+                try await eventually("it to wait") { rig.server.waiterCount == 1 }
                 if end == "leaves" {
-                    try await eventually("it to wait") { rig.server.waiterCount == 1 }
-                    caller.close()
+                    try await caller.reset()
                 } else {
+                    try await rig.pass(.seconds(16))
                     #expect(try await caller.answer().body.contains("refresh_failed"))
                 }
                 try await eventually("its place to be free") { rig.server.waiterCount == 0 }
@@ -109,10 +109,11 @@ import TokenModel
 
     @Test func `a connection that waits, gives up and waits again takes one place and gets one response`() async throws
     {
-        try await withRig(Rig.Setup(waiters: 1, credentialTimeout: .milliseconds(600), credential: nil)) { rig in
+        try await withRig(Rig.Setup(waiters: 1, credential: nil).frozen) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/first HTTP/1.1\r\nHost: a\r\n\r\n")
             let question = try await rig.credentials.questions.next("question")
+            try await rig.pass(.seconds(16))
             #expect(try await caller.answer().body.contains("refresh_failed"))
             try await caller.send("GET /acme/second HTTP/1.1\r\nHost: a\r\n\r\n")
             try await eventually("it to wait") { rig.server.waiterCount == 1 }

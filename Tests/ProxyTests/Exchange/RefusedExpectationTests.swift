@@ -15,8 +15,9 @@ import TokenModel
         "PUT /acme/ HTTP/1.1\r\nHost: a\r\n\(Self.body.framed(isChunked))"
     }
 
+    /// Time stands still: the gateway waits for the upstream's answer to `Expect` as long as it takes.
     private func withLimit(_ test: (Rig, Peer) async throws -> Void) async throws {
-        try await withRig(.route { $0.replayBodyLimit = Self.limit }) { rig in
+        try await withRig(.route { $0.replayBodyLimit = Self.limit }.frozen) { rig in
             try await test(rig, try await rig.caller())
         }
     }
@@ -129,7 +130,7 @@ import TokenModel
         let log = LogWriter(to: LogOutput(descriptor: output.descriptor), format: .text) {
             LogClock(now: WallTime(millisecondsSince1970: 0), bootNow: .now)
         }
-        var setup = Rig.Setup.route { $0.replayBodyLimit = Self.limit }
+        var setup = Rig.Setup.route { $0.replayBodyLimit = Self.limit }.frozen
         setup.accessLog = log
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
@@ -160,7 +161,7 @@ import TokenModel
     }
 
     @Test func `what one route has learnt about an upstream applies to the upstream's other routes`() async throws {
-        try await withRig(Self.twoRoutes { $0.maxConnections = 3 }) { rig in
+        try await withRig(Self.twoRoutes { $0.maxConnections = 3 }.frozen) { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.upload(false))
             let first = try await rig.upstream.accept()
@@ -177,7 +178,7 @@ import TokenModel
     }
 
     @Test func `a route may turn off asking, for itself alone`() async throws {
-        try await withRig(Self.twoRoutes { $0.asksBeforeBodies = false }) { rig in
+        try await withRig(Self.twoRoutes { $0.asksBeforeBodies = false }.frozen) { rig in
             let caller = try await rig.caller()
             try await caller.send(Self.upload(false).replacing("/acme/", with: "/other/"))
             let upstream = try await rig.upstream.accept()

@@ -35,7 +35,7 @@ import TokenModel
             $0.replayBodyLimit = 1_000
             $0.retryOn = [TokenRejectionSign(status: 417, body: .object(["ok": .flag(false)]))]
         }
-        try await withRig(setup) { rig in
+        try await withRig(setup.frozen) { rig in
             let caller = try await rig.caller()
             let upload = String(repeating: "b", count: 5_000)
             try await caller.send("PUT /acme/ HTTP/1.1\r\nHost: a\r\n\(upload.framed(false))")
@@ -207,11 +207,12 @@ import TokenModel
     @Test func `a response that never ends during the inspection becomes a 504`() async throws {
         let setup = Rig.Setup.route { plan in
             plan.retryOn = Self.signs
-            plan.timeouts.idle = .milliseconds(300)
+            plan.timeouts.idle = .seconds(3)
         }
-        try await withRig(setup) { rig in
+        try await withRig(setup.frozen) { rig in
             let (caller, upstream, _) = try await self.asked(rig)
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 36\r\n\r\n{")
+            try await rig.pass(.seconds(4))
             #expect(try await caller.answer().head.status == 504)
             _ = try await upstream.ending()
         }

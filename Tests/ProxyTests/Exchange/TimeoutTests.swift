@@ -1,5 +1,7 @@
 import NIOCore
 import Proxy
+import Telemetry
+import TestKit
 import Testing
 import TokenModel
 
@@ -8,11 +10,14 @@ import TokenModel
 #endif
 
 @Suite struct TimeoutTests {
-    private static let short = Duration.milliseconds(300)
+    private static let short = Duration.seconds(3)
+    /// Beyond ``short``.
+    private static let over = Duration.seconds(4)
 
     @Test func `a caller gets 504 if the upstream does not respond in time`() async throws {
-        try await withRig(.route { $0.timeouts.response = Self.short }) { rig in
+        try await withRig(.route { $0.timeouts.response = Self.short }.frozen) { rig in
             let (caller, upstream) = try await rig.begun()
+            try await rig.pass(Self.over)
             let answer = try await caller.answer()
             #expect(answer.head.status == 504)
             #expect(answer.body.contains("upstream_timeout"))
@@ -27,7 +32,7 @@ import TokenModel
         let reserved = try ReservedPort()
         let fillers = try reserved.stall()
         defer { for filler in fillers { close(filler) } }
-        let setup = Rig.Setup(routes: { _ in [.sample(port: reserved.number) { $0.timeouts.connect = Self.short }] })
+        let setup = Rig.Setup { _ in [.sample(port: reserved.number) { $0.timeouts.connect = .milliseconds(300) }] }
         try await withRig(setup) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -38,10 +43,11 @@ import TokenModel
     }
 
     @Test func `a response that stops is cut off, not ended`() async throws {
-        try await withRig(.route { $0.timeouts.idle = Self.short }) { rig in
+        try await withRig(.route { $0.timeouts.idle = Self.short }.frozen) { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
             #expect(try await caller.head().status == 200)
+            try await rig.pass(Self.over)
             let (bytes, ending) = try await caller.rest()
             // Five of ten bytes arrive.
             #expect(String(buffer: bytes) == "hello")
@@ -51,9 +57,11 @@ import TokenModel
     }
 
     @Test func `a caller whose body stops coming gets 408`() async throws {
-        try await withRig(.route { $0.timeouts.idle = Self.short }) { rig in
+        try await withRig(.route { $0.timeouts.idle = Self.short }.frozen) { rig in
             let caller = try await rig.caller()
             try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+            _ = try await rig.upstream.accept().head()
+            try await rig.pass(Self.over)
             let answer = try await caller.answer()
             #expect(answer.head.status == 408)
             #expect(answer.head["Connection"] == "close")
@@ -84,10 +92,11 @@ import TokenModel
     @Test func `I14_ a request whose credential does not come in time gets 503, and a late credential harms nothing`()
         async throws
     {
-        try await withRig(Rig.Setup(credentialTimeout: Self.short, credential: nil)) { rig in
+        try await withRig(Rig.Setup(credentialTimeout: Self.short, credential: nil).frozen) { rig in
             let caller = try await rig.caller()
             try await caller.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n")
             let question = try await rig.credentials.questions.next("question")
+            try await rig.pass(Self.over)
             let answer = try await caller.answer()
             #expect(answer.head.status == 503)
             #expect(answer.body.contains("refresh_failed"))
@@ -99,10 +108,11 @@ import TokenModel
     }
 
     @Test func `I14_ a 401 is held no longer than the credential timeout`() async throws {
-        try await withRig(Rig.Setup(credentialTimeout: Self.short)) { rig in
+        try await withRig(Rig.Setup(credentialTimeout: Self.short).frozen) { rig in
             let (caller, upstream) = try await rig.begun()
             try await upstream.send("HTTP/1.1 401 No\r\nContent-Length: 4\r\n\r\ndead")
             _ = try await rig.credentials.questions.next("question")
+            try await rig.pass(Self.over)
             let answer = try await caller.answer()
             #expect(answer.head.status == 503)
             #expect(answer.body.contains("refresh_failed"))
@@ -111,23 +121,22 @@ import TokenModel
     }
 
     @Test func `time spent waiting for a credential does not count against the connect timeout`() async throws {
-        let limit = Duration.milliseconds(1_500)
         // Two accounts at one upstream share its pool of one connection.
         let setup = Rig.Setup(credential: nil) { port in
             ["/acme/": Rig.account, "/other/": AccountID("other")].map { path, account in
                 .sample(port: port) { plan in
                     plan.path = path
                     plan.account = .fixed(account)
-                    plan.timeouts.connect = limit
+                    plan.timeouts.connect = Self.short
                     plan.maxConnections = 1
                 }
             }
         }
-        try await withRig(setup) { rig in
+        try await withRig(setup.frozen) { rig in
             let parked = try await rig.caller()
             try await parked.send("GET /acme/parked HTTP/1.1\r\nHost: a\r\n\r\n")
             let question = try await rig.credentials.questions.next("question")
-            try await Task.sleep(for: limit + CoarseTime.period)
+            try await rig.pass(Self.over)
             rig.install(.sample(1, account: AccountID("other")))
             let busy = try await rig.caller()
             try await busy.send("GET /other/ HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -136,19 +145,21 @@ import TokenModel
 
             rig.install(.sample(1))
             question.answer(.success(.sample(1)))
-            // Enough time for a sweep to see that the request waits.
-            try await Task.sleep(for: CoarseTime.period * 2)
+            try await eventually("the request to wait for a connection alone") { rig.server.waiterCount == 0 }
+            // A sweep sees that it waits.
+            try await rig.pass(CoarseTime.period * 2)
             try await upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             #expect(try await upstream.head().request == "GET /v2/parked")
         }
     }
 
     @Test func `a connection without a request, or with half a head, is closed in time`() async throws {
-        let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: Self.short, idle: .milliseconds(600)))
-        try await withRig(setup) { rig in
+        let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: Self.short, idle: .seconds(6)))
+        try await withRig(setup.frozen) { rig in
             let silent = try await rig.caller()
             let halting = try await rig.caller()
             try await halting.send("GET /acme/ HT")
+            try await rig.pass(Self.over)
             let answer = try await halting.answer()
             #expect(answer.head.status == 408)
             #expect(answer.head["Connection"] == "close")
@@ -157,49 +168,48 @@ import TokenModel
             #expect(answer.body.contains("\"detail\":\"\(detail)\""))
             #expect(!answer.body.contains("body stopped"))
             #expect(try await halting.ending() == .clean)
+            try await rig.pass(Self.over)
             #expect(try await silent.ending() == .clean)
 
             let served = try await rig.caller()
             try await served.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await served.answer().head.status == 404)
+            try await rig.pass(.seconds(7))
             #expect(try await served.ending() == .clean)
         }
     }
 
     @Test func `a head that drips is not waited for longer than any other`() async throws {
-        let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: .milliseconds(1_000)))
-        try await withRig(setup) { rig in
+        try await withRig(Rig.Setup(callerTimeouts: CallerTimeouts(head: Self.short)).frozen) { rig in
             let caller = try await rig.caller()
-            let dripping = Task {
-                for byte in "GET /acme/\(String(repeating: "a", count: 1_000))" {
-                    try await caller.send(String(byte))
-                    try await Task.sleep(for: .milliseconds(100))
-                }
+            for byte in "GET /acme" {
+                try await caller.send(String(byte))
+                try await rig.pass(.milliseconds(500))
             }
             #expect(try await caller.answer().head.status == 408)
-            dripping.cancel()
-            _ = try? await dripping.value
         }
     }
 
     @Test func `a connection with a request in progress is not idle`() async throws {
-        let setup = Rig.Setup(callerTimeouts: CallerTimeouts(head: Self.short, idle: .milliseconds(1_500)))
-        try await withRig(setup) { rig in
+        try await withRig(Rig.Setup(callerTimeouts: CallerTimeouts(head: Self.short, idle: Self.short)).frozen) { rig in
             let (caller, upstream) = try await rig.begun()
-            // Two connections that are opened later are closed before the upstream responds.
-            for _ in 1...2 { #expect(try await rig.caller().ending() == .clean) }
+            let other = try await rig.caller()
+            try await rig.pass(Self.over)
+            #expect(try await other.ending() == .clean)
             try await upstream.send("HTTP/1.1 204 No Content\r\n\r\n")
             #expect(try await caller.head().status == 204)
         }
     }
 
     @Test func `a caller that leaves its responses unread is disconnected in time`() async throws {
-        let setup = Rig.Setup(callerTimeouts: CallerTimeouts(idle: .milliseconds(600)))
-        try await withRig(setup) { rig in
+        try await withRig(Rig.Setup(callerTimeouts: CallerTimeouts(idle: Self.short)).frozen) { rig in
             let caller = try await rig.caller(receiveBuffer: 16 << 10)
             let requests = String(repeating: "GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n", count: 2_000)
             _ = try await caller.sendUntilStalled(ByteBuffer(string: requests), limit: 1 << 30)
-            await #expect(throws: (any Error).self) { try await caller.send("GET") }
+            try await eventually("the end of the connection") {
+                try await rig.pass(Self.over)
+                return await rig.server.traffic().downstreamConnections == 0
+            }
         }
     }
 }

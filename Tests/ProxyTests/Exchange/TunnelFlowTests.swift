@@ -81,11 +81,11 @@ import TokenModel
             let (cut, other) = try await self.tunnel(rig)
             try await other.reset()
             _ = try await cut.ending()
-            try await ProxyTests.eventually("both to be counted") {
+            try await eventually("both to be counted") {
                 await rig.server.traffic().routes[1][StatusClass.switched] == 2
             }
         }
-        #expect(await log.close(within: .seconds(30)))
+        #expect(await log.close(within: patience))
         let lines = output.lines
         try #require(lines.count == 2)
         #expect(lines[0].contains(" http.method=GET route.name=acme account.name=alice http.status=101 duration_ms="))

@@ -1,6 +1,7 @@
 import NIOCore
 import Proxy
 import Synchronization
+import TestKit
 import Testing
 import TokenModel
 
@@ -18,9 +19,10 @@ import TokenModel
         let setup = Rig.Setup(eventLoops: eventLoops, routes: { _ in [.sample(port: port)] })
         try await withRig(setup) { rig in
             let isOver = SentFlag()
+            let refusals = Tally()
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for _ in 1...Self.callers {
-                    tasks.addTask { while !isOver.isSet { try await Self.call(rig, isOver) } }
+                    tasks.addTask { while !isOver.isSet { try await Self.call(rig, isOver, refusals) } }
                 }
                 defer { isOver.set() }
                 for round in 1...Self.rounds {
@@ -33,7 +35,9 @@ import TokenModel
                     try await recorder.forbid(round)
                     // When the killed credential is announced once more
                     rig.server.apply(.installed(.sample(round, observedEpoch: Epoch(round - 1))))
-                    try await Task.sleep(for: .milliseconds(5))
+                    // and all callers have come back
+                    let before = refusals.count
+                    try await eventually("refusals") { refusals.count >= before + 2 * Self.callers }
                     #expect(recorder.violations == [])
                 }
                 isOver.set()
@@ -47,13 +51,14 @@ import TokenModel
 
     /// Sends requests on one connection until the connection is cut. A 503 comes at once: the source of credentials
     /// still returns the dead one.
-    private static func call(_ rig: Rig, _ isOver: SentFlag) async throws {
+    private static func call(_ rig: Rig, _ isOver: SentFlag, _ refusals: Tally) async throws {
         let caller = try await rig.caller()
         defer { caller.close() }
         do {
             while !isOver.isSet {
                 try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
                 let answer = try await caller.answer()
+                if answer.head.status == 503 { refusals.add() }
                 #expect(answer.head.status == 503 || answer.head.status == 200 && answer.body == "ok")
             }
         } catch is TimedOut {

@@ -1,6 +1,8 @@
+import FoundationEssentials
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestKit
 
 /// An upstream with an event loop of its own. It responds to each request, to some of them late, and counts the tokens
 /// that arrive.
@@ -47,11 +49,44 @@ final class HeadRecorder: Sendable {
     /// The numbers of tokens that arrived when they were dead already, one for each head.
     var violations: [UInt64] { self.state.withLock(\.violations) }
 
-    /// Reads what the kernel has now: the event loop accepts connections in one turn and reads from them in the next.
-    /// From then on tokens up to `token` must not arrive.
+    /// From now on tokens up to `token` must not arrive. Call it while nobody sends any: the kernel delivers with a delay
+    /// what was sent before, so this waits until it has come and is read.
     func forbid(_ token: UInt64) async throws {
-        for _ in 1...6 { try await self.group.any().submit {}.get() }
+        let port = self.listener.withLock { $0?.localAddress?.port } ?? 0
+        try await eventually("what was sent to have arrived") {
+            try Transit.sockets().allSatisfy { $0.otherPort != port || $0.unacknowledged == 0 }
+        }
+        try await eventually("what has arrived to be read") {
+            try Transit.sockets().allSatisfy { $0.ownPort != port || $0.unread == 0 }
+        }
+        // It is counted in the turn that has read it.
+        try await self.group.any().submit {}.get()
         self.state.withLock { $0.dead = token }
+    }
+}
+
+/// What the kernel has of TCP over IPv4, from `/proc/net/tcp`.
+private enum Transit {
+    struct Socket {
+        let ownPort: Int
+        let otherPort: Int
+        /// Bytes sent that the other side's kernel has not acknowledged.
+        let unacknowledged: Int
+        /// Bytes received that nobody has read; connections that nobody has accepted.
+        let unread: Int
+    }
+
+    static func sockets() throws -> [Socket] {
+        try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n").dropFirst().map { line in
+            // The number of the line; address and port of both sides; the state; both queues. In hexadecimal.
+            let numbers = line.split { $0 == " " || $0 == ":" }.prefix(8).map { Int($0, radix: 16) ?? 0 }
+            return Socket(
+                ownPort: numbers[2],
+                otherPort: numbers[4],
+                unacknowledged: numbers[6],
+                unread: numbers[7]
+            )
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 import NIOCore
 import Proxy
+import TestKit
 import Testing
 import TokenModel
 

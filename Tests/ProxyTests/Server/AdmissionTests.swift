@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import Proxy
 import Telemetry
+import TestKit
 import Testing
 
 @Suite struct AdmissionTests {
@@ -33,8 +34,10 @@ import Testing
     }
 
     /// Waits until the gateway has a place for another connection.
-    private func expectPlace(_ rig: Rig, _ connect: (Rig) async throws -> Peer = { try await $0.caller() }) async throws
-    {
+    private func expectPlace(
+        _ rig: Rig,
+        _ connect: @escaping @Sendable (Rig) async throws -> Peer = { try await $0.caller() }
+    ) async throws {
         try await eventually("a place for another connection") {
             let caller = try await connect(rig)
             defer { caller.close() }

@@ -28,7 +28,7 @@ import TokenModel
 
     /// Waits until `count` requests have finished.
     private func over(_ count: UInt64, _ rig: Rig) async throws {
-        try await ProxyTests.eventually("\(count) requests to be over") {
+        try await eventually("\(count) requests to be over") {
             await self.requests(rig).values.reduce(0, +) == count
         }
     }
@@ -93,13 +93,13 @@ import TokenModel
             _ = try await upstream.request()
             try await upstream.send(Self.ok)
             _ = try await callers[0].answer()
-            try await ProxyTests.eventually("the connections to be counted") {
+            try await eventually("the connections to be counted") {
                 let traffic = await rig.server.traffic()
                 return traffic.downstreamConnections == 2 && traffic.upstreamConnections == 1
             }
             for caller in callers { caller.close() }
             upstream.close()
-            try await ProxyTests.eventually("the connections to be gone") {
+            try await eventually("the connections to be gone") {
                 let traffic = await rig.server.traffic()
                 return traffic.downstreamConnections == 0 && traffic.upstreamConnections == 0
             }
@@ -195,7 +195,7 @@ import TokenModel
             try await caller.reset()
             try await self.over(3, rig)
         }
-        #expect(await log.close(within: .seconds(30)))
+        #expect(await log.close(within: patience))
         let lines = output.lines
         try #require(lines.count == 3)
         #expect(lines[0].contains(" http.method=POST route.name=acme account.name=alice http.status=200 duration_ms="))

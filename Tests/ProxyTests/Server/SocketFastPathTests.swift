@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import Proxy
+import TestKit
 import Testing
 
 #if canImport(Glibc)

@@ -1,4 +1,5 @@
 import Synchronization
+import TestKit
 
 /// A queue of elements that come from elsewhere, for a test to take in order.
 final class Mailbox<Element: Sendable>: Sendable {
@@ -15,13 +16,12 @@ final class Mailbox<Element: Sendable>: Sendable {
     }
 
     func next(_ what: String) async throws -> Element {
-        var next: Element?
-        try await eventually(what) {
-            next = self.takeFirst()
-            return next != nil
+        try await within(what) {
+            while true {
+                if let next = self.takeFirst() { return next }
+                try await Task.sleep(for: .milliseconds(1))
+            }
         }
-        guard let next else { throw TimedOut(description: what) }
-        return next
     }
 
     func takeAll() -> [Element] {

@@ -39,17 +39,9 @@ enum Cached {
     static let notModified = "HTTP/1.1 304 Not Modified\r\n\r\n"
 }
 
-/// Runs what must not take until the end of a wait for another request's response.
-func promptly<Result>(_ action: () async throws -> Result) async throws -> Result {
-    let start = ContinuousClock.now
-    let result = try await action()
-    let time = start.duration(to: .now)
-    guard time < .milliseconds(3_900) else { throw TimedOut(description: "not promptly, but in \(time)") }
-    return result
-}
-
 extension Rig.Setup {
-    /// A setup with one route that stores responses, adapted by `change`.
+    /// A setup with one route that stores responses, adapted by `change`. Time stands still: whoever waits for another
+    /// request's response waits until it comes.
     static func caching(
         _ cache: CacheConfiguration = CacheConfiguration(),
         _ change: @escaping (inout RouteConfiguration) -> Void = { _ in }
@@ -57,7 +49,7 @@ extension Rig.Setup {
         .route { route in
             route.cache = cache
             change(&route)
-        }
+        }.frozen
     }
 }
 

@@ -44,6 +44,9 @@ struct Rig: Sendable {
         var unixSocket: String?
         /// Whether the gateway starts locked.
         var isLocked = false
+        /// Whether the gateway's time stands still, but for ``Rig/pass(_:)``. The time for a connection to be made and
+        /// that of credentials go on.
+        var isFrozen = false
         /// Changes other limits of the configuration.
         var limits: (inout ProxyConfiguration) -> Void = { _ in }
         /// Changes the upstream's TLS configuration.
@@ -79,6 +82,12 @@ struct Rig: Sendable {
         try await probe.send("GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         _ = try await probe.rest()
         probe.close()
+    }
+
+    /// Lets time pass for a frozen gateway, which has read everything that was sent before.
+    func pass(_ time: Duration) async throws {
+        try await self.settle()
+        await self.server.pass(time)
     }
 
     /// Installs `credential` for its account, in the event loops and in the source of credentials.
@@ -135,7 +144,8 @@ func withRig<Result>(
         credentials: credentials,
         accessLog: setup.accessLog,
         logger: (setup.log ?? RecordingLog()).logger,
-        isLocked: setup.isLocked
+        isLocked: setup.isLocked,
+        isFrozen: setup.isFrozen
     )
     let running = Task { await server.run() }
     let outcome: Swift.Result<Result, any Error>

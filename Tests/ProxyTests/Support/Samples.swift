@@ -72,6 +72,13 @@ extension Rig.Setup {
     static func route(_ change: @escaping (inout RouteConfiguration) -> Void) -> Rig.Setup {
         Rig.Setup(routes: { [.sample(port: $0, change)] })
     }
+
+    /// The same for a gateway whose time stands still.
+    var frozen: Rig.Setup {
+        var setup = self
+        setup.isFrozen = true
+        return setup
+    }
 }
 
 extension String {

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOSSL
 import Proxy
+import Telemetry
 import TestKit
 import Testing
 
@@ -14,13 +15,11 @@ import Testing
     /// The setup of a gateway whose callers need TLS.
     private func setup(
         clientAuthorities: String? = nil,
-        handshake: Duration = .seconds(10),
         log: RecordingLog? = nil
     ) throws -> Rig.Setup {
         let files = try TLSFiles()
         var setup = Rig.Setup()
         setup.tls = try CallerTLS(files.pair("server"), clientAuthorities: clientAuthorities.map { files.path($0) })
-        setup.callerTimeouts.handshake = handshake
         setup.log = log
         return setup
     }
@@ -120,12 +119,14 @@ import Testing
     @Test(arguments: ["", "\u{16}\u{03}\u{01}\u{00}\u{64}\u{01}\u{00}\u{00}\u{60}\u{03}\u{03}"])
     func `an unfinished handshake is closed after its timeout, and a finished one is not`(begun: String) async throws {
         let log = RecordingLog()
-        try await withRig(self.setup(handshake: .milliseconds(500), log: log)) { rig in
+        try await withRig(self.setup(log: log).frozen) { rig in
             let done = try await rig.secureCaller(.caller())
             try await done.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
             _ = try await done.answer()
             let half = try await rig.caller()
             if !begun.isEmpty { try await half.send(begun) }
+            try await eventually("both to be there") { await rig.server.traffic().downstreamConnections == 2 }
+            await rig.server.pass(.seconds(11))
             _ = try await half.ending()
             #expect(log.lines.filter { $0.contains("handshake_timeout") }.count == 1)
             try await done.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")

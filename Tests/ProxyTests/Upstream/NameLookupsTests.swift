@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import Proxy
 import Synchronization
+import TestKit
 import Testing
 
 @Suite struct NameLookupsTests {
@@ -16,7 +17,7 @@ import Testing
 
         func ask() -> [SocketAddress]? {
             self.begun.add(1, ordering: .sequentiallyConsistent)
-            _ = self.answers.wait(timeout: .now() + 30)
+            _ = self.answers.wait(timeout: .now() + 60)
             return self.addresses
         }
 

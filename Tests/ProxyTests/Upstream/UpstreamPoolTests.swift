@@ -230,14 +230,11 @@ import Testing
     }
 
     @Test func `a request whose connect timeout is over leaves the queue`() async throws {
-        let setup = Rig.Setup.route { plan in
-            plan.maxConnections = 1
-            plan.timeouts.connect = .milliseconds(300)
-        }
-        try await withRig(setup) { rig in
+        try await withRig(.route { $0.maxConnections = 1 }.frozen) { rig in
             let (callers, upstreams) = try await self.busy(rig, 1)
             let waiting = try await rig.caller()
             try await waiting.send("GET /acme/late HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await rig.pass(.seconds(6))
             let answer = try await waiting.answer()
             #expect(answer.head.status == 503)
             #expect(answer.body.contains("overloaded"))
@@ -249,10 +246,7 @@ import Testing
     }
 
     @Test func `requests that one credential releases may wait longer for their turn than others`() async throws {
-        var setup = Rig.Setup.route { plan in
-            plan.maxConnections = 1
-            plan.timeouts.connect = .milliseconds(300)
-        }
+        var setup = Rig.Setup.route { $0.maxConnections = 1 }.frozen
         setup.credential = nil
         try await withRig(setup) { rig in
             var callers: [Peer] = []
@@ -270,6 +264,7 @@ import Testing
             // A request that comes now finds a queue that is too long.
             let late = try await rig.caller()
             try await late.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await rig.pass(.seconds(6))
             #expect(try await late.answer().body.contains("overloaded"))
             try await upstream.send(Self.ok)
             for _ in 1...2 {

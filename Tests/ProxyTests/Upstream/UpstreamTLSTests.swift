@@ -58,7 +58,7 @@ import Testing
     @Test func `a closing connection keeps no place in the pool, even if the upstream sends no close_notify`()
         async throws
     {
-        var setup = try self.setup(connect: .seconds(2))
+        var setup = try self.setup().frozen
         let routes = setup.routes
         setup.routes = { port in
             routes(port).map { plan in

@@ -85,6 +85,6 @@ import TokenModel
         // Requests may fill three quarters of the queue.
         #expect(written >= 150)
         #expect(written + lost.reduce(0, +) == 10_000)
-        #expect(await writer.close(within: .seconds(30)))
+        #expect(await writer.close(within: .seconds(60)))
     }
 }

@@ -66,7 +66,7 @@ import Testing
         #expect(written >= 100)
         #expect(written + lost.reduce(0, +) == 5_000)
         #expect(lines.last?.contains("lines of the log were lost") == true)
-        #expect(await writer.close(within: .seconds(30)))
+        #expect(await writer.close(within: .seconds(60)))
     }
 
     @Test func `an output whose reader has gone does not end the process, and the log keeps trying`() async throws {
@@ -78,7 +78,7 @@ import Testing
             QueuedLogHandler(writer, threshold: LogThreshold(.info)) { LogClock.sample.now }
         }
         for _ in 0..<100 { logger.info("to nobody") }
-        #expect(await writer.close(within: .seconds(30)))
+        #expect(await writer.close(within: .seconds(60)))
         close(ends[1])
     }
 
@@ -102,7 +102,7 @@ import Testing
         logger.info("three")
 
         // Then the next line is written, and the log says how many were lost
-        #expect(await log.close(within: .seconds(30)))
+        #expect(await log.close(within: .seconds(60)))
         let lines = output.lines
         #expect(lines.first?.contains("three") == true)
         #expect(lines.last?.contains(#""log.lost":2}"#) == true)

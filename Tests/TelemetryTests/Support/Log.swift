@@ -25,7 +25,7 @@ struct Log {
 
     /// Closes the log and returns everything that was written.
     func finished() async throws -> String {
-        try #require(await self.writer.close(within: .seconds(30)))
+        try #require(await self.writer.close(within: .seconds(60)))
         return self.output.text
     }
 }

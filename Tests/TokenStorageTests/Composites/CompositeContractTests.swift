@@ -7,7 +7,7 @@ import TokenStorageRedis
 import TokenStorageSQLite
 
 /// The contract of stores over two databases, each with its real server. One after another: the servers have other tests too.
-@Suite(.serialized) struct CompositeContractTests {
+@Suite(.serialized, .needsPostgreSQL, .needsRedis) struct CompositeContractTests {
     /// A database of one kind, and its handles.
     private enum Kind: String, CaseIterable {
         case sqlite, postgres, redis

@@ -21,6 +21,7 @@ extension RefreshEvent {
 func withWebhook<Result: Sendable>(
     to url: String?,
     pace: WebhookPace = .quick,
+    timepiece: Timepiece = Timepiece(ages: BootClock()) { WallTime(millisecondsSince1970: 1_767_225_601_999) },
     log: RecordingLog = RecordingLog(),
     _ body: (Webhook) async throws -> Result
 ) async throws -> Result {
@@ -30,7 +31,7 @@ func withWebhook<Result: Sendable>(
         pace: pace,
         on: MultiThreadedEventLoopGroup.singleton,
         family: { account in AccountFamily(pattern: "customer-*").flatMap { $0.contains(account) ? $0 : nil } },
-        now: { Moment(boot: .now, wall: WallTime(millisecondsSince1970: 1_767_225_601_999)) },
+        timepiece: timepiece,
         logger: log.logger
     )
     let running = Task { await webhook.run() }
@@ -47,11 +48,19 @@ func withWebhook<Result: Sendable>(
 }
 
 extension WebhookPace {
-    /// Pauses of a few milliseconds and short timeouts.
+    /// Pauses of a few milliseconds.
     static let quick = WebhookPace(
-        timeout: .milliseconds(500),
+        timeout: .seconds(60),
         firstPause: .milliseconds(5),
         longestPause: .milliseconds(20),
-        grace: .milliseconds(500)
+        grace: .seconds(60)
+    )
+
+    /// For receivers that are silent: what waits for their responses is soon over.
+    static let impatient = WebhookPace(
+        timeout: .milliseconds(300),
+        firstPause: .milliseconds(5),
+        longestPause: .milliseconds(20),
+        grace: .milliseconds(300)
     )
 }

@@ -31,7 +31,7 @@ struct MirrorMarkTests {
             for name in ["alice", "bob"] {
                 _ = try await opened.accounts.write(.sample(), for: AccountID(name), expecting: nil)
             }
-            #expect(await store.flush(within: .seconds(10)))
+            #expect(await store.flush(within: .seconds(60)))
         }
     }
 

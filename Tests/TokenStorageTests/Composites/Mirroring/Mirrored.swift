@@ -8,7 +8,7 @@ extension MirrorTiming {
     /// busy machine is not the mirror's fault.
     static var short: MirrorTiming {
         var timing = MirrorTiming()
-        timing.patience = .seconds(30)
+        timing.patience = .seconds(60)
         timing.settling = .milliseconds(300)
         timing.secondLook = .milliseconds(600)
         timing.period = .seconds(1)

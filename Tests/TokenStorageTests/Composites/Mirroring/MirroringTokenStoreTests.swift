@@ -79,10 +79,10 @@ struct MirroringTokenStoreTests {
             let first = try await store.write(Self.value(1), at: self.alice, expecting: nil)
             self.mirror.fail(fault)
 
-            // Twice the limit for a call, because a busy machine is not the store's fault
-            let start = ContinuousClock.now
-            let second = try await store.write(Self.value(2), at: self.alice, expecting: first)
-            #expect(.now - start < .seconds(4))
+            // A write does not wait for the mirror's return,
+            let second = try await within("the write") {
+                try await store.write(Self.value(2), at: self.alice, expecting: first)
+            }
             // and nobody waits for it any more
             try await store.behind()
             try await store.remove(self.alice, expecting: second)
@@ -282,7 +282,7 @@ struct MirroringTokenStoreTests {
             let before = try #require(self.mirror.history.record(.mirror)).version
             _ = try await store.write(Self.value(1), at: self.alice, expecting: nil)
 
-            #expect(await store.flush(within: .seconds(10)))
+            #expect(await store.flush(within: .seconds(60)))
             #expect(try #require(self.mirror.history.record(.mirror)).version > before)
             self.mirror.fail(.away)
             _ = try await store.write(Self.value(1), at: .account("bob"), expecting: nil)

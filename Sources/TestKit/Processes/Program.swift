@@ -1,18 +1,17 @@
-import Foundation
-import TestKit
-import Testing
+internal import Foundation
+internal import Testing
 
 /// A program of the package, run as a user runs it: a process with arguments, output and an exit code.
-final class Program: Sendable {
+package final class Program: Sendable {
     /// The result of a program that has ended.
-    struct Outcome {
-        let exitCode: Int32
-        let output: String
-        let errors: String
+    package struct Outcome: Sendable {
+        package let exitCode: Int32
+        package let output: String
+        package let errors: String
     }
 
     /// A command prefix for all programs that this task starts, such as `nsenter`. It must exec the program.
-    @TaskLocal static var wrapper: [String] = []
+    @TaskLocal package static var wrapper: [String] = []
 
     private let process: ChildProcess
     private let output: String
@@ -21,7 +20,7 @@ final class Program: Sendable {
     /// Starts `name` (a product of the package, or a path). Its output goes to files in `directory`.
     ///
     /// - Parameter errors: a path for standard error; `nil` chooses a new file.
-    init(
+    package init(
         _ name: String,
         _ arguments: [String],
         in directory: TemporaryDirectory,
@@ -49,12 +48,12 @@ final class Program: Sendable {
     }
 
     /// The path of a product of the package.
-    static func path(of product: String) -> String { Self.products.appending(path: product).path }
+    package static func path(of product: String) -> String { Self.products.appending(path: product).path }
 
-    var id: Int32 { self.process.id }
+    package var id: Int32 { self.process.id }
 
     /// Runs a program until it ends.
-    static func run(
+    package static func run(
         _ name: String,
         _ arguments: [String],
         in directory: TemporaryDirectory,
@@ -65,22 +64,28 @@ final class Program: Sendable {
     }
 
     /// `nil` while the program runs.
-    var exitCode: Int32? { self.process.endedWith }
+    package var exitCode: Int32? { self.process.endedWith }
 
-    var isRunning: Bool { self.process.endedWith == nil }
+    package var isRunning: Bool { self.process.endedWith == nil }
+
+    /// Whether SIGSTOP has stopped the process. In `/proc/PID/stat`, the state follows the name in parentheses.
+    package var standsStill: Bool {
+        let line = (try? String(contentsOfFile: "/proc/\(self.id)/stat", encoding: .utf8)) ?? ""
+        return line.split(separator: ")").last?.split(separator: " ").first == "T"
+    }
 
     /// The standard output so far.
-    var written: String { (try? String(contentsOfFile: self.output, encoding: .utf8)) ?? "" }
+    package var written: String { (try? String(contentsOfFile: self.output, encoding: .utf8)) ?? "" }
 
     /// The standard error output so far.
-    var complaints: String { (try? String(contentsOfFile: self.errors, encoding: .utf8)) ?? "" }
+    package var complaints: String { (try? String(contentsOfFile: self.errors, encoding: .utf8)) ?? "" }
 
     /// Sends a signal to the process if it still runs.
-    func signal(_ number: Int32) {
+    package func signal(_ number: Int32) {
         self.process.signal(number)
     }
 
-    func ended(within limit: Duration = .seconds(60)) async throws -> Outcome {
+    package func ended(within limit: Duration = .seconds(60)) async throws -> Outcome {
         try await eventually("the program to end", limit: limit) { !self.isRunning }
         return Outcome(
             exitCode: self.process.endedWith ?? -1,
@@ -90,7 +95,7 @@ final class Program: Sendable {
     }
 
     /// Waits until the program prints its address: the URL after `label`.
-    func address(behind label: String) async throws -> String {
+    package func address(behind label: String) async throws -> String {
         try await eventually("the program to say where it listens") {
             try #require(self.isRunning, "it ended: \(self.complaints)")
             return self.address(in: self.written, behind: label) != nil
