@@ -44,19 +44,21 @@ import Testing
         if weather.losesSuffix > 0 { #expect(restored > 0) }
     }
 
-    /// Leaving out a rule makes some fault of the store violate an invariant.
+    /// Leaving out a rule makes some fault of the store violate an invariant. The search begins at a seed with which it
+    /// did.
     @Test(arguments: [
-        (KillSimulation.Mutation.leaseByReading, Weather(isStale: 0.8)),
-        (.forgetfulStore, Weather(isStale: 0.5, dies: 0.02)),
-        (.leaseFromTheEnd, Weather(storeFails: 0.2, stops: 0.03)),
-        (.ordersAreDropped, Weather(storeFails: 0.2)),
-        (.nothingIsRestored, Weather(losesSuffix: 0.004)),
+        (KillSimulation.Mutation.leaseByReading, Weather(isStale: 0.8), 4),
+        (.forgetfulStore, Weather(isStale: 0.5, dies: 0.02), 16),
+        (.leaseFromTheEnd, Weather(storeFails: 0.2, stops: 0.03), 77),
+        (.ordersAreDropped, Weather(storeFails: 0.2), 0),
+        (.nothingIsRestored, Weather(losesSuffix: 0.004), 12),
     ])
     func `if a rule is left out, some schedule violates what the rule protects`(
         _ mutation: KillSimulation.Mutation,
-        _ weather: Weather
+        _ weather: Weather,
+        from first: Int
     ) async {
-        var seed: UInt64 = 0
+        var seed = UInt64(first)
         var violations: [String] = []
         while violations.isEmpty, seed < 2_000 {
             var simulation = KillSimulation(seed: seed, weather: weather, without: mutation)
