@@ -1,3 +1,12 @@
+// What a simulation puts in the place of the system: where tasks run, and what is drawn at random. A gateway sets neither.
+
+/// Tasks that belong to an object instead of a task above them: it cancels them, or they end by themselves.
+package enum OwnedTasks {
+    /// Where they run; `nil` for the system's threads. A simulation sets it, because such a task does not take over the
+    /// executor of the task that starts it.
+    @TaskLocal package static var executor: (any TaskExecutor)?
+}
+
 /// Where ids, gaps between versions and jitter come from: the system's random source, unless a simulation has one with
 /// a seed, so that its runs can be repeated.
 ///
