@@ -205,6 +205,7 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        tests(of: "Simulation", using: ["TokenModel"]),
         tests(of: "TokenModel"),
         tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
         tests(of: "SystemSupport", using: ["TestKit", "TokenModel", nioCore, nioPosix]),

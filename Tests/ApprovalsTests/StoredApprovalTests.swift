@@ -45,7 +45,7 @@ import TokenStorage
             let replica = replicas[0]
             func pause() async throws -> Duration {
                 let (begin, before) = (fixture.clock.now, replica.readings)
-                try await until("a reading") { replica.readings > before }
+                try await until("a reading", within: .seconds(20)) { replica.readings > before }
                 return begin.duration(to: fixture.clock.now)
             }
             for _ in 0..<2 { #expect(try await pause() == .seconds(9)) }
@@ -107,7 +107,7 @@ import TokenStorage
         try await fixture.run(2) { replicas in
             replicas[1].store.fail(.away)
             let before = replicas[1].readings
-            try await until("two readings") { replicas[1].readings >= before + 2 }
+            try await until("two readings", within: .seconds(30)) { replicas[1].readings >= before + 2 }
             #expect(fixture.log.lines.count { $0.contains("approvals can't be read") } == 1)
 
             replicas[1].store.recover()

@@ -77,9 +77,9 @@ import Testing
     @Test func `a refresh that is delayed during a kill restores nothing, and its tokens are revoked`() async throws {
         let directory = try TemporaryDirectory()
         let mock = try await Mock("--rotate", in: directory)
-        let gateway = try await Gateway(mock, in: directory)
+        let gateway = try await Gateway(mock, settings: "timeout: 15s", in: directory)
         try await gateway.importGrant(from: mock)
-        try await mock.setFaults(#"[{"on":"token","times":1,"delay_answer":"6s"}]"#)
+        try await mock.setFaults(#"[{"on":"token","times":1,"delay_answer":"12s"}]"#)
         async let refresh = gateway.martlet("accounts", "refresh", "alice")
         try await eventually("the provider to be asked") { try await mock.stats().token_requests_at_once.any >= 1 }
 

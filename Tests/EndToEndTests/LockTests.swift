@@ -1,3 +1,4 @@
+import Synchronization
 import TestKit
 import Testing
 
@@ -53,12 +54,27 @@ import Testing
         #expect(try await self.status(second) == "200")
     }
 
+    /// Waits until a gateway has given everything up.
+    private func expectLock(of gateway: Gateway) async throws {
+        let answer = Mutex("none")
+        do {
+            try await eventually("the lock to be complete") {
+                let said = try await gateway.martlet("status")
+                answer.withLock { $0 = "\(said)" }
+                return said.output.contains("holds no key and no token")
+            }
+        } catch {
+            Issue.record("the last status: \(answer.withLock { $0 }), the log: \(gateway.program.complaints)")
+            throw error
+        }
+    }
+
     @Test func `a lock waits for an open token request, and keeps its tokens`() async throws {
         let mock = try await Mock("--rotate", "--reuse-detection", in: self.directory)
         let gateway = try await Gateway(mock, in: self.directory)
         try await gateway.importGrant(from: mock)
         try await mock.expire()
-        try await mock.setFaults(#"[{"on": "token", "delay_answer": "6s"}]"#)
+        try await mock.setFaults(#"[{"on": "token", "delay_answer": "12s"}]"#)
         async let caller = gateway.curl("echo")
         try await eventually("the token request") { try await mock.stats().token_requests.ok == 1 }
 
@@ -67,9 +83,7 @@ import Testing
         #expect(lock.exitCode == 1)
         #expect(lock.output.contains("alice"), "\(lock.output)")
         #expect(try await caller.contains("urn:martlet:error:locked"))
-        try await eventually("the lock to be complete") {
-            try await gateway.martlet("status").output.contains("holds no key and no token")
-        }
+        try await self.expectLock(of: gateway)
         #expect(try await gateway.martlet("unlock").exitCode == 0)
         #expect(try await self.status(gateway) == "200")
         #expect(try await mock.stats().token_requests.ok == 1)
@@ -89,9 +103,7 @@ import Testing
 
         #expect(lock.output.contains("alice"), "\(lock.output)")
         #expect(try await caller.contains("urn:martlet:error:locked"))
-        try await eventually("the lock to be complete") {
-            try await gateway.martlet("status").output.contains("holds no key and no token")
-        }
+        try await self.expectLock(of: gateway)
     }
 
     @Test func `a kill given to a locked gateway holds after the unlock`() async throws {

@@ -44,7 +44,7 @@ import Testing
         let first = try await Gateway(mock, settings: "timeout: 300ms", in: directory)
         try await first.importGrant(from: mock)
         try await mock.expire()
-        try await mock.setFaults(#"[{"on":"token","times":1,"delay_answer":"4s"}]"#)
+        try await mock.setFaults(#"[{"on":"token","times":1,"delay_answer":"12s"}]"#)
 
         let early = try await first.statuses(1, "echo")
         first.program.signal(15)

@@ -79,7 +79,7 @@ import TokenStorage
             #expect(try await one.kills.tokensToRevoke(of: self.alice).map(\.kind) == [.refreshToken, .accessToken])
 
             self.house.provider.answer(.revoked)
-            try await until("both to be revoked") {
+            try await until("both to be revoked", within: .seconds(2)) {
                 try await one.kills.tokensToRevoke(of: self.alice).isEmpty
             }
         }

@@ -85,7 +85,7 @@ import TokenStorage
 
             let expulsion = try await one.kills.forget(id.rawValue)
             #expect(expulsion.until != nil)
-            try await until("the kill to be complete") {
+            try await until("the kill to be complete", within: .seconds(600)) {
                 try await one.kills.report(on: report.id).state == .complete
             }
         }

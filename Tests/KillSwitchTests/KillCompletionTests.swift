@@ -30,7 +30,7 @@ import TokenStorage
             slow.fence.stick()
             defer { slow.fence.release() }
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
-            try await until("the other to fence itself") { slow.fence.isWaitedFor }
+            try await until("the other to fence itself", within: .seconds(5)) { slow.fence.isWaitedFor }
             await self.house.clock.pass(.seconds(5))
 
             let before = try await one.kills.listReplicas().first { $0.record.name == "slow" }
@@ -38,7 +38,7 @@ import TokenStorage
             #expect(try await one.kills.report(on: report.id).state == .pending)
 
             slow.fence.release()
-            try await until("the kill to be complete") {
+            try await until("the kill to be complete", within: .seconds(1)) {
                 try await one.kills.report(on: report.id).state == .complete
             }
             let end = try await one.kills.report(on: report.id)
@@ -97,7 +97,7 @@ import TokenStorage
 
             self.house.clock.skip(.seconds(60))
             let stoppedUntil = self.house.clock.now
-            try await until("the kill to be complete") {
+            try await until("the kill to be complete", within: .seconds(20)) {
                 try await one.kills.report(on: report.id).state == .complete
             }
             // A lease of 10 s plus a hundredth, and one second.

@@ -40,7 +40,7 @@ import TokenStorage
             }
 
             self.house.store.recover()
-            try await until("the kill to stand") {
+            try await until("the kill to stand", within: .seconds(10)) {
                 try await one.kills.report(on: report.id).state == .complete
             }
             #expect(try await one.kills.report(on: report.id).epoch == Epoch(1))

@@ -9,7 +9,7 @@ import Testing
 @Suite(.serialized) struct KillSimulationTests {
     typealias Weather = KillSimulation.Weather
 
-    static let schedules = Schedules.seeds(or: 4).count
+    static let schedules = Schedules.seeds(or: 2).count
 
     @Test(arguments: [
         ("slow and failing", Weather(storeFails: 0.1)),
@@ -28,7 +28,7 @@ import Testing
         _ weather: Weather
     ) async {
         var (complete, leases, folds, restored) = (0, 0, 0, 0)
-        for seed in Schedules.seeds(or: 4) {
+        for seed in Schedules.seeds(or: 2) {
             var simulation = KillSimulation(seed: seed, weather: weather)
             await simulation.run(for: .seconds(60))
             await Task.yield()

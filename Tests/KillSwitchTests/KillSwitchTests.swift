@@ -57,7 +57,7 @@ import TokenStorage
             #expect(report.state == .pending)
             #expect(report.replicas.first { $0.state == .pending }?.name == "stuck")
             #expect(report.replicas.first { $0.state == .pending }?.until != nil)
-            try await until("the kill to be complete") {
+            try await until("the kill to be complete", within: .seconds(2)) {
                 try await one.kills.report(on: report.id).state == .complete
             }
             let end = try await one.kills.report(on: report.id)
@@ -84,7 +84,7 @@ import TokenStorage
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
             #expect(report.replicas.first { $0.state == .pending }?.name == "late")
-            try await until("the kill to be complete") {
+            try await until("the kill to be complete", within: .seconds(60)) {
                 try await one.kills.report(on: report.id).state == .complete
             }
             let end = try await one.kills.report(on: report.id)
@@ -226,8 +226,10 @@ import TokenStorage
             self.house.store.fail(.full, at: .replica(try #require(mute).id.rawValue))
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .zero)
             #expect(report.state == .pending)
-            try await until("the other to be fenced all the same") { other.fence.fenced == [Epoch(1)] }
-            try await until("the kill to be complete") {
+            try await until("the other to be fenced all the same", within: .seconds(5)) {
+                other.fence.fenced == [Epoch(1)]
+            }
+            try await until("the kill to be complete", within: .seconds(30)) {
                 try await one.kills.report(on: report.id).state == .complete
             }
             let end = try await one.kills.report(on: report.id)
@@ -253,7 +255,7 @@ import TokenStorage
         try await self.house.put("bob", claim: endless)
         try await self.house.run([one]) {
             let report = try await one.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await until("what is known to be revoked, and one claim to be over") {
+            try await until("what is known to be revoked, and one claim to be over", within: .seconds(20)) {
                 let tokens = try await one.kills.report(on: report.id).tokens
                 return tokens.revoked == 4 && tokens.waiting == 0 && tokens.inFlight == 1
             }
@@ -266,7 +268,9 @@ import TokenStorage
         let (one, other) = (self.house.replica("a"), self.house.replica("b"))
         try await self.house.run([one, other]) {
             try await one.kills.replaced(AccountID("alice"), by: .random())
-            try await until("the other to hear of it") { other.fence.replaced == [AccountID("alice")] }
+            try await until("the other to hear of it", within: .seconds(5)) {
+                other.fence.replaced == [AccountID("alice")]
+            }
             #expect(one.kills.killedScopes.isEmpty)
         }
     }

@@ -30,11 +30,11 @@ import TokenStorage
             let keys = try await self.house.store.records(under: .revocations, after: nil, limit: 9).map(\.key)
             self.house.store.fail(.spoiled, at: try #require(keys.first))
             // The record may have been read once more already.
-            try await until("that one not to open") {
+            try await until("that one not to open", within: .seconds(2)) {
                 self.house.log.lines.contains { $0.contains("could not be revoked now") }
             }
             self.house.provider.answer(.revoked)
-            try await until("the other to be revoked") {
+            try await until("the other to be revoked", within: .seconds(5)) {
                 try await one.kills.report(on: report.id).tokens.revoked == 1
             }
         }
@@ -71,7 +71,7 @@ import TokenStorage
         try await self.whenUnreached { one, report in
             // Given tokens with several tries and a known next try
             var found: (at: WallTime, asked: Int)?
-            try await until("the next try to be known") {
+            try await until("the next try to be known", within: .seconds(20)) {
                 found = try await self.nextTry(one)
                 return found != nil
             }
@@ -81,12 +81,12 @@ import TokenStorage
             try await until("the report to say so") {
                 try await one.kills.report(on: report.id).tokens.nextTryAt != nil
             }
-            try await until("somebody to be asked") { self.house.provider.asked.count > asked }
+            try await until("somebody to be asked", within: .seconds(20)) { self.house.provider.asked.count > asked }
             #expect(self.house.clock.wall == next)
 
             // And no time is reported once nothing waits any more
             self.house.provider.answer(.revoked)
-            try await until("both tokens to be revoked") {
+            try await until("both tokens to be revoked", within: .seconds(30)) {
                 try await one.kills.report(on: report.id).tokens.revoked == 2
             }
             let settled = try await one.kills.report(on: report.id)
@@ -108,7 +108,7 @@ import TokenStorage
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
 
             // Then the tokens are reported as refused, and not as unreachable
-            try await until("both to be asked about twice") {
+            try await until("both to be asked about twice", within: .seconds(2)) {
                 let tokens = try await one.kills.revocations(of: report.id).records
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 && $0.token != nil }
             }
@@ -120,7 +120,7 @@ import TokenStorage
 
             // And the tokens are revoked when the secret is right
             self.house.provider.answer(.revoked)
-            try await until("both to be revoked") {
+            try await until("both to be revoked", within: .seconds(5)) {
                 try await one.kills.report(on: report.id).tokens.revoked == 2
             }
         }
@@ -160,7 +160,7 @@ import TokenStorage
         try await self.whenUnreached { one, report in
             self.house.clock.jumpWall(by: .seconds(86_400 * 3_650))
             self.house.provider.answer(.revoked)
-            try await until("both tokens to be revoked") {
+            try await until("both tokens to be revoked", within: .seconds(2)) {
                 try await one.kills.report(on: report.id).tokens.revoked == 2
             }
         }
@@ -175,7 +175,7 @@ import TokenStorage
             self.house.clock.jumpWall(by: .seconds(25 * 3_600))
 
             // Then the report counts each token once
-            try await until("both tokens to be given up") {
+            try await until("both tokens to be given up", within: .seconds(600)) {
                 try await one.kills.report(on: report.id).tokens.givenUp == 2
             }
             // and the log names each token, for a person who can end its grant

@@ -54,7 +54,9 @@ import TokenStorage
 
             // Until it has locked
             slow.fence.release()
-            try await until("the lock to be complete") { await one.kills.lockReport()?.state == .complete }
+            try await until("the lock to be complete", within: .seconds(1)) {
+                await one.kills.lockReport()?.state == .complete
+            }
             #expect(slow.fence.locks == [report.id])
         }
     }
@@ -74,7 +76,9 @@ import TokenStorage
             #expect(report.state == .pending)
             #expect(report.replicas.first { $0.name == "silent" }?.state == .pending)
 
-            try await until("the lock to be complete") { await one.kills.lockReport()?.state == .complete }
+            try await until("the lock to be complete", within: .seconds(60)) {
+                await one.kills.lockReport()?.state == .complete
+            }
             // A lease of 20 s plus a hundredth, and one second.
             #expect(begin.duration(to: self.house.clock.now) >= .milliseconds(21_200))
             #expect(
@@ -91,7 +95,9 @@ import TokenStorage
             #expect(await orders.next()?.id == id)
             other.kills.stop()
 
-            try await until("the lock to be complete") { await one.kills.lockReport()?.state == .complete }
+            try await until("the lock to be complete", within: .seconds(1)) {
+                await one.kills.lockReport()?.state == .complete
+            }
             // The lock may be complete before the replica that was stopped has taken itself off the list.
             try await until("the other to be off the list") { await one.kills.otherReplicas().isEmpty }
         }

@@ -30,7 +30,7 @@ import TokenStorage
         try await self.house.run([one]) {
             let before = self.house.clock.now
             let report = try await self.killAll(one)
-            try await until("all to be revoked") {
+            try await until("all to be revoked", within: .seconds(20)) {
                 try await one.kills.report(on: report.id).tokens.revoked == 60
             }
             // Then 40 of the 60 tokens took 8 s
@@ -65,7 +65,7 @@ import TokenStorage
             // Given a store that does not take the first token
             self.house.store.fail(.full, [.write], under: .revocations, times: 1)
             let report = try await self.killAll(one)
-            try await until("all to be revoked") {
+            try await until("all to be revoked", within: .seconds(120)) {
                 try await one.kills.report(on: report.id).tokens.revoked == 6
             }
             #expect(self.house.store.failedWrites == 1)
@@ -102,7 +102,7 @@ import TokenStorage
             self.house.clock.jumpWall(by: .seconds(25 * 3_600))
 
             // Then it is asked about each of the others
-            try await until("all to be settled") {
+            try await until("all to be settled", within: .seconds(60)) {
                 let tokens = try await one.kills.report(on: report.id).tokens
                 return tokens.revoked + tokens.givenUp == 800
             }
@@ -161,7 +161,7 @@ import TokenStorage
 
             // When the sweep of each minute comes
             // Then it looks for the kill's tokens
-            try await until("the tokens to be revoked") { self.house.provider.asked.count == 2 }
+            try await until("the tokens to be revoked", within: .seconds(120)) { self.house.provider.asked.count == 2 }
         }
     }
 

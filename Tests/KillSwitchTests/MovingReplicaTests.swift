@@ -42,7 +42,7 @@ import TokenStorage
         try await self.house.run([a.replica, b.replica]) {
             let kill = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(60))
 
-            try await until("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
+            try await until("both to go over", within: .seconds(5)) { [a, b].allSatisfy { $0.store.phase == .after } }
             try await until("both to hold a lease again") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
 
             #expect(b.replica.kills.killedScopes == [.all])
@@ -71,14 +71,16 @@ import TokenStorage
             #expect(self.house.log.lines.contains { $0.contains("begins when these replicas are configured") })
 
             staying.kills.stop()
-            try await until("the other to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+            try await until("the other to go over", within: .seconds(2)) {
+                a.store.phase == .after && a.replica.kills.holdsLease
+            }
         }
     }
 
     @Test func `a replica that was not configured for the move stops, and says why`() async throws {
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {
-            try await until("it to go over") { a.store.phase == .after }
+            try await until("it to go over", within: .seconds(1)) { a.store.phase == .after }
         }
         // It was opened before the move, when the store had no place yet.
         let records = try await self.records(in: self.previous)
@@ -104,7 +106,9 @@ import TokenStorage
 
             try await late.replica.kills.start(arrival: arrival)
             async let running: Void = late.replica.kills.run()
-            try await until("both to go over") { [a, late].allSatisfy { $0.store.phase == .after } }
+            try await until("both to go over", within: .seconds(5)) {
+                [a, late].allSatisfy { $0.store.phase == .after }
+            }
             try await until("both to hold a lease") { [a, late].allSatisfy { $0.replica.kills.holdsLease } }
             late.replica.kills.stop()
             await running
@@ -114,7 +118,7 @@ import TokenStorage
     @Test func `a replica that starts while the others have gone over goes over before it serves`() async throws {
         let (a, late) = (try await self.mover("a"), try await self.mover("late"))
         try await self.house.run([a.replica]) {
-            try await until("the first to go over") { a.store.phase == .after }
+            try await until("the first to go over", within: .seconds(1)) { a.store.phase == .after }
             try await late.replica.kills.start()
             #expect(late.store.phase == .after)
             #expect(late.replica.kills.holdsLease)
@@ -136,7 +140,9 @@ import TokenStorage
         try await self.house.run([again.replica]) {
             try await until("it to leave the first store") { again.store.phase == .leaving }
             #expect(!again.replica.kills.holdsLease)
-            try await until("it to go over") { again.store.phase == .after && again.replica.kills.holdsLease }
+            try await until("it to go over", within: .seconds(10)) {
+                again.store.phase == .after && again.replica.kills.holdsLease
+            }
             #expect(begin.duration(to: self.house.clock.now) >= .seconds(3))
         }
     }
@@ -150,7 +156,7 @@ import TokenStorage
             kill.withLock { $0 = report }
         }
         try await self.house.run([a.replica, b.replica]) {
-            try await until("the kill to be complete") {
+            try await until("the kill to be complete", within: .seconds(30)) {
                 guard let id = kill.withLock({ $0?.id }) else { return false }
                 return try await b.replica.kills.report(on: id).state == .complete
             }
@@ -202,7 +208,9 @@ import TokenStorage
         let (a, late) = (try await self.mover("a"), try await self.mover("late"))
         try await self.house.run([a.replica]) {
             _ = try await a.replica.kills.orderLock(reason: "stolen", wait: .seconds(60))
-            try await until("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+            try await until("it to go over", within: .seconds(2)) {
+                a.store.phase == .after && a.replica.kills.holdsLease
+            }
         }
         await #expect(throws: StoreError(.locked, "")) { try await late.replica.kills.start() }
     }
@@ -211,7 +219,9 @@ import TokenStorage
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {
             _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(60))
-            try await until("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+            try await until("it to go over", within: .seconds(2)) {
+                a.store.phase == .after && a.replica.kills.holdsLease
+            }
         }
         let copy = FaultyTokenStore(StoreGuarantees(reach: .network, failover: .losesSuffix))
         let source = try await OpenedStore.openExisting(self.current, keys: self.keys)
@@ -238,11 +248,15 @@ import TokenStorage
         let a = try await self.mover("a")
         try await self.house.run([a.replica]) {
             _ = try await a.replica.kills.kill(.all, reason: "drill", streams: .abort, wait: .seconds(60))
-            try await until("it to go over") { a.store.phase == .after && a.replica.kills.holdsLease }
+            try await until("it to go over", within: .seconds(2)) {
+                a.store.phase == .after && a.replica.kills.holdsLease
+            }
         }
         let back = try await self.mover("back", back: true)
         try await self.house.run([back.replica]) {
-            try await until("it to go back") { back.store.phase == .after && back.replica.kills.holdsLease }
+            try await until("it to go back", within: .seconds(1)) {
+                back.store.phase == .after && back.replica.kills.holdsLease
+            }
             #expect(back.replica.kills.killedScopes == [.all])
         }
         let copying = Task(executorPreference: Simulation.running) { await back.store.run { _ in } }

@@ -66,7 +66,7 @@ import TokenStorage
             #expect(tokens.total == 2)
 
             self.house.provider.answer(.revoked)
-            try await until("them to be settled") { try await self.keys().isEmpty }
+            try await until("them to be settled", within: .seconds(2)) { try await self.keys().isEmpty }
             let revoked = try await one.kills.revocations(of: report.id).records
             #expect(revoked.count { $0.outcome == .revoked } >= 2)
         }
@@ -88,7 +88,7 @@ import TokenStorage
         self.house.provider.answer(.revoked)
         let (next, before, asked) = (self.house.replica("b"), self.house.clock.now, self.house.provider.asked.count)
         try await self.house.run([next]) {
-            try await until("them to be revoked") { try await self.keys().isEmpty }
+            try await until("them to be revoked", within: .seconds(20)) { try await self.keys().isEmpty }
         }
         #expect(self.house.provider.asked.count == asked + 2)
         #expect(before.duration(to: self.house.clock.now) >= .seconds(12))
@@ -203,7 +203,7 @@ import TokenStorage
 
             // And they are no longer listed after the provider is back
             self.house.provider.answer(.revoked)
-            try await until("those of the provider that is back to be revoked") {
+            try await until("those of the provider that is back to be revoked", within: .seconds(2)) {
                 try await one.kills.tokensToRevoke(of: alice).isEmpty
             }
         }

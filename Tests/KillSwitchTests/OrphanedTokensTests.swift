@@ -46,7 +46,7 @@ import TokenModel
             }
             self.house.clock.jumpWall(by: .seconds(25 * 3_600))
             let jumpedAt = self.house.clock.now
-            try await until("both to be given up") {
+            try await until("both to be given up", within: .seconds(1_200)) {
                 try await one.kills.report(on: report.id).tokens.givenUp == 2
             }
             // The wall clock alone may be wrong.
@@ -61,7 +61,7 @@ import TokenModel
         self.house.provider.answer(.unreachable(.connectFailed))
         try await self.house.run([one]) {
             let report = try await one.kills.kill(self.alice, reason: "drill", streams: .abort, wait: .seconds(1))
-            try await until("it to have been asked twice for each") {
+            try await until("it to have been asked twice for each", within: .seconds(2)) {
                 let tokens = try await one.kills.revocations(of: report.id).records
                 return tokens.count == 2 && tokens.allSatisfy { $0.tries > 1 }
             }

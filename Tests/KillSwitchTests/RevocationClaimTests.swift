@@ -73,11 +73,11 @@ import TokenStorage
         let one = self.house.replica("a")
         try await self.whenClaimed(by: one, self.claim) { key, kill in
             let claimedAt = self.house.clock.now
-            try await until("the other to be revoked") {
+            try await until("the other to be revoked", within: .seconds(2)) {
                 try await one.kills.report(on: kill).tokens.revoked == 1
             }
             #expect(try await self.waiting() == [key])
-            try await until("this one to be revoked") {
+            try await until("this one to be revoked", within: .seconds(20)) {
                 try await self.waiting().isEmpty
             }
             #expect(claimedAt.duration(to: self.house.clock.now) >= .seconds(12))
@@ -88,7 +88,7 @@ import TokenStorage
         let endless = AccountRecord.Claim(incarnation: .random(), id: .random(), standsFor: .seconds(86_400_000))
         let one = self.house.replica("a", witness: AllDeadWitness())
         try await self.whenClaimed(by: one, endless) { _, _ in
-            try await until("both to be revoked") {
+            try await until("both to be revoked", within: .seconds(2)) {
                 try await self.waiting().isEmpty
             }
         }
@@ -131,7 +131,7 @@ import TokenStorage
     }
 
     private func untilUnclaimed() async throws {
-        try await until("the claim to be broken") {
+        try await until("the claim to be broken", within: .seconds(20)) {
             try #require(try await self.house.vault.read(self.alice)).record.claim == nil
         }
     }

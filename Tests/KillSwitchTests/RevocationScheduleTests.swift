@@ -9,18 +9,20 @@ import TokenStorage
 
     private func key(_ number: Int) -> RecordKey { .revocation("token-\(number)") }
 
-    @Test func `after a restart, the first look at each of many tokens takes no longer the more there are`() {
+    @Test func `after a look through many new entries, the next one waits until there are twice as many`() {
         let schedule = RevocationSchedule()
-        func time(_ numbers: Range<Int>) -> Duration {
-            ContinuousClock().measure {
-                for number in numbers {
-                    _ = schedule.due(self.key(number), tries: 3, pause: self.pause, now: self.start)
-                }
-            }
+        func add(_ numbers: Range<Int>, at now: BootInstant) {
+            for number in numbers { _ = schedule.due(self.key(number), tries: 3, pause: self.pause, now: now) }
         }
-        let (first, more) = (time(0..<9_000), time(9_000..<18_000))
-        // A look through all for each takes a thousand times as long.
-        #expect(more < first * 50)
+        var isFirstKept: Bool { schedule.knownDue(self.key(0), tries: 3, pause: self.pause) != nil }
+        // The last of these looks through the others, and finds none that is old.
+        add(0..<10_001, at: self.start)
+        // From now on they are old, so any look removes them.
+        let later = self.start.advanced(by: .seconds(400))
+        add(10_001..<20_000, at: later)
+        #expect(isFirstKept)
+        add(20_000..<20_001, at: later)
+        #expect(!isFirstKept)
     }
 
     @Test func `old entries go when there are many`() {

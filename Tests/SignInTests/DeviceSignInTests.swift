@@ -134,7 +134,7 @@ import TokenStorage
             fixture.provider.answerDevices(.tokens(1))
             _ = try await replica.begin(alice, .device)
             fixture.provider.duringNextExchange { _ = try? await replica.begin(alice) }
-            try await until("both to be revoked") { fixture.provider.revoked.count == 2 }
+            try await until("both to be revoked", within: .seconds(10)) { fixture.provider.revoked.count == 2 }
             #expect(try await fixture.record() == nil)
         }
     }
@@ -226,7 +226,7 @@ import TokenStorage
             let begun = try await replica.begin(alice, .device)
             let key = try #require(try await fixture.signInKeys().first)
             replica.store.fail(.spoiled, [.read], at: key)
-            try await until("a try") { replica.store.count(of: .read, at: key) > 3 }
+            try await until("a try", within: .seconds(2)) { replica.store.count(of: .read, at: key) > 3 }
 
             await fixture.clock.pass(.seconds(600))
             let reads = replica.store.count(of: .read, at: key)
@@ -286,7 +286,7 @@ import TokenStorage
         // When another one starts, and nobody looks at the sign-in
         fixture.provider.answerDevices(.tokens())
         try await fixture.run(["b"]) { _ in
-            try await until("the tokens to be stored") {
+            try await until("the tokens to be stored", within: .seconds(10)) {
                 try await fixture.refreshToken() == "rt-1"
             }
         }
@@ -301,7 +301,7 @@ import TokenStorage
             let begun = try await replicas[0].begin(alice, .device)
             _ = try await replicas[1].report(on: begun)
             fixture.provider.duringNextExchange {
-                try? await until("the other one to be refused") {
+                try? await until("the other one to be refused", within: .seconds(10)) {
                     try await replicas[1].report(on: begun).state == .failed
                 }
             }
@@ -331,7 +331,7 @@ import TokenStorage
                     }
                 }
                 _ = try? await replicas[1].report(on: begun)
-                try? await until("the other one to halt") { halted.count == 1 }
+                try? await until("the other one to halt", within: .seconds(10)) { halted.count == 1 }
             }
 
             // Then the tokens count
@@ -354,6 +354,6 @@ import TokenStorage
 extension SignInFixture {
     /// Runs everything until a sign-in has come to `state`.
     func pass(until state: SignInReport.State, _ begun: Begun, at replica: Replica) async throws {
-        try await until(state.rawValue) { try await replica.report(on: begun).state == state }
+        try await until(state.rawValue, within: .seconds(20)) { try await replica.report(on: begun).state == state }
     }
 }

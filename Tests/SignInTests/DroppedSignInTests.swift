@@ -88,7 +88,7 @@ import TokenStorage
             }
 
             // When its tokens come
-            try await until("both to be revoked") { fixture.provider.revoked.count == 2 }
+            try await until("both to be revoked", within: .seconds(10)) { fixture.provider.revoked.count == 2 }
 
             // Then
             #expect(Set(fixture.provider.revoked) == ["rt-1", "at-1"])

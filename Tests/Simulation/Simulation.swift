@@ -7,7 +7,7 @@ package import TokenModel
 /// at which one wakes.
 ///
 /// Which of several tasks runs first is drawn from a seed, and so is what the tested code draws from `Randomness`: the
-/// same seed makes the same run. Sockets, files and other threads have no place in it.
+/// same seed makes the same run. Sockets and other threads have no place in it.
 ///
 /// ```
 ///    run a job ──none left──▶ resume who waits for quiet ──nobody──▶ go to the next sleeper ──none──▶ stuck
@@ -60,6 +60,8 @@ package import TokenModel
         /// How often the test could not go on.
         var failures = 0
         var mostJobs = Simulation.mostJobs
+        /// Whether ``mostJobs`` have run, and what followed the cancellation went round in circles too.
+        var isEndless = false
     }
 
     /// What a fatal error is told of.
@@ -73,8 +75,8 @@ package import TokenModel
     private nonisolated(unsafe) var root: UnsafeCurrentTask?
     private let begin = DispatchSemaphore(value: 0)
 
-    /// More jobs than any test needs: one that runs so many goes round in circles.
-    private static let mostJobs = 20_000_000
+    /// Ten times as many jobs as any test needs: one that runs so many goes round in circles.
+    private static let mostJobs = 400_000
 
     /// Starts one hour after boot, on 2026-01-01.
     package init(_ name: String, seed: UInt64) {
@@ -92,7 +94,7 @@ package import TokenModel
     /// Runs `body` and all its tasks on a thread of their own.
     ///
     /// - Throws: ``Stuck`` if `body` can't end, after cancelling it; errors of `body`.
-    package func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+    package func run(_ body: @Sendable () async throws -> Void) async throws {
         let (end, over) = AsyncStream.makeStream(of: Never.self)
         let thread = Thread {
             self.runJobs()
@@ -100,35 +102,35 @@ package import TokenModel
         }
         thread.name = "simulation"
         thread.start()
-        let result: Result<Value, any Error>
+        var mistake: (any Error)?
         do {
-            result = .success(
-                try await Self.$current.withValue(self) {
-                    try await OwnedTasks.$executor.withValue(self) {
-                        try await Randomness.$simulated.withValue({ self.draw() }) {
-                            try await withTaskExecutorPreference(self) {
-                                // A task of its own, so that it can be cancelled without the one that it belongs to.
-                                async let value = self.runRoot(body)
-                                defer { self.state.withLock { $0.phase = .ending } }
-                                return try await value
-                            }
+            try await Self.$current.withValue(self) {
+                try await OwnedTasks.$executor.withValue(self) {
+                    try await Randomness.$simulated.withValue({ self.draw() }) {
+                        try await withTaskExecutorPreference(self) {
+                            // A task of its own, so that it can be cancelled without the one that it belongs to.
+                            async let end: Void = self.runRoot(body)
+                            defer { self.state.withLock { $0.phase = .ending } }
+                            return try await end
                         }
                     }
                 }
-            )
+            }
         } catch {
-            result = .failure(error)
+            mistake = error
         }
         for await _ in end {}
         let (failure, strays) = self.state.withLock { ($0.failure, $0.strays) }
-        if let failure { throw Stuck(description: failure) }
+        if let failure {
+            throw Stuck(description: mistake.map { "\(failure); after it was cancelled: \($0)" } ?? failure)
+        }
         if strays > 0 {
             throw Stuck(description: "\(strays) jobs came from other threads: a task has left the simulation")
         }
-        return try result.get()
+        if let mistake { throw mistake }
     }
 
-    private func runRoot<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+    private func runRoot(_ body: @Sendable () async throws -> Void) async throws {
         unsafe withUnsafeCurrentTask { unsafe self.root = $0 }
         self.state.withLock { $0.phase = .running }
         defer { unsafe self.root = nil }
@@ -140,10 +142,15 @@ package import TokenModel
         let isFirst = self.state.withLock { state in
             state.jobs.append(job)
             guard state.phase != .waiting else { return true }
-            if let thread = state.thread, pthread_equal(thread, pthread_self()) == 0 { state.strays += 1 }
+            Self.noteThread(&state)
             return false
         }
         if isFirst { self.begin.signal() }
+    }
+
+    /// Notes who calls from a thread that is not the simulation's.
+    private static func noteThread(_ state: inout State) {
+        if let thread = state.thread, pthread_equal(thread, pthread_self()) == 0 { state.strays += 1 }
     }
 
     private func runJobs() {
@@ -164,6 +171,7 @@ package import TokenModel
         if !state.jobs.isEmpty {
             let index = state.jobs.count == 1 ? 0 : Int.random(in: 0..<state.jobs.count, using: &state.order)
             guard state.trace.count < state.mostJobs else {
+                state.isEndless = state.mostJobs > Self.mostJobs
                 state.mostJobs *= 2
                 return .fail("the test goes round in circles")
             }
@@ -200,10 +208,10 @@ package import TokenModel
         let (isOver, sleepers, onlookers) = self.state.withLock { state in
             defer { (state.sleepers, state.onlookers) = ([:], []) }
             state.failures += 1
-            guard state.phase == .running else { return (false, state.sleepers, state.onlookers) }
-            let isOver = state.failures > 1 && state.sleepers.isEmpty && state.onlookers.isEmpty
-            state.failure = state.failure ?? what
-            return (isOver || state.failures > Self.mostFailures, state.sleepers, state.onlookers)
+            if state.phase == .running || state.isEndless { state.failure = state.failure ?? what }
+            let isStuck = state.failures > 1 && state.sleepers.isEmpty && state.onlookers.isEmpty
+            let isOver = state.phase == .running && (isStuck || state.failures > Self.mostFailures)
+            return (isOver || state.isEndless, state.sleepers, state.onlookers)
         }
         unsafe self.root?.cancel()
         if isOver { preconditionFailure("\(what), even after \(self.name) was cancelled; MARTLET_SEED=\(self.seed)") }
@@ -234,6 +242,7 @@ package import TokenModel
     private func look(after moments: Int) async -> Bool {
         await withCheckedContinuation { continuation in
             self.state.withLock { state in
+                Self.noteThread(&state)
                 state.onlookers.append(Onlooker(moment: state.moment + moments, continuation: continuation))
             }
         }
@@ -267,6 +276,7 @@ extension Simulation: Clock {
 
     package func sleep(until deadline: BootInstant, tolerance: Duration?) async throws {
         let id = self.state.withLock { state in
+            Self.noteThread(&state)
             state.lastSleeper += 1
             return state.lastSleeper
         }

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import TokenModel
 
-/// Which job ran when, as one number, and line by line where that is asked for.
+/// Which job ran when, as one number.
 package struct Trace: Equatable, Sendable {
     /// The number of jobs that have run.
     package private(set) var count = 0
@@ -16,11 +16,11 @@ package struct Trace: Equatable, Sendable {
         }
     }
 
-    /// Writes it into the folder that the environment variable `MARTLET_TRACES` names, if there is one: two runs with one
-    /// seed write the same files.
-    func write(as name: String) throws {
+    /// Writes a file into the folder that the environment variable `MARTLET_TRACES` names, if there is one: its name ends
+    /// with the digest, so that two runs with one seed write the same files.
+    func write(of test: String) throws {
         guard let folder = ProcessInfo.processInfo.environment["MARTLET_TRACES"] else { return }
-        let file = URL(filePath: folder).appending(path: name.replacing("/", with: "_"))
-        try Data("\(self.count) \(String(self.digest, radix: 16))\n".utf8).write(to: file)
+        let name = "\(test.replacing("/", with: "_")) \(String(self.digest, radix: 16))"
+        try Data("\(self.count)\n".utf8).write(to: URL(filePath: folder).appending(path: name))
     }
 }

@@ -1,3 +1,4 @@
+package import Testing
 internal import TokenModel
 
 /// The error of a test that can't go on, or that waited for something in vain.
@@ -17,19 +18,22 @@ extension Simulation {
 ///
 /// - Parameters:
 ///   - what: what the condition means, for the error.
-///   - limit: how much simulated time may pass.
+///   - limit: how much simulated time may pass. Without it, the condition must hold before any time passes.
 /// - Throws: ``Stuck`` if the condition never holds.
 package func until(
     _ what: String,
-    within limit: Duration = .seconds(86_400),
+    within limit: Duration = .zero,
+    at place: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async throws {
     let simulation = Simulation.running
-    let end = simulation.now.advanced(by: limit)
+    let begin = simulation.now
+    let end = begin.advanced(by: limit)
     await simulation.settle()
     while !(try await condition()) {
         try Task.checkCancellation()
-        guard await simulation.step() else { throw Stuck(description: "nothing runs, nobody sleeps: no \(what)") }
-        guard simulation.now <= end else { throw Stuck(description: "waited \(limit) for \(what)") }
+        guard simulation.now < end, await simulation.step(), simulation.now <= end else {
+            throw Stuck(description: "waited \(begin.duration(to: simulation.now)) for \(what) (\(place))")
+        }
     }
 }

@@ -91,6 +91,12 @@ package struct FailedScript: Error, CustomStringConvertible {
 }
 
 extension ChildProcess {
+    /// Whether a program is in a directory of `PATH`, or in one of `directories`.
+    static func isInstalled(_ program: String, besides directories: [String] = []) -> Bool {
+        let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
+        return (path + directories).contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(program)") }
+    }
+
     /// Runs a script with `/bin/sh` to its end.
     ///
     /// - Returns: what it prints.

@@ -23,11 +23,6 @@ package final class RedisTestServer: Sendable {
 
     private static let starting = Task { try await RedisTestServer() }
 
-    /// Whether its programs are there, and run.
-    static var canRun: Bool {
-        get async { (try? await ChildProcess.runScript("redis-server --version; redis-cli --version")) != nil }
-    }
-
     package let port: Int
     private let directory: String
     private let isSentinel: Bool
@@ -170,10 +165,10 @@ package final class RedisTestServer: Sendable {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips tests where the server's programs can't run.
+    /// Skips tests where the server is not installed. Where it is installed and doesn't start, they fail.
     package static var needsRedis: Self {
-        .enabled("Redis's programs are missing or don't start here; scripts/setup installs them") {
-            await RedisTestServer.canRun
+        .enabled("Redis is not installed; scripts/setup installs it") {
+            ChildProcess.isInstalled("redis-server")
         }
     }
 }

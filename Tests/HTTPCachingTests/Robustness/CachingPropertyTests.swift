@@ -2,7 +2,7 @@ import Properties
 import TestKit
 import Testing
 
-/// Thousands of requests and responses, made of words that mean something to caches.
+/// Hundreds of requests and responses, made of words that mean something to caches. `scripts/fuzz` tries millions.
 @Suite struct CachingPropertyTests {
     private static let directives = [
         "no-cache", "no-store", "max-age=0", "max-age=60", "max-age=3600", "max-age", "max-age=x", "max-age=\"60\"",
@@ -85,10 +85,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `nothing is served past its freshness without leave, and nothing outside its body`(seed: UInt64) {
         var writer = Writer(numbers: SeededGenerator(seed: seed))
-        for round in 0..<500 {
+        for round in 0..<200 {
             let scene = writer.scene()
             do { try Property.caching.hold(for: scene) } catch {
                 Issue.record("seed \(seed), round \(round): \(error): \(String(decoding: scene, as: UTF8.self))")

@@ -28,7 +28,7 @@ import Testing
         for property in Property.all {
             let corpus = try Self.corpus(of: property).map(\.bytes)
             var mutator = Mutator(seed: seed, corpus: corpus, words: MutationTests.words)
-            for round in 0..<300 {
+            for round in 0..<100 {
                 let message = mutator.next()
                 do { try property.hold(for: message) } catch {
                     Issue.record(

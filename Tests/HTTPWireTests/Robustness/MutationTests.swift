@@ -2,13 +2,13 @@ import HTTPWire
 import NIOCore
 import Testing
 
-/// Tens of thousands of mutated inputs. A bounds fault would end the process.
+/// Thousands of mutated inputs; `scripts/fuzz` tries millions. A bounds fault would end the process.
 ///
 /// The tests don't check which inputs are refused. They check that every input gets a result, that the result is the
 /// same however the input arrives, and that llhttp reads accepted input as we do.
 @Suite struct MutationTests {
     /// Each seed is its own test case. A failure names the seed, and the same seed makes the same mutations.
-    static let seeds: [UInt64] = [1, 2, 3, 4, 5, 6, 7, 8]
+    static let seeds: [UInt64] = [1, 2, 3, 4]
 
     static let words = [
         "\r\n", "\n", "\r", "\r\n\r\n", "\0", " ", "\t", ":", ",", ";", "=", "\"", "\\", "%", "%2e", "%2F", "/../",
@@ -32,7 +32,7 @@ import Testing
     func `mutated requests read the same in any pieces, and llhttp agrees`(seed: UInt64) throws {
         var mutator = Mutator(seed: seed, corpus: Self.requests, words: Self.words)
         var accepted = 0
-        for round in 0..<1500 {
+        for round in 0..<500 {
             let message = round % 4 == 0 ? mutator.noise() : mutator.next()
             let pieces = mutator.pieces(of: message)
             let whole = readRequest([message[...]])
@@ -45,7 +45,7 @@ import Testing
             try self.judge(head, "seed \(seed), round \(round)")
         }
         // With fewer accepted requests, the test would check nothing.
-        #expect(accepted > 50)
+        #expect(accepted > 15)
     }
 
     /// Checks what holds for every accepted request.
@@ -67,7 +67,7 @@ import Testing
     func `mutated responses read the same in any pieces, and llhttp agrees`(seed: UInt64) throws {
         var mutator = Mutator(seed: seed, corpus: Self.answers, words: Self.words)
         var accepted = 0
-        for round in 0..<1500 {
+        for round in 0..<500 {
             let message = round % 4 == 0 ? mutator.noise() : mutator.next()
             let pieces = mutator.pieces(of: message)
             let method = round % 3 == 0 ? HTTPMethod.head : .get
@@ -85,14 +85,14 @@ import Testing
             guard lengths.count < 2, !lengths.contains(where: { $0.contains(",") }) else { continue }
             try expectSameReading(of: head, answering: method)
         }
-        #expect(accepted > 50)
+        #expect(accepted > 15)
     }
 
     @Test(arguments: seeds)
     func `mutated chunked bodies read the same in any pieces, and llhttp agrees`(seed: UInt64) throws {
         var mutator = Mutator(seed: seed, corpus: Self.bodies, words: Self.words)
         var accepted = 0
-        for round in 0..<1500 {
+        for round in 0..<500 {
             let message = round % 4 == 0 ? mutator.noise() : mutator.next()
             let pieces = mutator.pieces(of: message)
             let whole = readBody([message[...]], framed: .chunked)
@@ -112,7 +112,7 @@ import Testing
             try #require(text(read[0].body) == whole.content, comment)
             try #require(read[0].trailers.map(trimmed) == whole.trailers.map { trimmed(asRead($0)) }, comment)
         }
-        #expect(accepted > 50)
+        #expect(accepted > 15)
     }
 
     @Test(arguments: seeds)
@@ -128,7 +128,7 @@ import Testing
             words: Self.words.filter { !$0.contains("\r") && !$0.contains("\n") }
         )
         var read = 0
-        for _ in 0..<1500 {
+        for _ in 0..<500 {
             let values = [mutator.next(), mutator.noise()].map { value in value.filter { $0 >= 0x20 && $0 != 0x7F } }
             let lines = values.flatMap { bytes("WWW-Authenticate:") + $0 + bytes("\r\n") }
             let answer = bytes("HTTP/1.1 401 No\r\n") + lines + bytes("\r\n")
@@ -137,6 +137,6 @@ import Testing
             try #require(summary.challenges.count <= values[0].count + values[1].count, "seed \(seed)")
             read += summary.challenges.count
         }
-        #expect(read > 500)
+        #expect(read > 200)
     }
 }

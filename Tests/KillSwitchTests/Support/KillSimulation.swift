@@ -68,8 +68,7 @@ struct KillSimulation {
     private var hasFaults = true
     private(set) var now = Duration.zero
     private(set) var replicas: [SimulatedReplica] = []
-    private var events: [(at: Duration, number: Int, replica: Int, life: IncarnationID, step: Step)] = []
-    private var scheduled = 0
+    private var timetable = Timetable<(replica: Int, life: IncarnationID, step: Step)>()
     /// Whether a failover has lost commits.
     var hasLost = false
     /// Complete kills that a failover has lost.
@@ -89,8 +88,8 @@ struct KillSimulation {
     /// Runs for `duration` with faults, and then as long without.
     mutating func run(for duration: Duration) async {
         for index in self.replicas.indices { self.begin(index) }
-        while self.now < duration * 2, self.violations.isEmpty, let next = self.takeNext() {
-            self.now = next.at
+        while self.now < duration * 2, self.violations.isEmpty, let (at, next) = self.timetable.next() {
+            self.now = at
             self.hasFaults = self.now < duration
             let replica = self.replicas[next.replica]
             guard replica.incarnation == next.life else { continue }
@@ -372,14 +371,6 @@ struct KillSimulation {
     }
 
     private mutating func schedule(_ delay: Duration, _ index: Int, _ step: Step) {
-        self.scheduled += 1
-        self.events.append((self.now + delay, self.scheduled, index, self.replicas[index].incarnation, step))
-    }
-
-    private mutating func takeNext() -> (at: Duration, number: Int, replica: Int, life: IncarnationID, step: Step)? {
-        let next = self.events.indices.min {
-            (self.events[$0].at, self.events[$0].number) < (self.events[$1].at, self.events[$1].number)
-        }
-        return next.map { self.events.remove(at: $0) }
+        self.timetable.add((index, self.replicas[index].incarnation, step), at: self.now + delay)
     }
 }

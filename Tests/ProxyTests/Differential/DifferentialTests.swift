@@ -8,7 +8,7 @@ import Testing
 @Suite struct DifferentialTests {
     private static let pipelines = 40
 
-    @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
+    @Test(arguments: [1, 2] as [UInt64])
     func `I9_ one request in is one request out, as llhttp and h11 read it, replays included`(seed: UInt64) async throws
     {
         var generator = RequestGenerator(seed: seed)

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    private static let rounds = 1_000
+    private static let rounds = 200
     private static let word = "0123456789abcdef"
 
     private static func framing(_ isChunked: Bool) -> String {

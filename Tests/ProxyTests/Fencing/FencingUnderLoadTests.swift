@@ -7,7 +7,7 @@ import TokenModel
 
 @Suite struct FencingUnderLoadTests {
     private static let callers = 16
-    private static let rounds: UInt64 = 25
+    private static let rounds: UInt64 = 8
 
     @Test(arguments: [1, 2], KillStreams.allCases)
     func `I3_ once a kill is in force no head with a killed token arrives, however many are in transit`(

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -62,31 +61,6 @@ final class HeadRecorder: Sendable {
         // It is counted in the turn that has read it.
         try await self.group.any().submit {}.get()
         self.state.withLock { $0.dead = token }
-    }
-}
-
-/// What the kernel has of TCP over IPv4, from `/proc/net/tcp`.
-private enum Transit {
-    struct Socket {
-        let ownPort: Int
-        let otherPort: Int
-        /// Bytes sent that the other side's kernel has not acknowledged.
-        let unacknowledged: Int
-        /// Bytes received that nobody has read; connections that nobody has accepted.
-        let unread: Int
-    }
-
-    static func sockets() throws -> [Socket] {
-        try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n").dropFirst().map { line in
-            // The number of the line; address and port of both sides; the state; both queues. In hexadecimal.
-            let numbers = line.split { $0 == " " || $0 == ":" }.prefix(8).map { Int($0, radix: 16) ?? 0 }
-            return Socket(
-                ownPort: numbers[2],
-                otherPort: numbers[4],
-                unacknowledged: numbers[6],
-                unread: numbers[7]
-            )
-        }
     }
 }
 

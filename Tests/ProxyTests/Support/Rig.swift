@@ -76,8 +76,18 @@ struct Rig: Sendable {
         try await Peer.connect(to: self.port, receiveBuffer: receiveBuffer, isNarrow: isNarrow, tls: tls)
     }
 
-    /// Returns when everything that was sent before has been read. For rigs with one event loop, which reads in order.
+    /// Returns when everything that was sent to the gateway before has been read, but for what it leaves unread on purpose.
+    /// For rigs with one event loop, which reads in order.
     func settle() async throws {
+        // The kernel may deliver what was sent over other connections after what is sent below.
+        let (port, upstream) = (self.port, self.upstream.port)
+        try await eventually("what was sent to have arrived") {
+            try Transit.sockets().allSatisfy { socket in
+                let isOpening = socket.isOpening && socket.ownPort == port
+                let isToGateway = socket.otherPort == port || socket.ownPort == upstream
+                return !isOpening && !(isToGateway && socket.isSending)
+            }
+        }
         let probe = try await self.caller()
         try await probe.send("GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         _ = try await probe.rest()

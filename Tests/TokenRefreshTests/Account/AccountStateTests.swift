@@ -135,6 +135,20 @@ import TokenStorage
         #expect(after == "starts for a 401")
     }
 
+    @Test func `I11_a token set that an upstream accepted is refreshed at once by a later 401`() {
+        var accountState = self.accountState(.valid())
+        _ = self.ask(&accountState, "a", .credential(refused: Generation(1)))
+        _ = accountState.land(
+            self.outcome(.committed, .valid(generation: 2), after: accountState),
+            now: self.now.boot
+        )
+        accountState.accepted(Generation(2))
+
+        let answer = self.ask(&accountState, "b", .credential(refused: Generation(2)), at: .seconds(1))
+
+        #expect(answer == "starts for a 401")
+    }
+
     @Test func `a 401 in a process that knows nothing of the account is judged by the stored record`() {
         var accountState = State(account: alice, binding: .acme)
         let first = self.ask(&accountState, "a", .credential(refused: Generation(1)))

@@ -24,7 +24,7 @@ import TokenStorage
             let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
 
-            try await until("the new pass") { replica.events.count == 2 }
+            try await until("the new pass", within: .seconds(7_200)) { replica.events.count == 2 }
 
             #expect(self.provider.spent == ["rt-0"])
             // The jitter of this house is 1, so the refresh comes three quarters of 720 s before the end.
@@ -44,7 +44,7 @@ import TokenStorage
             let start = self.house.clock.now
             _ = try await replica.engine.credential(for: alice)
 
-            try await until("the first refresh") { self.provider.spent == ["rt-0"] }
+            try await until("the first refresh", within: .seconds(172_800)) { self.provider.spent == ["rt-0"] }
 
             // A day less a tenth, since the jitter of this house is 1.
             #expect(start.duration(to: self.house.clock.now) == .seconds(86_400 - 8_640))
@@ -73,7 +73,7 @@ import TokenStorage
             self.use(current, replica)
             while start.duration(to: self.house.clock.now) < .seconds(60) {
                 let seen = replica.events.count
-                try await until("the next pass") { replica.events.count > seen }
+                try await until("the next pass", within: .seconds(10)) { replica.events.count > seen }
                 guard case .installed(let next) = try #require(replica.events.last) else {
                     Issue.record("a pass was withdrawn")
                     return
@@ -95,7 +95,7 @@ import TokenStorage
             let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
 
-            try await until("the refresh") { self.provider.spent == ["rt-0"] }
+            try await until("the refresh", within: .seconds(7_200)) { self.provider.spent == ["rt-0"] }
 
             #expect(self.house.clock.now == first.usableUntil)
         }
@@ -107,7 +107,7 @@ import TokenStorage
         try await self.house.withReplica(self.provider, limits: self.onlyAppointments) { _ in
             let start = self.house.clock.now
 
-            try await until("the refresh") { self.provider.spent == ["rt-0"] }
+            try await until("the refresh", within: .seconds(172_800)) { self.provider.spent == ["rt-0"] }
 
             #expect(start.duration(to: self.house.clock.now) == .seconds(86_400 - 7_200 - 8_640))
         }
@@ -123,7 +123,7 @@ import TokenStorage
             #expect(self.provider.spent.count == 1)
             #expect(try await replica.engine.credential(for: alice) == first)
 
-            try await until("the refresh") { replica.events.count == 2 }
+            try await until("the refresh", within: .seconds(120)) { replica.events.count == 2 }
             #expect(self.provider.spent.count == 3)
             #expect(self.house.clock.now < first.usableUntil)
         }
@@ -141,7 +141,9 @@ import TokenStorage
                 #expect(try await self.house.record()?.failureRecord?.retryIn == .seconds(200))
                 let refused = self.house.clock.now
 
-                try await until("the refresh") { first.events.count == 2 && second.events.count == 2 }
+                try await until("the refresh", within: .seconds(300)) {
+                    first.events.count == 2 && second.events.count == 2
+                }
                 #expect(refused.duration(to: self.house.clock.now) == .seconds(200))
                 #expect(self.provider.spent.count == 2)
                 #expect(self.provider.mostAtOnce == 1)
@@ -165,7 +167,7 @@ import TokenStorage
                 #expect(self.provider.minted == 1)
 
                 self.use(try await first.engine.credential(for: alice), first)
-                try await until("the next") { first.events.count == 2 }
+                try await until("the next", within: .seconds(7_200)) { first.events.count == 2 }
                 #expect(self.provider.minted == 2)
 
                 // Nobody uses the second token.
@@ -248,7 +250,7 @@ import TokenStorage
             let first = try await replica.engine.credential(for: alice)
             self.use(first, replica)
             await self.house.clock.pass(.seconds(3_500))
-            try await until("the refresh") {
+            try await until("the refresh", within: .seconds(300)) {
                 if case .installed(let credential)? = replica.events.last {
                     return credential.generation == Generation(2)
                 }

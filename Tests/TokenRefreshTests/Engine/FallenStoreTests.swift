@@ -285,7 +285,7 @@ import TokenStorage
             _ = await asked.value
             self.house.store.history = backup
             house.store.recover()
-            try await until("the commit") { try await house.record()?.generation == Generation(2) }
+            try await until("the commit", within: .seconds(1)) { try await house.record()?.generation == Generation(2) }
             try await replica.hasLanded()
             await house.clock.pass(.seconds(10))
 

@@ -22,7 +22,9 @@ import TokenStorage
             replica.engine.used(TokenVersion(first), of: alice)
             let start = self.house.clock.now
 
-            try await until("the new tokens") { try await self.house.record()?.generation == Generation(2) }
+            try await until("the new tokens", within: .seconds(120)) {
+                try await self.house.record()?.generation == Generation(2)
+            }
 
             #expect(start.duration(to: self.house.clock.now) <= .seconds(180))
             #expect(self.provider.spent == Array(repeating: "rt-0", count: 6))
@@ -92,7 +94,7 @@ import TokenStorage
             // The provider is back. Every account that asks is served, except those that met the proxy last.
             for number in 1...200 { self.provider.answer(.success(.sample(number))) }
             // A caller that asks while a background errand probes the provider is told to retry.
-            try await until("the provider to be found back") {
+            try await until("the provider to be found back", within: .seconds(2)) {
                 await self.house.clock.pass(.seconds(1))
                 return await replica.ask(accounts[50]).value.generation == Generation(2)
             }
@@ -106,15 +108,14 @@ import TokenStorage
 
     @Test func `one account with odd responses delays no other account and causes one event`() async throws {
         try await self.house.put(.expired())
-        self.provider.issue(lifetime: .seconds(1))
+        try await self.house.put(.expired(), for: self.bob)
+        self.provider.answerAll(for: alice, with: .notProvider(.noKnownReason))
         try await self.house.withReplica(self.provider, accounts: [alice, self.bob]) { replica in
             for number in 1...6 {
-                try await self.house.put(.expired(generation: UInt64(number)), for: self.bob)
-                self.provider.answer(.notProvider(.noKnownReason), .success(.sample(number)))
-                let alices = await replica.ask(alice).value
-                let bobs = await replica.ask(self.bob).value
-                #expect(alices == .error(.providerConfig))
-                #expect(bobs.generation != nil)
+                #expect(await replica.ask(alice).value == .error(.providerConfig))
+                self.provider.answer(.success(.sample(number)))
+                try await self.house.put(.expired(generation: UInt64(number + 1)), for: self.bob)
+                #expect(await replica.ask(self.bob).value.generation != nil)
                 await self.house.clock.pass(.seconds(121))
             }
             #expect(self.house.told.lines == ["provider_config alice"])

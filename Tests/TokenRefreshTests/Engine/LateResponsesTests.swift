@@ -42,7 +42,7 @@ import TokenStorage
                 let begin = self.house.clock.now
                 #expect(await second.ask().value == .error(.refreshFailed))
                 #expect(begin.duration(to: self.house.clock.now) == .seconds(8))
-                try await until("the claim to be broken") { self.provider.spent.count == 2 }
+                try await until("the claim to be broken", within: .seconds(120)) { self.provider.spent.count == 2 }
                 #expect(begin.duration(to: self.house.clock.now) == .seconds(64))
             }
         }
@@ -56,8 +56,12 @@ import TokenStorage
         self.provider.hold()
         let timing = RefreshTiming(keepAlive: .seconds(60))
         try await self.house.withReplica(self.provider, accounts: accounts, timing: timing) { _ in
-            try await until("as many as may be at once") { self.provider.heldCount >= Agenda.mostBackgroundJobs }
-            try await until("one more") { self.provider.heldCount == Agenda.mostBackgroundJobs + 1 }
+            try await until("as many as may be at once", within: .seconds(120)) {
+                self.provider.heldCount >= Agenda.mostBackgroundJobs
+            }
+            try await until("one more", within: .seconds(20)) {
+                self.provider.heldCount == Agenda.mostBackgroundJobs + 1
+            }
         }
     }
 

@@ -30,7 +30,7 @@ import TokenStorage
             #expect(await replica.ask().value.generation == Generation(2))
 
             cluster.store.recover()
-            try await until("the store to have it") {
+            try await until("the store to have it", within: .seconds(1)) {
                 try await cluster.record()?.generation == Generation(2) && journal.kept.isEmpty
             }
         }
@@ -52,7 +52,7 @@ import TokenStorage
             try await until("the exchange to begin") { endpoint.heldCount == 1 }
             cluster.store.fail(.full)
             endpoint.release()
-            try await until("some tries") { cluster.store.failedWrites >= 5 }
+            try await until("some tries", within: .seconds(2)) { cluster.store.failedWrites >= 5 }
 
             #expect(replica.events.isEmpty)
             #expect(replica.engine.waiterCount == 1)
@@ -104,7 +104,7 @@ import TokenStorage
 
         try await house.withReplica(endpoint) { replica in
             _ = replica.ask()
-            try await until("the claim to lapse") { !endpoint.spent.isEmpty }
+            try await until("the claim to lapse", within: .seconds(20)) { !endpoint.spent.isEmpty }
             #expect(await replica.ask().value.generation == Generation(2))
         }
 

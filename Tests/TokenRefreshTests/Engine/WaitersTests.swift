@@ -63,9 +63,11 @@ import TokenStorage
             #expect(await answer.value == .error(.refreshFailed))
             self.house.store.fail(.full)
             self.provider.release()
-            try await until("some refused commits") { self.house.store.failedWrites >= 5 }
+            try await until("some refused commits", within: .seconds(2)) { self.house.store.failedWrites >= 5 }
             self.house.store.recover()
-            try await until("the commit") { try await self.house.record()?.generation == Generation(2) }
+            try await until("the commit", within: .seconds(1)) {
+                try await self.house.record()?.generation == Generation(2)
+            }
             #expect(self.provider.spent == ["rt-0"])
         }
     }

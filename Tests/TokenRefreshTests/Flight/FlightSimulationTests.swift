@@ -43,7 +43,7 @@ import Testing
         name: String,
         weather: Weather
     ) async throws {
-        let seeds = Schedules.seeds(or: 5)
+        let seeds = Schedules.seeds(or: 2)
         var (commits, repairs, excused) = (0, 0, 0)
         for seed in seeds {
             var simulation = FlightSimulation(seed: seed, weather: weather)

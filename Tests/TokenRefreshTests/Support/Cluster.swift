@@ -145,7 +145,7 @@ struct Replica: Sendable {
 
     /// Waits until no flight is in progress. A caller may have been served by a read before the flight ended.
     func hasLanded() async throws {
-        try await until("no flight to be under way") { self.engine.flightCount == 0 }
+        try await until("no flight to be under way", within: .seconds(1)) { self.engine.flightCount == 0 }
     }
 
     /// Requests a credential in a separate task.
@@ -167,7 +167,16 @@ struct Replica: Sendable {
 struct Asked: Sendable {
     let task: Task<Answer, Never>
 
-    var value: Answer { get async { await self.task.value } }
+    var value: Answer {
+        get async {
+            // A test that goes round in circles for want of an answer can be cancelled.
+            await withTaskCancellationHandler {
+                await self.task.value
+            } onCancel: {
+                self.task.cancel()
+            }
+        }
+    }
 
     func cancel() { self.task.cancel() }
 }

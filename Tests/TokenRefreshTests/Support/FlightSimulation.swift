@@ -64,10 +64,7 @@ struct FlightSimulation {
     var provider = RotatingProvider(AccountRecord.expired().tokenVersion, lifetime: .seconds(20))
     var hasFaults = true
     var now = Duration.zero
-    /// The time and number of each event to come, and the events by number.
-    var order: [(Duration, Int)] = []
-    var events: [Int: (replica: SimulatedReplica, step: Step)] = [:]
-    var scheduled = 0
+    var timetable = Timetable<(replica: SimulatedReplica, step: Step)>()
     var replicas: [SimulatedReplica] = []
     /// The incarnations that have ended and whose journals were processed, and the records in journals that were not
     /// processed yet.
@@ -97,8 +94,8 @@ struct FlightSimulation {
     mutating func run(for duration: Duration) async throws {
         _ = try await AccountVault(self.records).write(.expired(), for: alice, expecting: nil)
         for replica in self.replicas { self.start(replica) }
-        while self.now < duration + duration / 2, self.violations.isEmpty, let next = self.takeNext() {
-            self.now = next.at
+        while self.now < duration + duration / 2, self.violations.isEmpty, let (at, next) = self.timetable.next() {
+            self.now = at
             self.hasFaults = self.now < duration
             self.chance.hasFaults = self.hasFaults
             guard next.step.isRemote || !next.replica.isDead else { continue }
@@ -246,14 +243,6 @@ struct FlightSimulation {
     }
 
     mutating func schedule(_ delay: Duration, _ replica: SimulatedReplica, _ step: Step) {
-        self.scheduled += 1
-        self.events[self.scheduled] = (replica, step)
-        self.order.append((self.now + delay, self.scheduled))
-    }
-
-    mutating func takeNext() -> (at: Duration, replica: SimulatedReplica, step: Step)? {
-        guard let index = self.order.indices.min(by: { self.order[$0] < self.order[$1] }) else { return nil }
-        let (at, number) = self.order.remove(at: index)
-        return self.events.removeValue(forKey: number).map { (at, $0.replica, $0.step) }
+        self.timetable.add((replica, step), at: self.now + delay)
     }
 }

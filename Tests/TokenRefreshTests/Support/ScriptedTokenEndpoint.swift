@@ -13,6 +13,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
         var lifetime = Duration.seconds(3_600)
         var script: [TokenVerdict] = []
         var standing: TokenVerdict?
+        var standingFor: [AccountID: TokenVerdict] = [:]
         var spent: [String] = []
         var minted = 0
         var atOnce = 0
@@ -82,6 +83,11 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
     /// Responds with `verdict` to every refresh without a verdict of its own, instead of rotating.
     func answerAll(with verdict: TokenVerdict) {
         self.state.withLock { $0.standing = verdict }
+    }
+
+    /// Responds with `verdict` to every refresh of one account.
+    func answerAll(for account: AccountID, with verdict: TokenVerdict) {
+        self.state.withLock { $0.standingFor[account] = verdict }
     }
 
     /// Sets the lifetime of the access tokens that are issued from now on.
@@ -171,6 +177,7 @@ final class ScriptedTokenEndpoint: TokenEndpoint {
 
     private static func evaluate(_ refreshToken: String, in state: inout State) -> TokenVerdict {
         state.spent.append(refreshToken)
+        if let verdict = ExchangeSubject.account.get().flatMap({ state.standingFor[$0] }) { return verdict }
         if !state.script.isEmpty { return state.script.removeFirst() }
         if let availability = state.standing { return availability }
         guard refreshToken == state.live else { return .dead(.code("invalid_grant")) }
