@@ -1,7 +1,7 @@
 internal import Synchronization
 package import TokenModel
 
-/// A clock that stands still until a test advances it, and a wall clock that a test can also set wrong.
+/// A clock that stands still until a test advances it, and a wall clock that advances with it.
 package final class ManualClock: Clock {
     private struct Sleeper {
         let wake: BootInstant
@@ -10,37 +10,22 @@ package final class ManualClock: Clock {
 
     private struct State {
         var now: BootInstant
-        var wallOffset: Duration = .zero
         var lastSleeper: UInt64 = 0
         var sleepers: [UInt64: Sleeper] = [:]
     }
 
     private let state: Mutex<State>
-    private let start: BootInstant
-    private let wallAtStart: WallTime
+    private static let start = BootInstant(nanoseconds: 3_600_000_000_000)
+    private static let wallAtStart = WallTime(millisecondsSince1970: 1_767_225_600_000)
 
     /// Starts one hour after boot, on 2026-01-01.
-    package init(
-        at start: BootInstant = BootInstant(nanoseconds: 3_600_000_000_000),
-        wall: WallTime = WallTime(millisecondsSince1970: 1_767_225_600_000)
-    ) {
-        self.start = start
-        self.wallAtStart = wall
-        self.state = Mutex(State(now: start))
-    }
+    package init() { self.state = Mutex(State(now: Self.start)) }
 
     package var now: BootInstant { self.state.withLock { $0.now } }
     package var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// The wall clock. It advances with the boot clock and adds the jumps of ``jumpWall(by:)``.
-    package var wall: WallTime {
-        self.state.withLock { self.wallAtStart.advanced(by: self.start.duration(to: $0.now) + $0.wallOffset) }
-    }
-
-    /// Sets the wall clock forward or back, without advancing the boot clock.
-    package func jumpWall(by duration: Duration) {
-        self.state.withLock { $0.wallOffset += duration }
-    }
+    /// The wall clock.
+    package var wall: WallTime { Self.wallAtStart.advanced(by: Self.start.duration(to: self.now)) }
 
     /// Advances the clock and wakes all sleepers whose deadline has passed, the earliest first.
     package func advance(by duration: Duration) {
