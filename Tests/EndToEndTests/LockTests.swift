@@ -106,6 +106,23 @@ import Testing
         try await self.expectLock(of: gateway)
     }
 
+    @Test func `a lock at once gives up an open revocation, and the gateway goes on`() async throws {
+        let mock = try await Mock("--rotate", "--reuse-detection", in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory)
+        try await gateway.importGrant(from: mock)
+        try await mock.setFaults(#"[{"on": "revoke", "delay_answer": "30s"}]"#)
+        #expect(try await gateway.martlet("kill", "--all", "--reason", "stolen").exitCode == 0)
+        try await eventually("the revocation") { try await mock.stats().live["alice"]?.refresh == 0 }
+
+        let lock = try await gateway.martlet("lock", "--now", "--reason", "drill")
+
+        #expect(lock.exitCode == 0, "\(lock)")
+        try await self.expectLock(of: gateway)
+        #expect(try await self.status(gateway) == "503")
+        #expect(try await gateway.martlet("unlock").exitCode == 0)
+        #expect(try await gateway.curl("echo").contains("urn:martlet:error:killed"))
+    }
+
     @Test func `a kill given to a locked gateway holds after the unlock`() async throws {
         let mock = try await Mock(in: self.directory)
         let gateway = try await Gateway(mock, in: self.directory)
