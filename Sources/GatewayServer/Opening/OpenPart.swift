@@ -132,7 +132,7 @@ private struct EngineService: Service {
             }
             await withGracefulShutdownHandler {
                 await part.engine.run()
-                // A lock at once may end the engine before its turn. The services above need the store until they have ended.
+                // A lock at once may end the engine before its turn. The other services use the store until they have ended.
                 try? await gracefulShutdown()
             } onGracefulShutdown: {
                 part.engine.stop()
