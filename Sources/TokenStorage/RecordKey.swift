@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// The key of a record: a few segments joined by `/`, such as `accounts/alice`.
 package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertible {
     package let rawValue: String
@@ -81,17 +83,31 @@ package struct RecordKey: Hashable, Sendable, Comparable, CustomStringConvertibl
 
     /// Compares UTF-8 bytes, as every driver does: names that only look alike are different keys.
     package static func == (left: RecordKey, right: RecordKey) -> Bool {
-        left.rawValue.utf8.elementsEqual(right.rawValue.utf8)
+        left.rawValue.utf8.count == right.rawValue.utf8.count && Self.difference(left, right) == 0
     }
 
     package func hash(into hasher: inout Hasher) {
-        for byte in self.rawValue.utf8 { hasher.combine(byte) }
+        var text = self.rawValue
+        text.withUTF8 { bytes in unsafe hasher.combine(bytes: UnsafeRawBufferPointer(bytes)) }
         hasher.combine(0xFF as UInt8)
     }
 
     /// Compares UTF-8 bytes, as every driver sorts.
     package static func < (left: RecordKey, right: RecordKey) -> Bool {
-        left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
+        let difference = Self.difference(left, right)
+        return difference < 0 || difference == 0 && left.rawValue.utf8.count < right.rawValue.utf8.count
+    }
+
+    /// Below 0 if `left` is less than `right` within their common length, above 0 if it is greater.
+    private static func difference(_ left: RecordKey, _ right: RecordKey) -> CInt {
+        var (left, right) = (left.rawValue, right.rawValue)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                let count = min(left.count, right.count)
+                guard count > 0, let left = left.baseAddress, let right = right.baseAddress else { return 0 }
+                return unsafe memcmp(left, right, count)
+            }
+        }
     }
 
     /// A set of keys: those whose UTF-8 bytes begin with these.

@@ -111,6 +111,11 @@ final class OpenPart: Sendable {
     var hasEnded: Bool { self.state.withLock { $0.hasEnded } }
 }
 
+/// A group of services names each of them by its text, which would otherwise be all that it consists of.
+extension OpenPart.Members: CustomStringConvertible {
+    var description: String { "the open part" }
+}
+
 /// Runs the refresh engine as long as anything may need a credential, then closes the store.
 private struct EngineService: Service {
     let part: OpenPart.Members

@@ -13,6 +13,9 @@ package final class Program: Sendable {
     /// A command prefix for all programs that this task starts, such as `nsenter`. It must exec the program.
     @TaskLocal package static var wrapper: [String] = []
 
+    /// The value of `MARTLET_FAILPOINTS` for all programs that this task starts. Only debug builds have failpoints.
+    @TaskLocal package static var failpoints: String?
+
     private let process: ChildProcess
     private let output: String
     private let errors: String
@@ -31,7 +34,8 @@ package final class Program: Sendable {
         self.output = directory.path(of: "\(run).out")
         self.errors = errors ?? directory.path(of: "\(run).err")
         if let input { try directory.write(Array(input.utf8), to: "\(run).in") }
-        let command = Self.wrapper + [name.contains("/") ? name : Self.path(of: name)] + arguments
+        let environment = Self.failpoints.map { ["/usr/bin/env", "MARTLET_FAILPOINTS=\($0)"] } ?? []
+        let command = Self.wrapper + environment + [name.contains("/") ? name : Self.path(of: name)] + arguments
         self.process = try ChildProcess(
             command[0],
             Array(command.dropFirst()),
@@ -42,9 +46,12 @@ package final class Program: Sendable {
         )
     }
 
-    /// The directory of the built programs, which is that of the test executable.
+    /// The directory of the programs: `MARTLET_PROGRAMS`, or that of the debug builds, which is the test executable's.
     private static var products: URL {
-        URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+        if Self.failpoints == nil, let directory = ProcessInfo.processInfo.environment["MARTLET_PROGRAMS"] {
+            return URL(filePath: directory)
+        }
+        return URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
     }
 
     /// The path of a product of the package.

@@ -51,8 +51,7 @@ struct Program {
     ///   - device: a path for the program's standard output, which is not read; `nil` for a file.
     func start(_ arguments: [String], input: String, device: String? = nil) throws -> ChildProcess {
         try ChildProcess(
-            // The build places the program next to the tests.
-            URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "martlet").path,
+            TestKit.Program.path(of: "martlet"),
             arguments,
             environment: self.environment,
             in: self.directory.path,

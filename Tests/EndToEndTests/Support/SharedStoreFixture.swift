@@ -21,7 +21,7 @@ struct SharedStoreFixture {
     ///
     /// - Parameter failpoints: the value of `MARTLET_FAILPOINTS`.
     func gateway(_ failpoints: String = "") async throws -> Gateway {
-        try await Program.$wrapper.withValue(["/usr/bin/env", "MARTLET_FAILPOINTS=\(failpoints)"]) {
+        try await Program.$failpoints.withValue(failpoints) {
             let settings = "timeout: \(self.timeout)\n    answer_timeout: \(self.timeout)"
             return try await Gateway(self.mock, settings: settings, in: self.directory)
         }
