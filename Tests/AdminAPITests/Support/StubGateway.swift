@@ -110,11 +110,11 @@ final class StubGateway: Sendable {
                 let result =
                     isRefused
                     ? #""refused","reason":"invalid_field","message":"that is no token""# : #""imported""#
+                self.isStalled = self.number == course.stallsAfter
+                // Whoever sees the last result may hang up at once.
+                if self.isStalled { self.gateway.state.withLock { $0.stalled = context.channel } }
                 self.write(#"{"line":\#(self.number),"account":"c\#(self.number)","result":\#(result)}"#, context)
-                guard self.number != course.stallsAfter else {
-                    self.isStalled = true
-                    return self.gateway.state.withLock { $0.stalled = context.channel }
-                }
+                if self.isStalled { return }
             }
         }
 
