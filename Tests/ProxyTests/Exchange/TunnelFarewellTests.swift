@@ -54,7 +54,8 @@ import Testing
                 // it
                 let found = try await to.rest().bytes.readableBytes
                 #expect(found == size)
-                #expect(try await from.ending() == .clean)
+                let ending = try await from.ending()
+                #expect(ending == .clean, "\(size) bytes")
             }
         }
     }
