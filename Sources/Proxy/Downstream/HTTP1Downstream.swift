@@ -119,6 +119,9 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         switch event {
         case ChannelEvent.inputClosed: self.inputEnded(context)
         case ChannelEvent.outputClosed: self.isOutputEnded = true
+        // TLS ends the connection once both sides have ended, even if the kernel has not taken the gateway's
+        // close_notify.
+        case TLSUserEvent.shutdownCompleted where self.isTunnelling: self.exchange?.requestEnded(nil)
         case TLSUserEvent.handshakeCompleted(_):
             guard case .handshaking = self.state else { return }
             self.state = .open

@@ -1,6 +1,7 @@
 import HTTPWire
 import NIOCore
 import NIOSSL
+import NIOTLS
 
 /// A connection to an upstream that speaks HTTP/1. It frames one request after the other, parses their responses, and
 /// hands these to the exchange that uses the connection. The exchange sees it as an ``Upstream``.
@@ -86,16 +87,18 @@ final class HTTP1Upstream: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
-    /// Only this event shows that the upstream has ended its side. A reset does not end a response.
+    /// Only an event shows that the upstream has ended its side. A reset does not end a response.
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard let event = event as? ChannelEvent else { return }
         switch (self.state, event) {
-        case (.tunnelling, .inputClosed): self.exchange?.responseEnded(nil, isReusable: false)
-        case (.tunnelling, .outputClosed): self.isOutputEnded = true
-        case (_, .inputClosed):
+        // TLS ends the connection once both sides have ended, even if the kernel has not taken the gateway's
+        // close_notify.
+        case (.tunnelling, ChannelEvent.inputClosed), (.tunnelling, TLSUserEvent.shutdownCompleted):
+            self.exchange?.responseEnded(nil, isReusable: false)
+        case (.tunnelling, ChannelEvent.outputClosed): self.isOutputEnded = true
+        case (_, ChannelEvent.inputClosed):
             self.ended(cleanly: true)
             context.close(promise: nil)
-        case (_, .outputClosed): break
+        default: break
         }
     }
 

@@ -78,19 +78,19 @@ extension TokenStoreContract {
             let uncut = try await subject.store.records(under: .accounts, after: nil, limit: StoreGuarantees.uncutPage)
             #expect(uncut.count == StoreGuarantees.uncutPage)
         },
-        Clause("of 10,000 records every page brings new ones until all have been seen") { subject in
-            let names = (0..<10_000).map { String($0) }
+        Clause("of 2,000 records every page brings new ones until all have been seen") { subject in
+            let names = (0..<2000).map { String($0) }
             try await Self.fill(names.map { .account($0) }, in: subject.store)
 
             var (seen, last): ([RecordKey], RecordKey?) = ([], nil)
             repeat {
-                let page = try await subject.other.records(under: .accounts, after: last, limit: 777)
+                let page = try await subject.other.records(under: .accounts, after: last, limit: 300)
                 seen += page.map(\.key)
                 last = page.last?.key
             } while last != nil
 
             #expect(seen == names.map { RecordKey.account($0) }.sorted())
-            #expect(try await subject.other.read(.account("9999"))?.value == Self.value)
+            #expect(try await subject.other.read(.account("1999"))?.value == Self.value)
         },
     ]
 
@@ -106,7 +106,19 @@ extension TokenStoreContract {
         }
     }
 
+    /// A driver gives up after two seconds, which a busy machine may take for many writes at once. Such a write is
+    /// repeated, and may meet its own earlier success.
     private static func put(_ key: RecordKey, in store: any TokenStore) async throws {
-        try await store.write(Self.value, at: key, as: .first, expecting: nil)
+        let end = ContinuousClock.now + .seconds(60)
+        var isRepeated = false
+        while true {
+            do throws(StoreError) {
+                return try await store.write(Self.value, at: key, as: .first, expecting: nil)
+            } catch {
+                if isRepeated, error.code == .conflict, error.current?.value == Self.value { return }
+                guard error.code == .unreachable, ContinuousClock.now < end else { throw error }
+                isRepeated = true
+            }
+        }
     }
 }

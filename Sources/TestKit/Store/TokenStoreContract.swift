@@ -21,11 +21,6 @@ package enum TokenStoreContract {
             self.store = store
             self.other = other
         }
-
-        /// The same for a machine that may be busy.
-        fileprivate var patient: Subject {
-            Subject(store: PatientTokenStore(store: self.store), other: PatientTokenStore(store: self.other))
-        }
     }
 
     /// One requirement, named as a sentence.
@@ -36,7 +31,7 @@ package enum TokenStoreContract {
 
         init(_ sentence: String, _ check: @escaping @Sendable (Subject) async throws -> Void) {
             self.testDescription = sentence
-            self.check = { try await check($0.patient) }
+            self.check = check
         }
     }
 
