@@ -197,6 +197,22 @@ let package = Package(
             path: "Tests/Simulation",
             swiftSettings: settings
         ),
+        // Replicas with all their surroundings in simulated time: tests run some seeds of it, and `cluster-runs` many.
+        .target(
+            name: "SimulatedCluster",
+            dependencies: [
+                "KillSwitch", "OAuth", "ProviderClient", "Simulation", "TestKit", "TokenModel", "TokenRefresh",
+                "TokenStorage", logging,
+            ],
+            path: "Tests/SimulatedCluster",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "cluster-runs",
+            dependencies: ["SimulatedCluster", argumentParser],
+            path: "Tests/ClusterRuns",
+            swiftSettings: settings
+        ),
         // What must hold for every input: tests and fuzzers try it.
         .target(
             name: "Properties",
@@ -206,6 +222,7 @@ let package = Package(
         ),
 
         tests(of: "Simulation", using: ["TokenModel"]),
+        tests(of: "SimulatedCluster", using: ["Simulation", "TestKit"]),
         tests(of: "TokenModel"),
         tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
         tests(of: "SystemSupport", using: ["TestKit", "TokenModel", nioCore, nioPosix]),

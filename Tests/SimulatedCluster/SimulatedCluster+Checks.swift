@@ -1,0 +1,117 @@
+internal import KillSwitch
+internal import Simulation
+internal import Synchronization
+internal import TestKit
+internal import TokenModel
+internal import TokenRefresh
+
+/// What must hold at the end of a run.
+extension SimulatedCluster {
+    /// Whether the run is over.
+    var hasEnded: Bool { self.end.isOver || !self.ledger.violations.isEmpty }
+
+    /// Waits for the end of all faults, and for the replicas to get over them, and looks at what they have left.
+    func judge() async throws {
+        defer { self.end.isOver = true }
+        await self.pass(Self.foul + Self.fair)
+        guard !self.hasEnded else { return }
+        self.checkGrants()
+        self.checkKills()
+        guard !self.hasEnded else { return }
+        try await self.restoreAll()
+        try await self.checkAccounts()
+    }
+
+    /// Waits, unless something has gone wrong.
+    private func pass(_ duration: Duration) async {
+        let end = self.simulation.now.advanced(by: duration)
+        while self.simulation.now < end, !self.hasEnded { await self.network.pause(.seconds(1)) }
+    }
+
+    /// I2: what the store has is what the provider honours.
+    private func checkGrants() {
+        for account in self.accounts {
+            guard let record = self.record(of: account), let token = record.tokens?.refreshToken?.text else { continue }
+            let isDeclaredDead = record.failureRecord?.dead == true
+            switch self.provider.standing(of: token) {
+            case .live where isDeclaredDead:
+                self.ledger.violate("I12", "\(token) of \(account) lives, and was declared dead")
+            case .replaced:
+                self.ledger.violate("I2", "the store has \(token) of \(account), and the provider has replaced it")
+            case .unknown:
+                self.ledger.violate("I2", "the store has \(token) of \(account), which nobody has issued")
+            case .live, .dead, .excused: break
+            }
+        }
+    }
+
+    /// Every kill that was accepted is complete, since all replicas run and the store takes everything.
+    private func checkKills() {
+        for kill in self.ledger.standing where !kill.isComplete {
+            self.ledger.violate("I4", "the kill \(kill.id) of \(kill.scope.text) is never complete")
+        }
+    }
+
+    /// Revives what is killed, and signs in to what has no living grant.
+    private func restoreAll() async throws {
+        guard let replica = self.someReplica else {
+            return self.ledger.violate("the end", "no replica serves")
+        }
+        let work = replica.process.start {
+            for scope in replica.kills.epochs.killed.sorted(by: { $0.text < $1.text }) {
+                _ = try? await replica.kills.revive(scope, reason: "the end")
+            }
+            let epochs = replica.kills.epochs
+            for account in self.accounts {
+                let record = self.record(of: account)
+                let isLive = epochs.verdict(on: record, of: account, at: ProviderConnection.id) == .live
+                let token = record?.tokens?.refreshToken?.text
+                if isLive, let token, self.provider.standing(of: token) == .live { continue }
+                if await !self.signIn(account, at: replica) {
+                    self.ledger.violate("the end", "\(account) can't be signed in to")
+                }
+            }
+        }
+        await work.value
+    }
+
+    /// Every account can be used, at every replica.
+    private func checkAccounts() async throws {
+        for replica in self.replicas where !replica.process.hasEnded {
+            for account in self.accounts where self.ledger.violations.isEmpty {
+                let end = self.simulation.now.advanced(by: .seconds(90))
+                var outcome: SimulatedProxy.Outcome
+                repeat {
+                    let answer = Answer()
+                    let work = replica.process.start { answer.outcome = await replica.proxy.request(account) }
+                    await work.value
+                    outcome = answer.outcome
+                    if outcome != .sent { await self.network.pause(.seconds(1)) }
+                } while outcome != .sent && self.simulation.now < end
+                if outcome != .sent {
+                    self.ledger.violate("the end", "\(account) can't be used at \(replica.name): \(outcome)")
+                }
+            }
+        }
+    }
+}
+
+/// What a task of a process has brought.
+private final class Answer: Sendable {
+    private let kept = Mutex(SimulatedProxy.Outcome.noLease)
+
+    var outcome: SimulatedProxy.Outcome {
+        get { self.kept.withLock { $0 } }
+        set { self.kept.withLock { $0 = newValue } }
+    }
+}
+
+/// Whether a run is over.
+final class RunEnd: Sendable {
+    private let state = Mutex(false)
+
+    var isOver: Bool {
+        get { self.state.withLock { $0 } }
+        set { self.state.withLock { $0 = newValue } }
+    }
+}

@@ -1,0 +1,143 @@
+internal import KillSwitch
+internal import Simulation
+internal import TestKit
+internal import TokenModel
+internal import TokenStorage
+
+/// What breaks: processes, the network, the store, clocks.
+extension SimulatedCluster {
+    private enum Trouble { case stop, death, restart, cut, failover, wallJump }
+
+    /// Makes trouble until the foul time is over, and then mends everything.
+    func makeTrouble() async {
+        let end = self.simulation.now.advanced(by: Self.foul)
+        while self.simulation.now < end, !self.hasEnded {
+            await self.network.pause(self.network.way(upTo: .seconds(6)))
+            guard let trouble = self.draw(), self.simulation.now < end else { continue }
+            await self.make(trouble)
+        }
+        self.chance.hasFaults = false
+        for replica in self.replicas {
+            replica.process.resume()
+            replica.connection.cut(false)
+        }
+        self.store.landLateWrites()
+        self.ledger.note("weather", "is fair from now on")
+    }
+
+    private func draw() -> Trouble? {
+        let weights: [(Trouble, Double)] = [
+            (.stop, self.weather.stops), (.death, self.weather.deaths), (.restart, self.weather.restarts),
+            (.cut, self.weather.cuts), (.failover, self.weather.failovers), (.wallJump, self.weather.wallJumps),
+        ]
+        // A calm kind of weather has seldom trouble at all.
+        var point = self.chance.fraction * max(weights.reduce(0) { $0 + $1.1 }, 1)
+        for (trouble, weight) in weights {
+            point -= weight
+            if point < 0 { return trouble }
+        }
+        return nil
+    }
+
+    private func make(_ trouble: Trouble) async {
+        let living = self.replicas.filter { !$0.process.hasEnded }
+        let replica = living[self.chance.number(below: living.count)]
+        switch trouble {
+        case .stop:
+            let pause = [Duration.milliseconds(500), .seconds(3), .seconds(30)][self.chance.number(below: 3)]
+            self.ledger.note(replica.name, "is stopped for \(pause)")
+            self.ledger.add(.stops)
+            replica.process.stop()
+            self.later(pause) {
+                replica.process.resume()
+                self.ledger.note(replica.name, "runs on")
+            }
+        case .death:
+            self.ledger.note(replica.name, "is killed by kill -9")
+            self.ledger.add(.deaths)
+            self.replace(replica)
+        case .restart:
+            guard replica.isServing, !replica.process.isStopped else { return }
+            self.ledger.note(replica.name, "is shut down")
+            replica.process.start { await replica.shutDown() }
+            self.later(.seconds(15)) {
+                guard !replica.process.hasEnded else { return }
+                self.ledger.note(replica.name, "has shut down")
+                self.replace(replica)
+            }
+        case .cut:
+            let pause = self.network.way(upTo: .seconds(25))
+            self.ledger.note(replica.name, "is cut off the store for \(pause)")
+            replica.connection.cut(true)
+            self.later(pause) { replica.connection.cut(false) }
+        case .failover:
+            await self.failOver()
+        case .wallJump:
+            let jump = [Duration.seconds(-3_600), .seconds(3_600), .seconds(40)][self.chance.number(below: 3)]
+            self.ledger.note(replica.name, "has its wall clock set by \(jump)")
+            replica.host.clock.jumpWall(by: jump)
+        }
+    }
+
+    private func later(_ pause: Duration, _ body: @escaping @Sendable () -> Void) {
+        Task(executorPreference: self.simulation) {
+            await self.network.pause(pause)
+            body()
+        }
+    }
+
+    private func replace(_ replica: SimulatedReplica) {
+        self.kill(replica)
+        let index = Int(String(replica.name.dropFirst().prefix(1))) ?? 0
+        self.later(self.network.way(upTo: .seconds(3))) { if !self.hasEnded { self.launch(index) } }
+    }
+
+    /// Another server takes over. It lacks the last writes, where the store is one that loses any.
+    private func failOver() async {
+        self.ledger.add(.failovers)
+        let loses = self.weather.store == .redis
+        let count = loses ? min(1 + self.chance.number(below: 8), self.store.history.count - self.sown) : 0
+        let before = self.accounts.map { ($0, self.record(of: $0)) }
+        if self.mutation == .nothingIsPutBack {
+            self.loseAccounts()
+        } else {
+            self.store.lose(max(count, 0))
+        }
+        self.ledger.note("store", "fails over, and loses \(count) writes")
+        for (account, record) in before {
+            guard let record, record.claim != nil, self.record(of: account)?.claim != record.claim,
+                let token = record.tokens?.refreshToken
+            else { continue }
+            self.provider.unclaim(token.text)
+        }
+        if loses { await self.noteLostCommits() }
+        self.provider.noteLosses()
+        if self.mutation != .nothingIsPutBack { self.store.announceReconnect(toAnotherServer: true) }
+    }
+
+    /// A hole in what a store keeps, which no store may have.
+    private func loseAccounts() {
+        let account = self.accounts[self.chance.number(below: self.accounts.count)]
+        let key = RecordKey.account(account.rawValue)
+        var history = self.store.history
+        guard let current = history.record(key), let age = (1..<history.count).first(where: {
+            history.record(key, age: $0) != current
+        }), let former = history.record(key, age: age) else { return }
+        history.erase(key)
+        try? history.commit(former, at: key, expecting: nil)
+        self.store.history = history
+    }
+
+    private func noteLostCommits() async {
+        guard let log = try? await KillLog(self.records).contents(),
+            let listing = try? await ReplicaVault(self.records).list()
+        else { return self.ledger.violate("the simulation", "the store can't be read") }
+        let names = Dictionary(self.replicas.map { ($0.incarnation, $0.name) }) { first, _ in first }
+        self.ledger.lost(
+            except: log.contains,
+            of: self.replicas.map(\.name),
+            listed: Set(listing.entries.compactMap { names[$0.record.incarnation] }),
+            until: self.simulation.now.advanced(by: SimulatedReplica.lease * 1.25)
+        )
+    }
+}

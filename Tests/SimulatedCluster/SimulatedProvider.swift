@@ -1,0 +1,278 @@
+package import OAuth
+package import ProviderClient
+package import Simulation
+internal import Synchronization
+internal import TestKit
+package import TokenModel
+
+/// An authorization server that rotates refresh tokens and detects their reuse: a refresh token that was replaced ends
+/// its grant (RFC 9700 §4.14.2), unless it comes within the grace.
+package final class SimulatedProvider: Sendable {
+    package struct AccessToken: Sendable {
+        package let text: String
+        package let account: AccountID
+        let grant: String
+        /// When the request began that it was issued for; for a first token, when somebody signed in.
+        let askedAt: BootInstant
+        let endsAt: BootInstant
+    }
+
+    /// What a person has allowed once.
+    private struct Grant {
+        let account: AccountID
+        var live: String
+        var former: (token: String, replacedAt: BootInstant)?
+        var serial = 0
+        var isDead = false
+        /// Nobody may be blamed for its end: the only copy of its token went with a lost answer, a process or a store.
+        var isExcused = false
+    }
+
+    private struct State {
+        var grants: [String: Grant] = [:]
+        var grantOf: [String: String] = [:]
+        var accessTokens: [String: AccessToken] = [:]
+        var underWay: [ObjectIdentifier: [String]] = [:]
+        /// The refresh tokens that each process was answered with.
+        var inHand: [ObjectIdentifier: Set<String>] = [:]
+        /// The refresh tokens whose claim a failover has lost.
+        var unclaimed: Set<String> = []
+        var isKnown: @Sendable (String) -> Bool = { _ in true }
+    }
+
+    private let simulation: Simulation
+    private let ledger: Ledger
+    private let weather: Weather
+    private let state = Mutex(State())
+
+    static let lifetime = Duration.seconds(20)
+
+    init(_ simulation: Simulation, _ ledger: Ledger, _ weather: Weather) {
+        self.simulation = simulation
+        self.ledger = ledger
+        self.weather = weather
+    }
+
+    /// - Parameter isKnown: whether a store or a journal has the refresh token.
+    func know(_ isKnown: @escaping @Sendable (String) -> Bool) { self.state.withLock { $0.isKnown = isKnown } }
+
+    /// Somebody signs in, and gets a refresh token to import.
+    func authorize(_ account: AccountID) -> Secret {
+        let token = self.state.withLock { state in
+            let name = "\(account).\(state.grants.count)"
+            let token = "rt-\(name)-0"
+            state.grants[name] = Grant(account: account, live: token)
+            state.grantOf[token] = name
+            return token
+        }
+        return Secret(token)
+    }
+
+    /// The access token of that text; `nil` if none was issued.
+    func accessToken(_ text: String) -> AccessToken? { self.state.withLock { $0.accessTokens[text] } }
+
+    /// Whether an upstream takes the access token.
+    func accepts(_ text: String) -> Bool {
+        let now = self.simulation.now
+        return self.state.withLock { state in
+            guard let token = state.accessTokens[text] else { return false }
+            return now < token.endsAt && state.grants[token.grant]?.isDead == false
+        }
+    }
+
+    /// What is to be thought of a refresh token in a store.
+    enum Standing { case live, replaced, dead, excused, unknown }
+
+    func standing(of refreshToken: String) -> Standing {
+        self.state.withLock { state in
+            guard let name = state.grantOf[refreshToken], let grant = state.grants[name] else { return .unknown }
+            if grant.isExcused { return .excused }
+            if grant.isDead { return .dead }
+            return grant.live == refreshToken ? .live : .replaced
+        }
+    }
+
+    // MARK: - A token request
+
+    /// A request leaves a process. Invariant I1: no other one with this refresh token is under way.
+    func begin(_ refreshToken: String, by process: SimulatedProcess, named name: String) {
+        let isSecond = self.state.withLock { state in
+            let isSecond = state.underWay.values.contains { $0.contains(refreshToken) }
+            state.underWay[ObjectIdentifier(process), default: []].append(refreshToken)
+            return isSecond && !state.unclaimed.contains(refreshToken)
+        }
+        self.ledger.note(name, "sends \(refreshToken)")
+        if isSecond { self.ledger.violate("I1", "\(name) sends \(refreshToken), which is under way already") }
+    }
+
+    /// The process has its answer, or waits for it no more.
+    func end(_ refreshToken: String, by process: SimulatedProcess, named name: String, _ verdict: TokenVerdict) {
+        let id = ObjectIdentifier(process)
+        self.state.withLock { state in
+            if let index = state.underWay[id]?.firstIndex(of: refreshToken) { state.underWay[id]?.remove(at: index) }
+            if case .success(let tokens) = verdict, let token = tokens.refreshToken, !process.hasEnded {
+                state.inHand[id, default: []].insert(token.text)
+            }
+        }
+        self.ledger.note(name, "gets \(verdict.name) for \(refreshToken)")
+        self.noteLosses()
+    }
+
+    /// The process has ended, and its connections with it.
+    func ended(_ process: SimulatedProcess) {
+        self.state.withLock { state in
+            state.underWay[ObjectIdentifier(process)] = nil
+            state.inHand[ObjectIdentifier(process)] = nil
+        }
+        self.noteLosses()
+    }
+
+    /// A failover has lost the claim under which the token may have been sent.
+    func unclaim(_ refreshToken: String) {
+        self.state.withLock { state in
+            state.unclaimed.insert(refreshToken)
+            if let name = state.grantOf[refreshToken] { state.grants[name]?.isExcused = true }
+        }
+    }
+
+    /// Excuses the loss of refresh tokens that nobody has any more.
+    func noteLosses() {
+        let (grants, inHand, isKnown) = self.state.withLock { state in
+            (state.grants.filter { !$0.value.isDead && !$0.value.isExcused }, state.inHand, state.isKnown)
+        }
+        for (name, grant) in grants.sorted(by: { $0.key < $1.key }) where grant.serial > 0 {
+            guard !inHand.values.contains(where: { $0.contains(grant.live) }), !isKnown(grant.live) else { continue }
+            self.state.withLock { $0.grants[name]?.isExcused = true }
+            self.ledger.add(.excused)
+            self.ledger.note("nobody", "has \(grant.live) any more")
+        }
+    }
+
+    /// A request arrives.
+    func redeem(_ refreshToken: String, askedAt: BootInstant) -> TokenVerdict {
+        let now = self.simulation.now
+        let (verdict, reused): (TokenVerdict, String?) = self.state.withLock { state in
+            guard let name = state.grantOf[refreshToken], var grant = state.grants[name] else {
+                return (.dead(.invalidGrant), "a refresh token that was never issued: \(refreshToken)")
+            }
+            defer { state.grants[name] = grant }
+            guard !grant.isDead else { return (.dead(.invalidGrant), nil) }
+            if refreshToken == grant.live {
+                grant.former = (grant.live, now)
+                grant.serial += 1
+                grant.live = "rt-\(name)-\(grant.serial)"
+                state.grantOf[grant.live] = name
+            } else if grant.former.map({ $0.token != refreshToken || $0.replacedAt.duration(to: now) > self.weather.grace })
+                ?? true
+            {
+                grant.isDead = true
+                let isExcused = grant.isExcused || state.unclaimed.contains(refreshToken)
+                return (.dead(.invalidGrant), isExcused ? nil : "\(refreshToken) was replaced, and is sent again")
+            }
+            let text = "at-\(name)-\(grant.serial)-\(state.accessTokens.count)"
+            let end = now.advanced(by: Self.lifetime)
+            state.accessTokens[text] = AccessToken(
+                text: text,
+                account: grant.account,
+                grant: name,
+                askedAt: askedAt,
+                endsAt: end
+            )
+            let grantOfTokens = TokenGrant(
+                accessToken: Secret(text),
+                refreshToken: Secret(grant.live),
+                lifetime: Self.lifetime
+            )
+            return (.success(grantOfTokens), nil)
+        }
+        if let reused { self.ledger.violate("a grant is lost", reused) }
+        if case .success = verdict { self.ledger.add(.refreshed) }
+        return verdict
+    }
+
+    /// Ends the grant of a refresh token, as asked.
+    func revoke(_ token: String) {
+        self.state.withLock { state in
+            guard let name = state.grantOf[token] else { return }
+            state.grants[name]?.isDead = true
+            state.grants[name]?.isExcused = true
+        }
+    }
+}
+
+extension VerdictReason {
+    static var invalidGrant: VerdictReason { VerdictReason("invalid_grant") ?? .noKnownReason }
+}
+
+extension Secret {
+    /// The secret as text. Tokens of a simulation need no protection.
+    var text: String {
+        self.withUnredacted { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) }
+    }
+}
+
+/// The provider as one process reaches it.
+struct ProviderConnection: TokenEndpoint {
+    let provider: SimulatedProvider
+    let process: SimulatedProcess
+    let name: String
+    let network: Network
+    let weather: Weather
+    let mutation: Mutation?
+
+    static let id = ProviderID("acme")
+    static let answerLimit = Duration.seconds(30)
+
+    let binding = EndpointBinding(issuer: .tokenEndpoint("https://login.example/token"), clientID: "my-app")
+    let timeout = Duration.seconds(8)
+    var answerTimeout: Duration { Self.answerLimit }
+
+    func redeem(
+        _ refreshToken: Secret,
+        scopes: [String],
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> TokenVerdict {
+        let (token, chance, weather) = (refreshToken.text, self.network.chance, self.weather)
+        // The connection is made first.
+        await self.network.pause(self.network.way(upTo: .milliseconds(50)))
+        guard !self.process.hasEnded else { return .notSent(.shutDown) }
+        guard mayStillSend() || self.mutation == .oldTokensAreSent else { return .notSent(.sendingTooLate) }
+        let askedAt = self.network.simulation.now
+        self.provider.begin(token, by: self.process, named: self.name)
+        var back = self.network.way(upTo: .milliseconds(500))
+        if chance.hasFaults, chance.happens(weather.answerIsLate) { back = self.network.way(upTo: Self.answerLimit) }
+        if chance.hasFaults, chance.happens(weather.answerIsLost) { back = Self.answerLimit * 2 }
+        let fails = chance.hasFaults && chance.happens(weather.serverFails)
+        let (provider, process, name) = (self.provider, self.process, self.name)
+        return await self.network.call(
+            there: self.network.way(),
+            back: back,
+            within: Self.answerLimit,
+            otherwise: .ambiguous(.timedOut),
+            ended: { provider.end(token, by: process, named: name, $0) }
+        ) {
+            // An error may come before the token is redeemed, or after.
+            if fails, chance.happens(0.5) { return .ambiguous(.serverError) }
+            let verdict = provider.redeem(token, askedAt: askedAt)
+            return fails ? .ambiguous(.serverError) : verdict
+        }
+    }
+
+    func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
+        .notSent(.notConfigured)
+    }
+
+    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
+        guard !self.process.hasEnded else { return .unreachable(.shutDown) }
+        let (provider, text) = (self.provider, token.text)
+        return await self.network.call(
+            there: self.network.way(),
+            back: self.network.way(),
+            within: self.timeout,
+            otherwise: .unreachable(.timedOut)
+        ) {
+            provider.revoke(text)
+            return .revoked
+        }
+    }
+}

@@ -1,0 +1,153 @@
+internal import KillSwitch
+internal import Simulation
+internal import Synchronization
+internal import TestKit
+internal import TokenModel
+internal import TokenRefresh
+
+/// The event loops of one replica: they put tokens into requests, while the replica has a lease, and obey kills.
+final class SimulatedProxy: KillFence {
+    private struct State {
+        var epochs = KillEpochs()
+        var leaseUntil = BootInstant.distantPast
+        var credentials: [AccountID: UpstreamCredential] = [:]
+        var isLocked = false
+        var engine: RefreshEngine?
+    }
+
+    /// What came of a request.
+    enum Outcome: Equatable {
+        case sent
+        case noLease
+        case failed(CredentialError.Code)
+    }
+
+    private let name: String
+    private let process: SimulatedProcess
+    private let timepiece: Timepiece
+    private let network: Network
+    private let provider: SimulatedProvider
+    private let ledger: Ledger
+    /// Whether the store or a journal has an access token of an account.
+    private let isDurable: @Sendable (SimulatedProvider.AccessToken) -> Bool
+    private let state = Mutex(State())
+
+    init(
+        named name: String,
+        _ process: SimulatedProcess,
+        _ timepiece: Timepiece,
+        _ network: Network,
+        _ provider: SimulatedProvider,
+        _ ledger: Ledger,
+        isDurable: @escaping @Sendable (SimulatedProvider.AccessToken) -> Bool
+    ) {
+        self.name = name
+        self.process = process
+        self.timepiece = timepiece
+        self.network = network
+        self.provider = provider
+        self.ledger = ledger
+        self.isDurable = isDurable
+    }
+
+    /// The engine, or `nil` when the replica has ended: each knows the other.
+    func connect(to engine: RefreshEngine?) { self.state.withLock { $0.engine = engine } }
+
+    var hasLease: Bool { self.state.withLock { $0.leaseUntil > self.timepiece.now.boot } }
+
+    // MARK: - Requests
+
+    /// Sends a request of a caller, with the token that the loop has, or with one that it waits for.
+    func request(_ account: AccountID) async -> Outcome {
+        guard let engine = self.state.withLock({ $0.engine }), self.hasLease else { return .noLease }
+        if let credential = self.state.withLock({ self.usable($0.credentials[account], $0) }) {
+            return await self.send(credential, with: engine)
+        }
+        return await self.ask(engine, account, refused: nil)
+    }
+
+    private func ask(_ engine: RefreshEngine, _ account: AccountID, refused: Generation?) async -> Outcome {
+        do throws(CredentialError) {
+            let credential = try await engine.credential(for: account, refused: refused)
+            guard let credential = self.state.withLock({ self.usable(credential, $0) }) else {
+                return self.hasLease ? .failed(.killed) : .noLease
+            }
+            return await self.send(credential, with: engine, isSecond: refused != nil)
+        } catch {
+            return .failed(error.code)
+        }
+    }
+
+    /// The check that comes right before a token is written.
+    private func usable(_ credential: UpstreamCredential?, _ state: State) -> UpstreamCredential? {
+        let now = self.timepiece.now.boot
+        guard let credential, now < state.leaseUntil, !state.isLocked, now < credential.usableUntil,
+            state.epochs.verdict(on: credential) == .live
+        else { return nil }
+        return credential
+    }
+
+    private func send(
+        _ credential: UpstreamCredential,
+        with engine: RefreshEngine,
+        isSecond: Bool = false
+    ) async -> Outcome {
+        guard !self.process.hasEnded else { return .noLease }
+        let text = credential.accessToken.text
+        guard let token = self.provider.accessToken(text) else {
+            self.ledger.violate("I7", "\(self.name) sends \(text), which nobody has issued")
+            return .sent
+        }
+        if token.account != credential.account {
+            self.ledger.violate("I7", "\(self.name) sends \(text) for \(credential.account)")
+        }
+        if !self.isDurable(token) {
+            self.ledger.violate("I13", "\(self.name) sends \(text), which is in no store and in no journal")
+        }
+        self.ledger.sent(token, by: self.name)
+        let provider = self.provider
+        let isAccepted = await self.network.call(
+            there: .zero,
+            back: self.network.way(),
+            within: .seconds(8),
+            otherwise: true
+        ) { provider.accepts(text) }
+        if isAccepted {
+            engine.accepted(credential.generation, for: credential.account)
+            return .sent
+        }
+        return isSecond
+            ? .failed(.reauthorizationRequired)
+            : await self.ask(engine, credential.account, refused: credential.generation)
+    }
+
+    /// Takes what the engine announces.
+    func apply(_ event: CredentialEvent) {
+        self.state.withLock { state in
+            switch event {
+            case .installed(let credential): state.credentials[credential.account] = credential
+            case .lapsed(let account), .dropped(let account), .retired(let account): state.credentials[account] = nil
+            case .approved: break
+            }
+        }
+    }
+
+    // MARK: - KillFence
+
+    func fence(_ epochs: KillEpochs) async -> Int {
+        // The loops take it one after the other.
+        await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: self.network.way(upTo: .milliseconds(20))))
+        let engine = self.state.withLock { state in
+            state.epochs = epochs
+            return state.engine
+        }
+        engine?.apply(epochs)
+        return 0
+    }
+
+    func locked(_ entry: KillEntry) async { self.state.withLock { $0.isLocked = true } }
+
+    func replaced(_ account: AccountID) async { await self.state.withLock({ $0.engine })?.reread(account) }
+
+    func setLeaseDeadline(_ instant: BootInstant) { self.state.withLock { $0.leaseUntil = instant } }
+}

@@ -1,0 +1,154 @@
+internal import Simulation
+internal import Synchronization
+internal import TestKit
+internal import TokenModel
+internal import TokenStorage
+
+/// A store as one process reaches it: over a network that may be cut, and with a driver that waits for at most 2 s.
+final class StoreConnection: TokenStore {
+    let guarantees: StoreGuarantees
+    private let store: FaultyTokenStore
+    private let process: SimulatedProcess
+    private let name: String
+    private let network: Network
+    private let weather: Weather
+    private let mutation: Mutation?
+    private let observer: StoreObserver
+    private let isCut = Mutex(false)
+
+    private static let patience = Duration.seconds(2)
+    private static let unreachable = StoreError(.unreachable, "no answer in time")
+
+    init(
+        _ store: FaultyTokenStore,
+        _ process: SimulatedProcess,
+        named name: String,
+        _ network: Network,
+        _ weather: Weather,
+        _ mutation: Mutation?,
+        _ observer: StoreObserver
+    ) {
+        self.guarantees =
+            switch mutation {
+            case .leaseByReading: StoreGuarantees(reach: .host, failover: store.guarantees.failover)
+            case .nothingIsRestored: StoreGuarantees(reach: .network)
+            default: store.guarantees
+            }
+        self.store = store
+        self.process = process
+        self.name = name
+        self.network = network
+        self.weather = weather
+        self.mutation = mutation
+        self.observer = observer
+        let (chance, faults) = (network.chance, weather)
+        store.fail { call in
+            guard chance.hasFaults else { return .none }
+            if chance.happens(faults.isStale), call.operation == .read || call.operation == .records {
+                let commits = 1 + chance.number(below: 12)
+                return mutation == .forgetfulStore ? .forgetful(commits: commits) : .stale(commits: commits)
+            }
+            if let lie = Self.lie(mutation, call, chance) { return lie }
+            guard chance.happens(faults.storeFails) else { return .none }
+            return [.away, .unanswered, .late(calls: chance.number(below: 40)), .full][chance.number(below: 4)]
+        }
+    }
+
+    /// What a store does that acknowledges what it has not written.
+    private static func lie(
+        _ mutation: Mutation?,
+        _ call: FaultyTokenStore.Call,
+        _ chance: Chance
+    ) -> FaultyTokenStore.Fault? {
+        guard call.operation == .write, chance.happens(0.1) else { return nil }
+        let key = RecordKey(rawValue: call.place)
+        switch mutation {
+        case .ordersAreDropped: return RecordKey.Prefix.kills.contains(key) ? .forgotten : nil
+        case .commitsAreGivenUp, .claimsNeedNoAnswer: return RecordKey.Prefix.accounts.contains(key) ? .forgotten : nil
+        case .writesAreNotReadBack: return .unanswered
+        default: return nil
+        }
+    }
+
+    /// The network to the store breaks, or is whole again.
+    func cut(_ isCut: Bool) { self.isCut.withLock { $0 = isCut } }
+
+    private var isReachable: Bool { !self.process.hasEnded && !self.isCut.withLock { $0 } }
+
+    private func call<Value: Sendable>(
+        _ perform: @escaping @Sendable () async throws(StoreError) -> Value
+    ) async throws(StoreError) -> Value {
+        guard self.isReachable else {
+            if !self.process.hasEnded { await self.network.pause(Self.patience) }
+            throw Self.unreachable
+        }
+        let stalls = self.network.chance.hasFaults && self.network.chance.happens(self.weather.storeStalls)
+        let longest = stalls ? Self.patience * 2 : .milliseconds(10)
+        let result: Result<Value, StoreError> = await self.network.call(
+            there: self.network.way(upTo: longest),
+            back: self.network.way(upTo: longest),
+            within: Self.patience,
+            otherwise: .failure(Self.unreachable)
+        ) {
+            do throws(StoreError) { return .success(try await perform()) } catch { return .failure(error) }
+        }
+        guard self.isReachable else { throw Self.unreachable }
+        return try result.get()
+    }
+
+    func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+        try await self.call { [store] () async throws(StoreError) in try await store.read(key) }
+    }
+
+    func records(
+        under prefix: RecordKey.Prefix,
+        after: RecordKey?,
+        limit: Int
+    ) async throws(StoreError) -> [KeyedRecord] {
+        try await self.call { [store] () async throws(StoreError) in
+            try await store.records(under: prefix, after: after, limit: limit)
+        }
+    }
+
+    func write(
+        _ value: SealedBytes,
+        at key: RecordKey,
+        as version: Version,
+        expecting: Version?
+    ) async throws(StoreError) {
+        let (store, observer, name, isBlind) = (self.store, self.observer, self.name, self.mutation == .writesAreBlind)
+        let hidesAnswers = self.mutation == .writesAreNotReadBack
+        do throws(StoreError) {
+            try await self.call { () async throws(StoreError) in
+                let current = isBlind ? store.history.record(key)?.version : expecting
+                try await store.write(value, at: key, as: version, expecting: current)
+                observer.wrote(StoredRecord(version: version, value: value), at: key, by: name)
+            }
+        } catch {
+            throw hidesAnswers && error.code == .unreachable ? StoreError(.unwritable, error.message) : error
+        }
+    }
+
+    func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
+        try await self.call { [store] () async throws(StoreError) in try await store.remove(key, expecting: expecting) }
+    }
+
+    func changes() -> AsyncStream<RecordChange> { self.store.changes() }
+}
+
+/// Opens what is written for accounts, for the story and for invariant I13.
+struct StoreObserver: Sendable {
+    let vault: AccountVault
+    let ledger: Ledger
+
+    func wrote(_ stored: StoredRecord, at key: RecordKey, by name: String) {
+        guard RecordKey.Prefix.accounts.contains(key) else { return }
+        let account = AccountID(String(key.rawValue.dropFirst(RecordKey.Prefix.accounts.rawValue.count)))
+        guard let record = try? self.vault.open(stored, of: account).record else { return }
+        if let token = record.tokens?.accessToken { self.ledger.isDurable(token.text) }
+        let claim = record.claim == nil ? "" : ", a claim"
+        let failure = record.failureRecord.map { ", \($0.dead ? "dead" : "failed"): \($0.reason)" } ?? ""
+        let token = record.tokens?.refreshToken?.text ?? "no token"
+        self.ledger.note(name, "writes \(account): \(token), epoch \(record.observedEpoch)\(claim)\(failure)")
+    }
+}

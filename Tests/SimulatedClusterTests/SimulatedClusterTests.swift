@@ -1,0 +1,38 @@
+import Simulation
+import SimulatedCluster
+import TestKit
+import Testing
+
+/// The whole cluster, by seeds. `MARTLET_SCHEDULES` says which; see the article Model.
+@Suite(.serialized) struct SimulatedClusterTests {
+    @Test func `I1 to I6, I12, I13: no seed violates a promise, and every account can be used in the end`() async throws {
+        var counts: [Ledger.Count: Int] = [:]
+        let seeds = Schedules.seeds(or: 10)
+        for seed in seeds {
+            let cluster = SimulatedCluster(seed: seed)
+            try await cluster.run()
+            #expect(cluster.ledger.violations.isEmpty, "\(cluster.account)")
+            for count in Ledger.Count.allCases { counts[count, default: 0] += cluster.ledger.count(count) }
+        }
+        print("\(seeds.count) seeds: \(counts.map { "\($0.value) \($0.key.rawValue)" }.sorted())")
+        // Otherwise the seeds show nothing.
+        #expect(counts[.sent, default: 0] > 100 * seeds.count)
+        #expect(counts[.refreshed, default: 0] > 5 * seeds.count)
+        #expect(counts[.killed, default: 0] > seeds.count)
+    }
+
+    /// The search begins at a seed with which it succeeded.
+    @Test(arguments: Mutation.allCases)
+    func `without one of the rules, some seed violates a promise`(_ mutation: Mutation) async throws {
+        var seed: UInt64 = 0
+        var violations: [String] = []
+        while violations.isEmpty, seed < 200 {
+            let cluster = SimulatedCluster(seed: seed, weather: mutation.weather, without: mutation)
+            try await cluster.run()
+            violations = cluster.ledger.violations
+            seed += 1
+        }
+        print("without \(mutation.rawValue): seed \(seed - 1), \(violations)")
+        #expect(!violations.isEmpty, "\(mutation.rawValue)")
+    }
+}
