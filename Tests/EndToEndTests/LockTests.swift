@@ -123,6 +123,28 @@ import Testing
         #expect(try await gateway.curl("echo").contains("urn:martlet:error:killed"))
     }
 
+    @Test func `wrong keys are counted, and after a few the next one has to wait`() async throws {
+        let mock = try await Mock(in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory)
+        #expect(try await gateway.martlet("lock", "--reason", "drill").exitCode == 0)
+        let key = String(repeating: "A", count: 43) + "=\n"
+        try self.directory.write(Array(key.utf8), to: "wrong.key")
+        try self.directory.setMode(0o600, of: "wrong.key")
+
+        // The pause doubles with each try, so that a slow machine gets into one too
+        var refusals: [String] = []
+        while refusals.count < 12, refusals.last?.contains("too many wrong") != true {
+            let unlock = try await gateway.martlet("unlock", "--key-file", self.directory.path(of: "wrong.key"))
+            #expect(unlock.exitCode != 0)
+            refusals.append(unlock.errors)
+        }
+
+        #expect(refusals.count > 5)
+        #expect(refusals.last?.contains("too many wrong") == true, "\(refusals)")
+        #expect(try await gateway.curl("echo").contains("urn:martlet:error:locked"))
+        withExtendedLifetime(mock) {}
+    }
+
     @Test func `a kill given to a locked gateway holds after the unlock`() async throws {
         let mock = try await Mock(in: self.directory)
         let gateway = try await Gateway(mock, in: self.directory)
