@@ -1,7 +1,7 @@
-package import KillSwitch
+internal import KillSwitch
 internal import Simulation
 internal import Synchronization
-package import TokenModel
+internal import TokenModel
 
 /// What has happened in a cluster, and what of it should not have.
 package final class Ledger: Sendable {

@@ -4,6 +4,7 @@ internal import Synchronization
 internal import TestKit
 internal import TokenModel
 internal import TokenRefresh
+internal import TokenStorage
 
 /// What must hold at the end of a run.
 extension SimulatedCluster {

@@ -3,6 +3,7 @@ internal import Simulation
 internal import TestKit
 internal import TokenModel
 internal import TokenRefresh
+internal import TokenStorage
 
 /// Callers and an operator.
 extension SimulatedCluster {

@@ -1,11 +1,11 @@
 internal import KillSwitch
 internal import Logging
-package import Simulation
+internal import Simulation
 internal import Synchronization
-package import TestKit
-package import TokenModel
+internal import TestKit
+internal import TokenModel
 internal import TokenRefresh
-package import TokenStorage
+internal import TokenStorage
 
 /// Replicas of the real engine and kill switch over one store, a provider that detects reuse, callers and an operator,
 /// in simulated time, under faults that a seed decides.

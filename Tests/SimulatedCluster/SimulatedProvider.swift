@@ -1,16 +1,16 @@
-package import OAuth
-package import ProviderClient
-package import Simulation
+internal import OAuth
+internal import ProviderClient
+internal import Simulation
 internal import Synchronization
 internal import TestKit
-package import TokenModel
+internal import TokenModel
 
 /// An authorization server that rotates refresh tokens and detects their reuse: a refresh token that was replaced ends
 /// its grant (RFC 9700 §4.14.2), unless it comes within the grace.
-package final class SimulatedProvider: Sendable {
-    package struct AccessToken: Sendable {
-        package let text: String
-        package let account: AccountID
+final class SimulatedProvider: Sendable {
+    struct AccessToken: Sendable {
+        let text: String
+        let account: AccountID
         let grant: String
         /// When the request began that it was issued for; for a first token, when somebody signed in.
         let askedAt: BootInstant

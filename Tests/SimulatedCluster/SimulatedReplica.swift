@@ -74,7 +74,7 @@ final class SimulatedReplica: Sendable {
         )
         let named = cluster.named.map { AccountConfiguration(account: $0, provider: ProviderConnection.id, endpoint: endpoint) }
         let member = AccountConfiguration(
-            account: AccountID(cluster.family.pattern),
+            account: AccountID("customer-*"),
             provider: ProviderConnection.id,
             endpoint: endpoint
         )
