@@ -12,15 +12,15 @@ extension SimulatedCluster {
     var hasEnded: Bool { self.end.isOver || !self.ledger.violations.isEmpty }
 
     /// Waits for the end of all faults, and for the replicas to get over them, and looks at what they have left.
-    func judge() async throws {
+    func judge() async {
         defer { self.end.isOver = true }
         await self.pass(Self.foul + Self.fair)
         guard !self.hasEnded else { return }
         self.checkGrants()
         self.checkKills()
         guard !self.hasEnded else { return }
-        try await self.restoreAll()
-        try await self.checkAccounts()
+        await self.restoreAll()
+        await self.checkAccounts()
     }
 
     /// Waits, unless something has gone wrong.
@@ -54,21 +54,21 @@ extension SimulatedCluster {
     }
 
     /// Revives what is killed, and signs in to what has no living grant.
-    private func restoreAll() async throws {
-        guard let replica = self.someReplica else {
+    private func restoreAll() async {
+        guard let (replica, parts) = self.someReplica else {
             return self.ledger.violate("the end", "no replica serves")
         }
         let work = replica.process.start {
-            for scope in replica.kills.epochs.killed.sorted(by: { $0.text < $1.text }) {
-                _ = try? await replica.kills.revive(scope, reason: "the end")
+            for scope in parts.kills.epochs.killed.sorted(by: { $0.text < $1.text }) {
+                _ = try? await parts.kills.revive(scope, reason: "the end")
             }
-            let epochs = replica.kills.epochs
+            let epochs = parts.kills.epochs
             for account in self.accounts {
                 let record = self.record(of: account)
                 let isLive = epochs.verdict(on: record, of: account, at: ProviderConnection.id) == .live
                 let token = record?.tokens?.refreshToken?.text
                 if isLive, let token, self.provider.standing(of: token) == .live { continue }
-                if await !self.signIn(account, at: replica) {
+                if await !self.signIn(account, at: replica, parts) {
                     self.ledger.violate("the end", "\(account) can't be signed in to")
                 }
             }
@@ -77,20 +77,18 @@ extension SimulatedCluster {
     }
 
     /// Every account can be used, at every replica.
-    private func checkAccounts() async throws {
-        for replica in self.replicas where !replica.process.hasEnded {
+    private func checkAccounts() async {
+        for replica in self.replicas {
             for account in self.accounts where self.ledger.violations.isEmpty {
                 let end = self.simulation.now.advanced(by: .seconds(90))
-                var outcome: SimulatedProxy.Outcome
+                let answer = Answer()
                 repeat {
-                    let answer = Answer()
                     let work = replica.process.start { answer.outcome = await replica.proxy.request(account) }
                     await work.value
-                    outcome = answer.outcome
-                    if outcome != .sent { await self.network.pause(.seconds(1)) }
-                } while outcome != .sent && self.simulation.now < end
-                if outcome != .sent {
-                    self.ledger.violate("the end", "\(account) can't be used at \(replica.name): \(outcome)")
+                    if answer.outcome != .sent { await self.network.pause(.seconds(1)) }
+                } while answer.outcome != .sent && self.simulation.now < end
+                if answer.outcome != .sent {
+                    self.ledger.violate("the end", "\(account) can't be used at \(replica.name): \(answer.outcome)")
                 }
             }
         }

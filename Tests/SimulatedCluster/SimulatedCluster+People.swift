@@ -28,35 +28,52 @@ extension SimulatedCluster {
         _ = try await self.vault.write(record, for: account, expecting: nil)
     }
 
-    /// The number of commits before the run.
-    var sown: Int { self.accounts.count }
-
     /// Sends requests for an account, to any replica, until the run ends.
     func call(_ account: AccountID) async {
         while !self.hasEnded {
             await self.network.pause(self.network.way(upTo: .seconds(2)))
-            guard let replica = self.someReplica else { continue }
+            guard let replica = self.someReplica?.replica else { continue }
             // A caller may go away before it has an answer; the process then runs on.
             replica.process.start { _ = await replica.proxy.request(account) }
         }
     }
 
-    /// Kills, revives and imports now and then, while there are faults.
+    /// Kills, revives, imports, locks and moves now and then, while there are faults.
     func operate() async {
         let end = self.simulation.now.advanced(by: Self.foul)
         while self.simulation.now < end, !self.hasEnded {
             await self.network.pause(self.network.way(upTo: .seconds(15)))
-            guard self.simulation.now < end, let replica = self.someReplica else { continue }
+            guard self.simulation.now < end, let (replica, parts) = self.someReplica else { continue }
+            if self.chance.happens(0.1) { await self.lock(at: replica, parts) }
+            if self.weather.moves, self.chance.happens(0.3) { self.roll() }
             let scope = self.drawScope()
             let (pause, again) = (self.network.way(upTo: .seconds(10)), self.chance.happens(0.3))
             replica.process.start {
-                await self.kill(scope, at: replica)
-                if again { await self.kill(scope, at: replica) }
+                await self.kill(scope, at: replica, parts)
+                if again { await self.kill(scope, at: replica, parts) }
             }
             await self.network.pause(pause)
-            guard let replica = self.someReplica else { continue }
-            replica.process.start { await self.restore(scope, at: replica) }
+            guard let (replica, parts) = self.someReplica else { continue }
+            replica.process.start { await self.restore(scope, at: replica, parts) }
         }
+        if self.weather.moves { self.roll() }
+    }
+
+    /// Restarts a replica that is not configured for the move yet.
+    private func roll() {
+        self.beginMove()
+        self.ledger.note("operator", "has all who start from now on move to the second store")
+        for (index, replica) in self.replicas.enumerated() {
+            self.later(self.network.way(upTo: .seconds(10)) + .seconds(index * 5)) {
+                replica.process.start { await replica.shutDown() }
+            }
+        }
+    }
+
+    /// Locks all replicas. Each that is started anew is unlocked.
+    private func lock(at replica: SimulatedReplica, _ parts: SimulatedReplica.Open) async {
+        self.ledger.note(replica.name, "is told to lock all replicas")
+        replica.process.start { _ = try? await parts.kills.orderLock(reason: "drill", wait: .seconds(5)) }
     }
 
     private func drawScope() -> KillScope {
@@ -65,12 +82,12 @@ extension SimulatedCluster {
         return .account(self.accounts[self.chance.number(below: self.accounts.count)])
     }
 
-    private func kill(_ scope: KillScope, at replica: SimulatedReplica) async {
+    private func kill(_ scope: KillScope, at replica: SimulatedReplica, _ parts: SimulatedReplica.Open) async {
         let orderedAt = self.simulation.now
         self.ledger.note(replica.name, "is told to kill \(scope.text)")
         do throws(KillSwitchError) {
             let streams: KillStreams = self.chance.happens(0.5) ? .abort : .drain
-            let report = try await replica.kills.kill(scope, reason: "drill", streams: streams, wait: .seconds(5))
+            let report = try await parts.kills.kill(scope, reason: "drill", streams: streams, wait: .seconds(5))
             guard !replica.process.hasEnded else { return }
             self.ledger.ordered(report.id, scope, at: orderedAt)
             self.ledger.note(replica.name, "says that kill \(report.id) is \(report.state.rawValue)")
@@ -81,24 +98,24 @@ extension SimulatedCluster {
     }
 
     /// Allows tokens of the scope again, and signs in to its accounts anew.
-    func restore(_ scope: KillScope, at replica: SimulatedReplica) async {
+    private func restore(_ scope: KillScope, at replica: SimulatedReplica, _ parts: SimulatedReplica.Open) async {
         do throws(KillSwitchError) {
-            try await replica.kills.revive(scope, reason: "drill")
+            try await parts.kills.revive(scope, reason: "drill")
             self.ledger.add(.revived)
             self.ledger.note(replica.name, "has revived \(scope.text)")
         } catch {
             self.ledger.note(replica.name, "does not revive \(scope.text): \(error.code.rawValue)")
         }
         for account in self.accounts where scope.covers(account) {
-            await self.signIn(account, at: replica)
+            await self.signIn(account, at: replica, parts)
         }
     }
 
     @discardableResult
-    func signIn(_ account: AccountID, at replica: SimulatedReplica) async -> Bool {
+    func signIn(_ account: AccountID, at replica: SimulatedReplica, _ parts: SimulatedReplica.Open) async -> Bool {
         let token = self.provider.authorize(account)
         do throws(AccountChangeError) {
-            try await replica.engine.importTokens(token, for: account)
+            try await parts.engine.importTokens(token, for: account)
             self.ledger.add(.imported)
             self.ledger.note(replica.name, "has imported \(token.text)")
             return true
@@ -112,11 +129,13 @@ extension SimulatedCluster {
     func watchKills() async {
         while !self.hasEnded {
             await self.network.pause(.seconds(3))
-            guard let replica = self.someReplica else { continue }
+            guard let (replica, parts) = self.someReplica else { continue }
             let open = self.ledger.standing.filter { !$0.isComplete }.map(\.id).sorted()
             replica.process.start {
                 for id in open {
-                    guard let report = try? await replica.kills.report(on: id), !replica.process.hasEnded else { continue }
+                    guard let report = try? await parts.kills.report(on: id), !replica.process.hasEnded else {
+                        continue
+                    }
                     if report.state == .complete { self.ledger.complete(id) }
                 }
             }

@@ -19,9 +19,9 @@ extension SimulatedCluster {
         self.chance.hasFaults = false
         for replica in self.replicas {
             replica.process.resume()
-            replica.connection.cut(false)
+            replica.cut(false)
         }
-        self.store.landLateWrites()
+        for store in self.stores { store.landLateWrites() }
         self.ledger.note("weather", "is fair from now on")
     }
 
@@ -40,7 +40,8 @@ extension SimulatedCluster {
     }
 
     private func make(_ trouble: Trouble) async {
-        let living = self.replicas.filter { !$0.process.hasEnded }
+        let living = self.replicas
+        guard !living.isEmpty else { return }
         let replica = living[self.chance.number(below: living.count)]
         switch trouble {
         case .stop:
@@ -57,19 +58,14 @@ extension SimulatedCluster {
             self.ledger.add(.deaths)
             self.replace(replica)
         case .restart:
-            guard replica.isServing, !replica.process.isStopped else { return }
+            guard replica.parts != nil else { return }
             self.ledger.note(replica.name, "is shut down")
             replica.process.start { await replica.shutDown() }
-            self.later(.seconds(15)) {
-                guard !replica.process.hasEnded else { return }
-                self.ledger.note(replica.name, "has shut down")
-                self.replace(replica)
-            }
         case .cut:
             let pause = self.network.way(upTo: .seconds(25))
             self.ledger.note(replica.name, "is cut off the store for \(pause)")
-            replica.connection.cut(true)
-            self.later(pause) { replica.connection.cut(false) }
+            replica.cut(true)
+            self.later(pause) { replica.cut(false) }
         case .failover:
             await self.failOver()
         case .wallJump:
@@ -79,64 +75,63 @@ extension SimulatedCluster {
         }
     }
 
-    private func later(_ pause: Duration, _ body: @escaping @Sendable () -> Void) {
+    /// Does something after a while, whatever else goes on.
+    func later(_ pause: Duration, _ body: @escaping @Sendable () -> Void) {
         Task(executorPreference: self.simulation) {
             await self.network.pause(pause)
             body()
         }
     }
 
-    private func replace(_ replica: SimulatedReplica) {
-        self.kill(replica)
-        let index = Int(String(replica.name.dropFirst().prefix(1))) ?? 0
-        self.later(self.network.way(upTo: .seconds(3))) { if !self.hasEnded { self.launch(index) } }
-    }
-
     /// Another server takes over. It lacks the last writes, where the store is one that loses any.
     private func failOver() async {
         self.ledger.add(.failovers)
         let loses = self.weather.store == .redis
-        let count = loses ? min(1 + self.chance.number(below: 8), self.store.history.count - self.sown) : 0
-        let before = self.accounts.map { ($0, self.record(of: $0)) }
-        if self.mutation == .nothingIsPutBack {
-            self.loseAccounts()
-        } else {
-            self.store.lose(max(count, 0))
-        }
-        self.ledger.note("store", "fails over, and loses \(count) writes")
+        let (index, before) = (self.chance.number(below: 2), self.accounts.map { ($0, self.record(of: $0)) })
+        let store = self.stores[index]
+        let most = store.history.count - (index == 0 ? self.sown : 0)
+        let count = loses ? max(min(1 + self.chance.number(below: 8), most), 0) : 0
+        if self.mutation == .nothingIsPutBack { self.loseRecord(in: store) } else { store.lose(count) }
+        self.ledger.note("store \(index)", "fails over, and loses \(count) writes")
         for (account, record) in before {
             guard let record, record.claim != nil, self.record(of: account)?.claim != record.claim,
                 let token = record.tokens?.refreshToken
             else { continue }
             self.provider.unclaim(token.text)
         }
-        if loses { await self.noteLostCommits() }
+        if count > 0 { await self.noteLostCommits() }
         self.provider.noteLosses()
-        if self.mutation != .nothingIsPutBack { self.store.announceReconnect(toAnotherServer: true) }
+        if self.mutation != .nothingIsPutBack { store.announceReconnect(toAnotherServer: true) }
     }
 
     /// A hole in what a store keeps, which no store may have.
-    private func loseAccounts() {
+    private func loseRecord(in store: FaultyTokenStore) {
         let account = self.accounts[self.chance.number(below: self.accounts.count)]
         let key = RecordKey.account(account.rawValue)
-        var history = self.store.history
-        guard let current = history.record(key), let age = (1..<history.count).first(where: {
-            history.record(key, age: $0) != current
-        }), let former = history.record(key, age: age) else { return }
+        var history = store.history
+        guard let current = history.record(key),
+            let age = (1..<history.count).first(where: { history.record(key, age: $0) != current }),
+            let former = history.record(key, age: age)
+        else { return }
         history.erase(key)
         try? history.commit(former, at: key, expecting: nil)
-        self.store.history = history
+        store.history = history
     }
 
     private func noteLostCommits() async {
-        guard let log = try? await KillLog(self.records).contents(),
-            let listing = try? await ReplicaVault(self.records).list()
-        else { return self.ledger.violate("the simulation", "the store can't be read") }
         let names = Dictionary(self.replicas.map { ($0.incarnation, $0.name) }) { first, _ in first }
+        var (logs, listed): ([KillLogContents], Set<String>) = ([], [])
+        for store in self.stores {
+            let records = self.records(in: store)
+            guard let log = try? await KillLog(records).contents(), let list = try? await ReplicaVault(records).list()
+            else { return self.ledger.violate("the simulation", "a store can't be read") }
+            logs.append(log)
+            listed.formUnion(list.entries.compactMap { names[$0.record.incarnation] })
+        }
         self.ledger.lost(
-            except: log.contains,
+            except: { id in logs.contains { $0.contains(id) } },
             of: self.replicas.map(\.name),
-            listed: Set(listing.entries.compactMap { names[$0.record.incarnation] }),
+            listed: listed,
             until: self.simulation.now.advanced(by: SimulatedReplica.lease * 1.25)
         )
     }

@@ -26,15 +26,25 @@ package final class SimulatedCluster: Sendable {
     let chance: Chance
     let network: Network
     let provider: SimulatedProvider
-    let store: FaultyTokenStore
-    /// The records past all faults.
-    let records: SealedRecords
+    /// The store, and the one that a run with a move goes to.
+    let stores: [FaultyTokenStore]
+    let keys: GivenKeyRing
     let hosts: [SimulatedHost]
     let logger = Logger(label: "cluster") { _ in SwiftLogNoOpLogHandler() }
     let named = ["alice", "bob"].map { AccountID($0) }
     let family: AccountFamily
     let end = RunEnd()
-    private let state = Mutex<[SimulatedReplica]>([])
+    private let state = Mutex(State())
+
+    private struct State {
+        var replicas: [SimulatedReplica] = []
+        /// The number of processes that were started.
+        var started = 0
+        /// Whether a process that starts is configured to move to the second store.
+        var moves = false
+        /// The commits before the run, which no failover loses.
+        var sown = 0
+    }
 
     /// How long there are faults, and how long the replicas then have to get over them.
     static let foul = Duration.seconds(90)
@@ -55,8 +65,8 @@ package final class SimulatedCluster: Sendable {
         self.ledger = Ledger(simulation)
         self.network = Network(simulation, chance)
         self.provider = SimulatedProvider(simulation, self.ledger, weather)
-        self.store = FaultyTokenStore(weather.store.guarantees)
-        self.records = SealedRecords(store: self.store, keyRing: Self.keyRing, storeID: StoreID(rawValue: "store"))
+        self.stores = (0..<2).map { _ in FaultyTokenStore(weather.store.guarantees) }
+        self.keys = GivenKeyRing(Self.keyRing, name: "the cluster")
         guard let family = AccountFamily(pattern: "customer-*") else { preconditionFailure("no family") }
         self.family = family
         let slow: Int64 = mutation == .leaseFromTheEnd || mutation == .claimsCountFromTheAnswer ? -400_000 : 0
@@ -70,15 +80,28 @@ package final class SimulatedCluster: Sendable {
     }
 
     private static let keyRing = KeyRing(current: .random())
+    private let storeIDBox = Mutex(StoreID(rawValue: ""))
+    private var storeID: StoreID { self.storeIDBox.withLock { $0 } }
     static let replicaCount = 3
 
-    var vault: AccountVault { AccountVault(self.records) }
+    /// The accounts of which each has a grant at the start.
     var accounts: [AccountID] { self.named + (1...3).map { AccountID("customer-\($0)") } }
-    var replicas: [SimulatedReplica] { self.state.withLock { $0 } }
+    var replicas: [SimulatedReplica] { self.state.withLock { $0.replicas } }
+    var sown: Int { self.state.withLock { $0.sown } }
 
-    /// A replica that serves; `nil` if none does.
-    var someReplica: SimulatedReplica? {
-        let serving = self.replicas.filter { $0.isServing && !$0.process.isStopped }
+    /// Opens what is stored, whichever store it is in.
+    var vault: AccountVault { AccountVault(self.records(in: self.stores[0])) }
+
+    /// The records of a store past all faults.
+    func records(in store: FaultyTokenStore) -> SealedRecords {
+        SealedRecords(store: store, keyRing: Self.keyRing, storeID: self.storeID)
+    }
+
+    /// A replica that serves, and its parts; `nil` if none does.
+    var someReplica: (replica: SimulatedReplica, parts: SimulatedReplica.Open)? {
+        let serving = self.replicas.compactMap { replica in
+            replica.process.isStopped ? nil : replica.parts.map { (replica, $0) }
+        }
         return serving.isEmpty ? nil : serving[self.chance.number(below: serving.count)]
     }
 
@@ -89,29 +112,35 @@ package final class SimulatedCluster: Sendable {
 
     private func live() async throws {
         self.provider.know { self.isKnown($0) }
+        let opened = try await OpenedStore.open(self.stores[0], keys: self.keys)
+        self.storeIDBox.withLock { $0 = opened.storeID }
         for account in self.accounts { try await self.sow(account) }
-        for index in 0..<Self.replicaCount { self.launch(index) }
-        try await withThrowingTaskGroup { people in
+        self.state.withLock { $0.sown = self.stores[0].history.count }
+        for index in 0..<Self.replicaCount { self.launch(index, SimulatedReplica.Start()) }
+        await withDiscardingTaskGroup { people in
             people.addTask { await self.makeTrouble() }
             people.addTask { await self.operate() }
             people.addTask { await self.watchKills() }
             for account in self.accounts { people.addTask { await self.call(account) } }
-            people.addTask { try await self.judge() }
-            // The judge is the last who has something to do.
-            for try await _ in people where self.hasEnded { people.cancelAll() }
+            people.addTask { await self.judge() }
         }
         for replica in self.replicas { self.kill(replica) }
     }
 
     // MARK: - Replicas
 
-    /// Starts a replica in the place of that number.
-    func launch(_ index: Int) {
-        let number = self.state.withLock { $0.count }
+    /// Starts a process in the place of that number.
+    func launch(_ index: Int, _ start: SimulatedReplica.Start) {
+        let (number, moves) = self.state.withLock { state in
+            defer { state.started += 1 }
+            return (state.started, state.moves)
+        }
+        var start = start
+        start.moves = moves
         let name = "r\(index)\(number < Self.replicaCount ? "" : ".\(number)")"
-        let replica = SimulatedReplica(named: name, on: self.hosts[index % self.hosts.count], in: self)
-        self.state.withLock { $0.append(replica) }
-        replica.start()
+        let replica = SimulatedReplica(named: name, on: self.hosts[index % self.hosts.count], in: self, start)
+        self.state.withLock { $0.replicas.append(replica) }
+        replica.run()
     }
 
     /// Ends a replica's process at once.
@@ -119,13 +148,25 @@ package final class SimulatedCluster: Sendable {
         replica.process.end()
         replica.clear()
         self.provider.ended(replica.process)
+        self.state.withLock { $0.replicas.removeAll { $0 === replica } }
     }
+
+    /// Ends a replica's process, and starts another one in its place after a while.
+    func replace(_ replica: SimulatedReplica, _ start: SimulatedReplica.Start = SimulatedReplica.Start()) {
+        self.kill(replica)
+        let index = Int(String(replica.name.dropFirst().prefix(1))) ?? 0
+        self.later(self.network.way(upTo: .seconds(3))) { if !self.hasEnded { self.launch(index, start) } }
+    }
+
+    /// Has every process that starts from now on move to the second store.
+    func beginMove() { self.state.withLock { $0.moves = true } }
 
     // MARK: - What is known
 
-    /// The record of an account in the store.
+    /// The record of an account. During a move it is in the second store if it is there at all.
     func record(of account: AccountID) -> AccountRecord? {
-        let stored = self.store.history.record(.account(account.rawValue))
+        let key = RecordKey.account(account.rawValue)
+        let stored = self.stores[1].history.record(key) ?? self.stores[0].history.record(key)
         return stored.flatMap { try? self.vault.open($0, of: account).record }
     }
 

@@ -33,6 +33,8 @@ final class SimulatedProvider: Sendable {
         var grantOf: [String: String] = [:]
         var accessTokens: [String: AccessToken] = [:]
         var underWay: [ObjectIdentifier: [String]] = [:]
+        /// The refresh tokens in answers that have not arrived yet, by the token that was sent for each.
+        var onTheWay: [ObjectIdentifier: [String: String]] = [:]
         /// The refresh tokens that each process was answered with.
         var inHand: [ObjectIdentifier: Set<String>] = [:]
         /// The refresh tokens whose claim a failover has lost.
@@ -110,6 +112,7 @@ final class SimulatedProvider: Sendable {
         let id = ObjectIdentifier(process)
         self.state.withLock { state in
             if let index = state.underWay[id]?.firstIndex(of: refreshToken) { state.underWay[id]?.remove(at: index) }
+            state.onTheWay[id]?[refreshToken] = nil
             if case .success(let tokens) = verdict, let token = tokens.refreshToken, !process.hasEnded {
                 state.inHand[id, default: []].insert(token.text)
             }
@@ -122,6 +125,7 @@ final class SimulatedProvider: Sendable {
     func ended(_ process: SimulatedProcess) {
         self.state.withLock { state in
             state.underWay[ObjectIdentifier(process)] = nil
+            state.onTheWay[ObjectIdentifier(process)] = nil
             state.inHand[ObjectIdentifier(process)] = nil
         }
         self.noteLosses()
@@ -137,11 +141,12 @@ final class SimulatedProvider: Sendable {
 
     /// Excuses the loss of refresh tokens that nobody has any more.
     func noteLosses() {
-        let (grants, inHand, isKnown) = self.state.withLock { state in
-            (state.grants.filter { !$0.value.isDead && !$0.value.isExcused }, state.inHand, state.isKnown)
+        let (grants, held, isKnown) = self.state.withLock { state in
+            let held = state.inHand.values.flatMap { $0 } + state.onTheWay.values.flatMap(\.values)
+            return (state.grants.filter { !$0.value.isDead && !$0.value.isExcused }, Set(held), state.isKnown)
         }
         for (name, grant) in grants.sorted(by: { $0.key < $1.key }) where grant.serial > 0 {
-            guard !inHand.values.contains(where: { $0.contains(grant.live) }), !isKnown(grant.live) else { continue }
+            guard !held.contains(grant.live), !isKnown(grant.live) else { continue }
             self.state.withLock { $0.grants[name]?.isExcused = true }
             self.ledger.add(.excused)
             self.ledger.note("nobody", "has \(grant.live) any more")
@@ -149,7 +154,7 @@ final class SimulatedProvider: Sendable {
     }
 
     /// A request arrives.
-    func redeem(_ refreshToken: String, askedAt: BootInstant) -> TokenVerdict {
+    func redeem(_ refreshToken: String, by process: SimulatedProcess, askedAt: BootInstant) -> TokenVerdict {
         let now = self.simulation.now
         let (verdict, reused): (TokenVerdict, String?) = self.state.withLock { state in
             guard let name = state.grantOf[refreshToken], var grant = state.grants[name] else {
@@ -162,6 +167,8 @@ final class SimulatedProvider: Sendable {
                 grant.serial += 1
                 grant.live = "rt-\(name)-\(grant.serial)"
                 state.grantOf[grant.live] = name
+                // A process that has ended gets no answer.
+                if !process.hasEnded { state.onTheWay[ObjectIdentifier(process), default: [:]][refreshToken] = grant.live }
             } else if grant.former.map({ $0.token != refreshToken || $0.replacedAt.duration(to: now) > self.weather.grace })
                 ?? true
             {
@@ -253,7 +260,7 @@ struct ProviderConnection: TokenEndpoint {
         ) {
             // An error may come before the token is redeemed, or after.
             if fails, chance.happens(0.5) { return .ambiguous(.serverError) }
-            let verdict = provider.redeem(token, askedAt: askedAt)
+            let verdict = provider.redeem(token, by: process, askedAt: askedAt)
             return fails ? .ambiguous(.serverError) : verdict
         }
     }

@@ -25,33 +25,23 @@ final class SimulatedProxy: KillFence {
     private let name: String
     private let process: SimulatedProcess
     private let timepiece: Timepiece
-    private let network: Network
-    private let provider: SimulatedProvider
-    private let ledger: Ledger
-    /// Whether the store or a journal has an access token of an account.
-    private let isDurable: @Sendable (SimulatedProvider.AccessToken) -> Bool
+    private let cluster: SimulatedCluster
     private let state = Mutex(State())
 
-    init(
-        named name: String,
-        _ process: SimulatedProcess,
-        _ timepiece: Timepiece,
-        _ network: Network,
-        _ provider: SimulatedProvider,
-        _ ledger: Ledger,
-        isDurable: @escaping @Sendable (SimulatedProvider.AccessToken) -> Bool
-    ) {
+    init(named name: String, _ process: SimulatedProcess, _ timepiece: Timepiece, in cluster: SimulatedCluster) {
         self.name = name
         self.process = process
         self.timepiece = timepiece
-        self.network = network
-        self.provider = provider
-        self.ledger = ledger
-        self.isDurable = isDurable
+        self.cluster = cluster
     }
 
-    /// The engine, or `nil` when the replica has ended: each knows the other.
-    func connect(to engine: RefreshEngine?) { self.state.withLock { $0.engine = engine } }
+    private var ledger: Ledger { self.cluster.ledger }
+
+    /// From now on requests are served with the engine's credentials.
+    func open(_ engine: RefreshEngine) { self.state.withLock { $0.engine = engine } }
+
+    /// The replica ends, and serves no request any more.
+    func close() { self.state.withLock { ($0.engine, $0.credentials) = (nil, [:]) } }
 
     var hasLease: Bool { self.state.withLock { $0.leaseUntil > self.timepiece.now.boot } }
 
@@ -94,21 +84,21 @@ final class SimulatedProxy: KillFence {
     ) async -> Outcome {
         guard !self.process.hasEnded else { return .noLease }
         let text = credential.accessToken.text
-        guard let token = self.provider.accessToken(text) else {
+        guard let token = self.cluster.provider.accessToken(text) else {
             self.ledger.violate("I7", "\(self.name) sends \(text), which nobody has issued")
             return .sent
         }
         if token.account != credential.account {
             self.ledger.violate("I7", "\(self.name) sends \(text) for \(credential.account)")
         }
-        if !self.isDurable(token) {
+        if !self.cluster.isDurable(token) {
             self.ledger.violate("I13", "\(self.name) sends \(text), which is in no store and in no journal")
         }
         self.ledger.sent(token, by: self.name)
-        let provider = self.provider
-        let isAccepted = await self.network.call(
+        let (provider, network) = (self.cluster.provider, self.cluster.network)
+        let isAccepted = await network.call(
             there: .zero,
-            back: self.network.way(),
+            back: network.way(),
             within: .seconds(8),
             otherwise: true
         ) { provider.accepts(text) }
@@ -136,7 +126,7 @@ final class SimulatedProxy: KillFence {
 
     func fence(_ epochs: KillEpochs) async -> Int {
         // The loops take it one after the other.
-        await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: self.network.way(upTo: .milliseconds(20))))
+        await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: self.cluster.network.way(upTo: .milliseconds(20))))
         let engine = self.state.withLock { state in
             state.epochs = epochs
             return state.engine

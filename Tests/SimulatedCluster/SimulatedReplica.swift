@@ -9,152 +9,228 @@ internal import TokenStorage
 
 /// One replica: the real engine and the real kill switch in a process that can be stopped and killed.
 final class SimulatedReplica: Sendable {
+    /// What a replica has once its store is open.
+    struct Open: Sendable {
+        let kills: KillSwitch
+        let engine: RefreshEngine
+        let disk: HostConnection
+        /// The move to another store that the replica takes part in.
+        let move: MigratingTokenStore?
+        /// The record that stands for it until it has joined.
+        let arrival: ReplicaID?
+    }
+
+    /// How a process starts.
+    struct Start: Sendable {
+        /// It is configured to move to the second store.
+        var moves = false
+        /// The operator accepts that the store lacks entries of the kill log.
+        var acceptsOlderStore = false
+        /// The operator unlocks it.
+        var overridesLock = false
+    }
+
     let name: String
     let host: SimulatedHost
     let process: SimulatedProcess
     let incarnation = IncarnationID.random()
-    let connection: StoreConnection
+    let connections: [StoreConnection]
     let proxy: SimulatedProxy
-    let engine: RefreshEngine
-    let kills: KillSwitch
-    private let disk: HostConnection
-    private let ledger: Ledger
-    private let isOpen = Mutex(false)
+    private let cluster: SimulatedCluster
+    private let start: Start
+    private let open = Mutex<Open?>(nil)
 
     static let lease = Duration.seconds(10)
 
-    init(named name: String, on host: SimulatedHost, in cluster: SimulatedCluster) {
+    init(named name: String, on host: SimulatedHost, in cluster: SimulatedCluster, _ start: Start) {
         let process = SimulatedProcess(on: cluster.simulation)
-        let (network, weather, mutation) = (cluster.network, cluster.weather, cluster.mutation)
-        let connection = StoreConnection(
-            cluster.store.connect(),
-            process,
-            named: name,
-            network,
-            weather,
-            mutation,
-            StoreObserver(vault: cluster.vault, ledger: cluster.ledger)
-        )
-        let records = SealedRecords(store: connection, keys: cluster.records.keys, storeID: cluster.records.storeID)
-        let vault = AccountVault(records)
-        let disk = HostConnection(
-            host: host,
-            incarnation: self.incarnation,
-            process: process,
-            vault: vault,
-            mutation: mutation
-        )
-        let proxy = SimulatedProxy(
-            named: name,
-            process,
-            host.clock.timepiece,
-            network,
-            cluster.provider,
-            cluster.ledger,
-            isDurable: { cluster.isDurable($0) }
-        )
-        let endpoint = ProviderConnection(
-            provider: cluster.provider,
-            process: process,
-            name: name,
-            network: network,
-            weather: weather,
-            mutation: mutation
-        )
-        let kills = KillSwitch(
-            records,
-            incarnation: self.incarnation,
-            name: name,
-            lease: Self.lease,
-            host: disk,
-            timepiece: host.clock.timepiece,
-            logger: cluster.logger,
-            fence: proxy,
-            target: { _ in RevocationTarget(endpoint: endpoint) }
-        )
-        let named = cluster.named.map { AccountConfiguration(account: $0, provider: ProviderConnection.id, endpoint: endpoint) }
-        let member = AccountConfiguration(
-            account: AccountID("customer-*"),
-            provider: ProviderConnection.id,
-            endpoint: endpoint
-        )
-        self.engine = RefreshEngine(
-            plans: named,
-            families: [AccountFamilyConfiguration(cluster.family, member: member, max: 100)],
-            vault: vault,
-            kills: kills,
-            incarnation: self.incarnation,
-            host: disk,
-            timepiece: host.clock.timepiece,
-            logger: cluster.logger,
-            onCredential: { proxy.apply($0) }
-        )
         self.name = name
         self.host = host
         self.process = process
-        self.connection = connection
-        self.proxy = proxy
-        self.kills = kills
-        self.disk = disk
-        self.ledger = cluster.ledger
+        self.cluster = cluster
+        self.start = start
+        self.connections = cluster.stores.map { store in
+            StoreConnection(
+                store.connect(),
+                process,
+                named: name,
+                cluster.network,
+                cluster.weather,
+                cluster.mutation,
+                StoreObserver(vault: cluster.vault, ledger: cluster.ledger)
+            )
+        }
+        self.proxy = SimulatedProxy(named: name, process, host.clock.timepiece, in: cluster)
         host.begin(self.incarnation, process)
-        proxy.connect(to: self.engine)
     }
 
-    /// Whether the replica serves requests.
-    var isServing: Bool { self.isOpen.withLock { $0 } && !self.process.hasEnded }
+    private var timepiece: Timepiece { self.host.clock.timepiece }
 
-    /// Starts as a gateway does, and tries again until the store lets it in, as an operator would.
-    func start() {
+    /// Its parts, while it serves requests.
+    var parts: Open? { self.process.hasEnded ? nil : self.open.withLock { $0 } }
+
+    /// The network to the stores breaks, or is whole again.
+    func cut(_ isCut: Bool) { for connection in self.connections { connection.cut(isCut) } }
+
+    /// Starts as a gateway does. A process that can't start ends, and another one is started in its place.
+    func run() {
         self.process.start {
-            var acceptsOlderStore = false
-            while !Task.isCancelled {
-                await self.disk.inheritAll()
-                do throws(StoreError) {
-                    try await self.kills.start(acceptsOlderStore: acceptsOlderStore)
-                    try await self.engine.indexAccounts()
-                    break
-                } catch {
-                    self.ledger.note(self.name, "can't start: \(error.code.rawValue)")
-                    acceptsOlderStore = error.code == .outdated
-                }
-                await self.rest(.seconds(1))
+            var next = self.start
+            do throws(StoreError) {
+                let open = try await self.prepare()
+                await open.disk.inheritAll()
+                try await open.kills.start(
+                    acceptsOlderStore: self.start.acceptsOlderStore,
+                    overridesLock: self.start.overridesLock,
+                    arrival: open.arrival
+                )
+                try await open.engine.indexAccounts()
+                if self.start.overridesLock { _ = try? await open.kills.orderUnlock() }
+                self.open.withLock { $0 = open }
+                self.cluster.ledger.note(self.name, "serves")
+                next.acceptsOlderStore = false
+                await self.serve(open)
+            } catch {
+                self.cluster.ledger.note(self.name, "can't start: \(error.code.rawValue)")
+                next.acceptsOlderStore = error.code == .outdated
+                next.overridesLock = error.code == .locked
             }
-            guard !Task.isCancelled else { return }
-            self.isOpen.withLock { $0 = true }
-            self.ledger.note(self.name, "serves")
-            await withDiscardingTaskGroup { tasks in
-                tasks.addTask { await self.kills.run() }
-                tasks.addTask { await self.engine.run() }
-                tasks.addTask {
-                    while !Task.isCancelled, self.isServing {
-                        await self.rest(.seconds(10))
-                        await self.disk.inheritAll()
-                    }
-                }
-            }
+            self.open.withLock { $0 = nil }
+            guard !self.process.hasEnded else { return }
+            self.cluster.replace(self, next)
         }
     }
 
-    private func rest(_ duration: Duration) async {
-        let timepiece = self.host.clock.timepiece
-        await timepiece.rest(until: timepiece.now.boot.advanced(by: duration))
+    private func serve(_ open: Open) async {
+        await withDiscardingTaskGroup { tasks in
+            tasks.addTask { await open.move?.run { _ in } }
+            tasks.addTask {
+                while !Task.isCancelled {
+                    await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(10)))
+                    await open.disk.inheritAll()
+                }
+            }
+            tasks.addTask {
+                // Whoever reads the order stops the replica.
+                for await lock in open.kills.lockOrders {
+                    self.cluster.ledger.note(self.name, "obeys lock \(lock.id)")
+                    await self.shutDown()
+                }
+            }
+            await withDiscardingTaskGroup { members in
+                members.addTask { await open.kills.run() }
+                members.addTask { await open.engine.run() }
+            }
+            tasks.cancelAll()
+        }
     }
 
     /// Ends in order, as for SIGTERM.
     func shutDown() async {
-        self.isOpen.withLock { $0 = false }
-        self.engine.stop()
-        while self.engine.flightCount > 0, !self.process.hasEnded { await self.rest(.milliseconds(100)) }
-        self.kills.stop()
-        while !self.kills.hasLeft, !self.process.hasEnded { await self.rest(.milliseconds(100)) }
+        guard let open = self.parts else { return }
+        self.open.withLock { $0 = nil }
+        self.proxy.close()
+        open.engine.stop()
+        while open.engine.flightCount > 0, !self.process.hasEnded {
+            await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(100)))
+        }
+        open.kills.stop()
     }
 
     /// What is left of it after ``SimulatedProcess/end()`` may go.
     func clear() {
-        self.isOpen.withLock { $0 = false }
-        self.engine.stopNow()
-        self.kills.stop()
-        self.proxy.connect(to: nil)
+        let open = self.open.withLock { $0.take() }
+        open?.engine.stopNow()
+        open?.kills.stop()
+        self.proxy.close()
+    }
+
+    // MARK: - The store
+
+    /// Opens the store, and builds what works on it.
+    private func prepare() async throws(StoreError) -> Open {
+        let keys = self.cluster.keys
+        var (store, move): (any TokenStore, MigratingTokenStore?) = (self.connections[0], nil)
+        if self.start.moves {
+            let migration = try await StoreMigration(to: self.connections[1], from: self.connections[0], keys: keys) {
+                records throws(StoreError) in try await KillLog(records).contents().last.rawValue
+            }
+            store = self.connections[1]
+            if !migration.isDone {
+                let migrating = MigratingTokenStore(migration, timepiece: self.timepiece)
+                (store, move) = (migrating, migrating)
+            }
+        }
+        var opened = try await OpenedStore.open(store, keys: keys)
+        let place = move == nil ? try await opened.wholePlace() : nil
+        var arrival: ReplicaID?
+        if let move {
+            opened.moves = { [move] in move.moves }
+            if move.phase == .before {
+                let id = try await KillSwitch.announceArrival(
+                    opened.records,
+                    self.incarnation,
+                    name: self.name,
+                    lease: Self.lease,
+                    at: self.timepiece.now.wall
+                )
+                if try await move.goOver() { await move.leaveBehind(.replica(id.rawValue)) } else { arrival = id }
+            }
+        }
+        return self.build(on: opened, place, move, arrival)
+    }
+
+    private func build(
+        on opened: OpenedStore,
+        _ place: StorePlace?,
+        _ move: MigratingTokenStore?,
+        _ arrival: ReplicaID?
+    ) -> Open {
+        let (cluster, proxy) = (self.cluster, self.proxy)
+        let disk = HostConnection(
+            host: self.host,
+            incarnation: self.incarnation,
+            process: self.process,
+            vault: opened.accounts,
+            mutation: cluster.mutation
+        )
+        let endpoint = ProviderConnection(
+            provider: cluster.provider,
+            process: self.process,
+            name: self.name,
+            network: cluster.network,
+            weather: cluster.weather,
+            mutation: cluster.mutation
+        )
+        let kills = KillSwitch(
+            opened.records,
+            incarnation: self.incarnation,
+            name: self.name,
+            lease: Self.lease,
+            host: disk,
+            place: place,
+            move: move,
+            timepiece: self.timepiece,
+            logger: cluster.logger,
+            fence: proxy,
+            target: { _ in RevocationTarget(endpoint: endpoint) }
+        )
+        func plan(_ account: AccountID) -> AccountConfiguration {
+            AccountConfiguration(account: account, provider: ProviderConnection.id, endpoint: endpoint)
+        }
+        let member = plan(AccountID("customer-*"))
+        let engine = RefreshEngine(
+            plans: cluster.named.map(plan),
+            families: [AccountFamilyConfiguration(cluster.family, member: member, max: 100)],
+            vault: opened.accounts,
+            kills: kills,
+            incarnation: self.incarnation,
+            host: disk,
+            timepiece: self.timepiece,
+            logger: cluster.logger,
+            onCredential: { proxy.apply($0) }
+        )
+        proxy.open(engine)
+        return Open(kills: kills, engine: engine, disk: disk, move: move, arrival: arrival)
     }
 }

@@ -36,6 +36,9 @@ package struct Weather: Sendable {
     package var failovers = 0.0
     package var wallJumps = 0.0
 
+    /// The operator has the replicas move to another store.
+    package var moves = false
+
     // The probability for each token request.
     package var answerIsLost = 0.0
     package var answerIsLate = 0.0
@@ -64,6 +67,7 @@ package struct Weather: Sendable {
         self.deaths = maybe(1)
         self.restarts = maybe(0.5)
         self.wallJumps = maybe(0.3)
+        self.moves = chance.happens(0.25)
         self.answerIsLost = maybe(0.05)
         self.answerIsLate = maybe(0.1)
         self.serverFails = maybe(0.1)
@@ -81,6 +85,6 @@ extension Weather: CustomStringConvertible {
             ("late answers", self.answerIsLate), ("server errors", self.serverFails),
         ]
         let words = rates.filter { $0.1 > 0 }.map { "\($0.0) \((($0.1 * 100).rounded()) / 100)" }
-        return (["\(self.store.rawValue), grace \(self.grace)"] + words).joined(separator: ", ")
+        return (["\(self.store.rawValue)\(self.moves ? ", a move" : ""), grace \(self.grace)"] + words).joined(separator: ", ")
     }
 }
