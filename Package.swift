@@ -201,7 +201,8 @@ let package = Package(
         .target(
             name: "SimulatedCluster",
             dependencies: [
-                "KillSwitch", "OAuth", "ProviderClient", "Simulation", "TestKit", "TokenModel", "TokenRefresh",
+                "Audit", "KillSwitch", "OAuth", "ProviderClient", "SignIn", "Simulation", "TestKit", "TokenModel",
+                "TokenRefresh",
                 "TokenStorage", logging,
             ],
             path: "Tests/SimulatedCluster",

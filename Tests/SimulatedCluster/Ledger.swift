@@ -25,11 +25,13 @@ package final class Ledger: Sendable {
         /// Until when a replica may have a lease of which no other knows.
         var unlisted: [String: BootInstant] = [:]
         var counts: [Count: Int] = [:]
+        /// The acknowledged entries of the audit log, and their numbers.
+        var audited: [String: UInt64] = [:]
     }
 
     /// What a run is worth: a run in which nothing happens shows nothing.
     package enum Count: String, Sendable, CaseIterable {
-        case sent, refreshed, killed, revived, imported, failovers, deaths, stops, excused
+        case sent, refreshed, killed, revived, imported, signedIn, audited, failovers, deaths, stops, excused
     }
 
     private static let storyLength = 200
@@ -90,6 +92,16 @@ package final class Ledger: Sendable {
             for name in replicas where !listed.contains(name) { state.unlisted[name] = end }
         }
     }
+
+    // MARK: - The audit log
+
+    /// A replica says that the audit log has an entry.
+    func audited(_ reason: String, at number: UInt64) {
+        self.add(.audited)
+        self.state.withLock { $0.audited[reason] = number }
+    }
+
+    var auditedEntries: [String: UInt64] { self.state.withLock { $0.audited } }
 
     // MARK: - Tokens
 

@@ -1,3 +1,4 @@
+internal import Audit
 internal import KillSwitch
 internal import Simulation
 internal import Synchronization
@@ -18,6 +19,7 @@ extension SimulatedCluster {
         guard !self.hasEnded else { return }
         self.checkGrants()
         self.checkKills()
+        await self.checkAuditLog()
         guard !self.hasEnded else { return }
         await self.restoreAll()
         await self.checkAccounts()
@@ -50,6 +52,28 @@ extension SimulatedCluster {
     private func checkKills() {
         for kill in self.ledger.standing where !kill.isComplete {
             self.ledger.violate("I4", "the kill \(kill.id) of \(kill.scope.text) is never complete")
+        }
+    }
+
+    /// The audit log is one chain, in which each acknowledged entry stands once, where the store loses none.
+    private func checkAuditLog() async {
+        var (chain, found): (AuditChain, [String: [UInt64]]) = (AuditChain(), [:])
+        for records in self.stores.map(self.records) {
+            guard let items = try? await AuditLog(records).items(after: 0, limit: 10_000) else {
+                return self.ledger.violate("I20", "the audit log can't be read")
+            }
+            guard !items.isEmpty else { continue }
+            chain = AuditChain()
+            for item in items {
+                chain.take(item)
+                guard case .record(let record) = item, record.action == "reload" else { continue }
+                found[record.reason ?? "", default: []].append(record.number)
+            }
+        }
+        guard self.weather.store != .redis, !self.weather.moves else { return }
+        if let fault = chain.firstFault { self.ledger.violate("I20", "the chain of the audit log breaks: \(fault)") }
+        for (reason, number) in self.ledger.auditedEntries.sorted(by: { $0.key < $1.key }) where found[reason] != [number] {
+            self.ledger.violate("I20", "entry \(reason) was said to be \(number) and stands at \(found[reason] ?? [])")
         }
     }
 

@@ -1,4 +1,6 @@
+internal import Audit
 internal import KillSwitch
+internal import SignIn
 internal import Simulation
 internal import TestKit
 internal import TokenModel
@@ -111,8 +113,34 @@ extension SimulatedCluster {
         }
     }
 
+    /// Gives the account a new grant: by an import, or by a sign-in that any replica completes.
+    ///
+    /// - Returns: whether the replica says that it has it.
     @discardableResult
     func signIn(_ account: AccountID, at replica: SimulatedReplica, _ parts: SimulatedReplica.Open) async -> Bool {
+        guard self.chance.happens(0.5) else { return await self.importTokens(of: account, at: replica, parts) }
+        let begunAt = self.simulation.now
+        do throws(SignInError) {
+            let begun = try await parts.signIns.begin(account, .paste, by: .admin("anne", at: "10.0.0.1"))
+            let state = begun.url?.split(whereSeparator: { "?&".contains($0) }).first { $0.hasPrefix("state=") } ?? ""
+            let code = self.provider.agree(account, begunAt: begunAt)
+            await self.network.pause(self.network.way(upTo: .seconds(4)))
+            let address = Secret("http://127.0.0.1/callback?code=\(code)&\(state)")
+            let report = try await parts.signIns.answer(begun.id, with: address)
+            self.ledger.note(replica.name, "says that the sign-in of \(account) is \(report.state.rawValue)")
+            if report.state == .done { self.ledger.add(.signedIn) }
+            return report.state == .done
+        } catch {
+            self.ledger.note(replica.name, "can't sign in to \(account): \(error.code.rawValue)")
+            return false
+        }
+    }
+
+    private func importTokens(
+        of account: AccountID,
+        at replica: SimulatedReplica,
+        _ parts: SimulatedReplica.Open
+    ) async -> Bool {
         let token = self.provider.authorize(account)
         do throws(AccountChangeError) {
             try await parts.engine.importTokens(token, for: account)
@@ -137,6 +165,35 @@ extension SimulatedCluster {
                         continue
                     }
                     if report.state == .complete { self.ledger.complete(id) }
+                }
+            }
+        }
+    }
+
+    /// Has entries put into the audit log, each tried again until that is acknowledged or its process ends.
+    func keepBooks() async {
+        let end = self.simulation.now.advanced(by: Self.foul)
+        var number = 0
+        while self.simulation.now < end, !self.hasEnded {
+            await self.network.pause(self.network.way(upTo: .seconds(5)))
+            guard let (replica, parts) = self.someReplica else { continue }
+            number += 1
+            let entry = AuditEntry(
+                .reload,
+                by: .gateway("SIGHUP"),
+                in: replica.name,
+                incarnation: replica.incarnation,
+                of: .all,
+                reason: "\(number)",
+                at: self.simulation.wall
+            )
+            replica.process.start {
+                while !replica.process.hasEnded, !self.hasEnded {
+                    if let record = try? await parts.audit.log.append(entry, isTriedAgain: true) {
+                        if !replica.process.hasEnded { self.ledger.audited(entry.reason ?? "", at: record.number) }
+                        return
+                    }
+                    await self.network.pause(.milliseconds(500))
                 }
             }
         }

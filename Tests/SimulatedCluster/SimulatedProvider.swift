@@ -31,6 +31,8 @@ final class SimulatedProvider: Sendable {
     private struct State {
         var grants: [String: Grant] = [:]
         var grantOf: [String: String] = [:]
+        /// Who has signed in for each code, and when that began.
+        var codes: [String: (account: AccountID, begunAt: BootInstant)] = [:]
         var accessTokens: [String: AccessToken] = [:]
         var underWay: [ObjectIdentifier: [String]] = [:]
         /// The refresh tokens in answers that have not arrived yet, by the token that was sent for each.
@@ -68,6 +70,17 @@ final class SimulatedProvider: Sendable {
             return token
         }
         return Secret(token)
+    }
+
+    /// Somebody signs in at the address of a sign-in that began then.
+    ///
+    /// - Returns: the code for the answer.
+    func agree(_ account: AccountID, begunAt: BootInstant) -> String {
+        self.state.withLock { state in
+            let code = "code-\(state.codes.count)"
+            state.codes[code] = (account, begunAt)
+            return code
+        }
     }
 
     /// The access token of that text; `nil` if none was issued.
@@ -176,25 +189,42 @@ final class SimulatedProvider: Sendable {
                 let isExcused = grant.isExcused || state.unclaimed.contains(refreshToken)
                 return (.dead(.invalidGrant), isExcused ? nil : "\(refreshToken) was replaced, and is sent again")
             }
-            let text = "at-\(name)-\(grant.serial)-\(state.accessTokens.count)"
-            let end = now.advanced(by: Self.lifetime)
-            state.accessTokens[text] = AccessToken(
-                text: text,
-                account: grant.account,
-                grant: name,
-                askedAt: askedAt,
-                endsAt: end
-            )
-            let grantOfTokens = TokenGrant(
-                accessToken: Secret(text),
-                refreshToken: Secret(grant.live),
-                lifetime: Self.lifetime
-            )
-            return (.success(grantOfTokens), nil)
+            return (.success(self.issue(grant, name, askedAt: askedAt, &state)), nil)
         }
         if let reused { self.ledger.violate("a grant is lost", reused) }
         if case .success = verdict { self.ledger.add(.refreshed) }
         return verdict
+    }
+
+    /// The answer with the grant's refresh token and a new access token.
+    private func issue(_ grant: Grant, _ name: String, askedAt: BootInstant, _ state: inout State) -> TokenGrant {
+        let text = "at-\(name)-\(grant.serial)-\(state.accessTokens.count)"
+        state.accessTokens[text] = AccessToken(
+            text: text,
+            account: grant.account,
+            grant: name,
+            askedAt: askedAt,
+            endsAt: self.simulation.now.advanced(by: Self.lifetime)
+        )
+        return TokenGrant(
+            accessToken: Secret(text),
+            refreshToken: Secret(grant.live),
+            lifetime: Self.lifetime,
+            scopes: []
+        )
+    }
+
+    /// A code arrives, which brings a new grant, once.
+    func redeem(code: String, by process: SimulatedProcess) -> TokenVerdict {
+        self.state.withLock { state in
+            guard let person = state.codes.removeValue(forKey: code) else { return .dead(.invalidGrant) }
+            let name = "\(person.account).\(state.grants.count)"
+            let grant = Grant(account: person.account, live: "rt-\(name)-1", serial: 1)
+            state.grants[name] = grant
+            state.grantOf[grant.live] = name
+            if !process.hasEnded { state.onTheWay[ObjectIdentifier(process), default: [:]][code] = grant.live }
+            return .success(self.issue(grant, name, askedAt: person.begunAt, &state))
+        }
     }
 
     /// Ends the grant of a refresh token, as asked.
@@ -219,7 +249,7 @@ extension Secret {
 }
 
 /// The provider as one process reaches it.
-struct ProviderConnection: TokenEndpoint {
+struct ProviderConnection: TokenEndpoint, AuthorizationServer {
     let provider: SimulatedProvider
     let process: SimulatedProcess
     let name: String
@@ -239,28 +269,32 @@ struct ProviderConnection: TokenEndpoint {
         scopes: [String],
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
-        let (token, chance, weather) = (refreshToken.text, self.network.chance, self.weather)
         // The connection is made first.
         await self.network.pause(self.network.way(upTo: .milliseconds(50)))
         guard !self.process.hasEnded else { return .notSent(.shutDown) }
         guard mayStillSend() || self.mutation == .oldTokensAreSent else { return .notSent(.sendingTooLate) }
-        let askedAt = self.network.simulation.now
+        let (token, askedAt) = (refreshToken.text, self.network.simulation.now)
         self.provider.begin(token, by: self.process, named: self.name)
+        return await self.ask(token) { [provider, process] in provider.redeem(token, by: process, askedAt: askedAt) }
+    }
+
+    /// Makes a token request, whose answer may come late or never, and may be an error although the request had its effect.
+    private func ask(_ sent: String, _ redeem: @escaping @Sendable () -> TokenVerdict) async -> TokenVerdict {
+        let (chance, weather, limit) = (self.network.chance, self.weather, Self.answerLimit)
         var back = self.network.way(upTo: .milliseconds(500))
-        if chance.hasFaults, chance.happens(weather.answerIsLate) { back = self.network.way(upTo: Self.answerLimit) }
-        if chance.hasFaults, chance.happens(weather.answerIsLost) { back = Self.answerLimit * 2 }
+        if chance.hasFaults, chance.happens(weather.answerIsLate) { back = self.network.way(upTo: limit) }
+        if chance.hasFaults, chance.happens(weather.answerIsLost) { back = limit * 2 }
         let fails = chance.hasFaults && chance.happens(weather.serverFails)
         let (provider, process, name) = (self.provider, self.process, self.name)
         return await self.network.call(
             there: self.network.way(),
             back: back,
-            within: Self.answerLimit,
+            within: limit,
             otherwise: .ambiguous(.timedOut),
-            ended: { provider.end(token, by: process, named: name, $0) }
+            ended: { provider.end(sent, by: process, named: name, $0) }
         ) {
-            // An error may come before the token is redeemed, or after.
             if fails, chance.happens(0.5) { return .ambiguous(.serverError) }
-            let verdict = provider.redeem(token, by: process, askedAt: askedAt)
+            let verdict = redeem()
             return fails ? .ambiguous(.serverError) : verdict
         }
     }
@@ -281,5 +315,46 @@ struct ProviderConnection: TokenEndpoint {
             provider.revoke(text)
             return .revoked
         }
+    }
+
+    // MARK: - Signing in
+
+    func features() async throws(AuthorizationServerError) -> SignInFeatures {
+        SignInFeatures(
+            hasAuthorizationEndpoint: true,
+            hasDeviceEndpoint: false,
+            promisesIssuer: false,
+            issuer: nil,
+            validatesIDTokens: false,
+            refusesS256: false
+        )
+    }
+
+    func authorizationURL(_ request: AuthorizationRequest) async throws(AuthorizationServerError) -> String {
+        do throws(ProviderURLError) {
+            return request.url(at: try ProviderURL("https://login.example/authorize"), clientID: self.binding.clientID)
+        } catch {
+            throw AuthorizationServerError(.malformed, error.message)
+        }
+    }
+
+    func redeem(_ code: Secret, of issuer: TokenIssuer, verifier: Secret, redirectURI: String) async -> TokenVerdict {
+        guard !self.process.hasEnded else { return .notSent(.shutDown) }
+        let text = code.text
+        self.provider.begin(text, by: self.process, named: self.name)
+        return await self.ask(text) { [provider, process] in provider.redeem(code: text, by: process) }
+    }
+
+    func startDevice(
+        scopes: [String],
+        extra: [String: String]
+    ) async throws(AuthorizationServerError) -> DeviceAuthorization {
+        throw AuthorizationServerError(.notOffered, "there are no devices")
+    }
+
+    func redeem(device code: Secret, of issuer: TokenIssuer) async -> TokenVerdict { .notSent(.notConfigured) }
+
+    func subject(of idToken: Secret, nonce: String?) async throws(IDTokenError) -> String {
+        throw IDTokenError(.untrusted, "there are no ID tokens")
     }
 }

@@ -1,5 +1,7 @@
+internal import Audit
 internal import KillSwitch
 internal import Logging
+internal import SignIn
 internal import Simulation
 internal import Synchronization
 internal import TestKit
@@ -13,6 +15,8 @@ final class SimulatedReplica: Sendable {
     struct Open: Sendable {
         let kills: KillSwitch
         let engine: RefreshEngine
+        let signIns: SignInService
+        let audit: AuditTrail
         let disk: HostConnection
         /// The move to another store that the replica takes part in.
         let move: MigratingTokenStore?
@@ -120,6 +124,8 @@ final class SimulatedReplica: Sendable {
             await withDiscardingTaskGroup { members in
                 members.addTask { await open.kills.run() }
                 members.addTask { await open.engine.run() }
+                members.addTask { await open.signIns.run() }
+                members.addTask { await open.audit.run() }
             }
             tasks.cancelAll()
         }
@@ -130,18 +136,22 @@ final class SimulatedReplica: Sendable {
         guard let open = self.parts else { return }
         self.open.withLock { $0 = nil }
         self.proxy.close()
+        open.signIns.stop()
         open.engine.stop()
         while open.engine.flightCount > 0, !self.process.hasEnded {
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(100)))
         }
         open.kills.stop()
+        open.audit.stop()
     }
 
     /// What is left of it after ``SimulatedProcess/end()`` may go.
     func clear() {
         let open = self.open.withLock { $0.take() }
+        open?.signIns.stop()
         open?.engine.stopNow()
         open?.kills.stop()
+        open?.audit.stop()
         self.proxy.close()
     }
 
@@ -230,7 +240,34 @@ final class SimulatedReplica: Sendable {
             logger: cluster.logger,
             onCredential: { proxy.apply($0) }
         )
+        let audit = AuditTrail(
+            opened.records,
+            incarnation: self.incarnation,
+            replica: self.name,
+            timepiece: self.timepiece,
+            logger: cluster.logger
+        )
+        let configuration = SignInConfiguration(
+            gatewayRedirectURI: nil,
+            providers: [ProviderConnection.id: SignInConfiguration.Provider(server: endpoint)]
+        )
+        let signIns = SignInService(
+            opened.records,
+            engine: engine,
+            audit: audit,
+            timepiece: self.timepiece,
+            logger: cluster.logger,
+            configuration: { configuration }
+        )
         proxy.open(engine)
-        return Open(kills: kills, engine: engine, disk: disk, move: move, arrival: arrival)
+        return Open(
+            kills: kills,
+            engine: engine,
+            signIns: signIns,
+            audit: audit,
+            disk: disk,
+            move: move,
+            arrival: arrival
+        )
     }
 }
