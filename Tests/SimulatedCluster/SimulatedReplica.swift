@@ -217,6 +217,7 @@ final class SimulatedReplica: Sendable {
             incarnation: self.incarnation,
             name: self.name,
             lease: Self.lease,
+            fewestToFold: 2,
             host: disk,
             place: place,
             move: move,
