@@ -133,7 +133,20 @@ final class StoreConnection: TokenStore {
         try await self.call { [store] () async throws(StoreError) in try await store.remove(key, expecting: expecting) }
     }
 
-    func changes() -> AsyncStream<RecordChange> { self.store.changes() }
+    /// Hints of the store, of which some are lost. A driver's own, that it is connected anew, are not.
+    func changes() -> AsyncStream<RecordChange> {
+        let (source, chance, lost) = (self.store.changes(), self.network.chance, self.weather.hintIsLost)
+        guard lost > 0 else { return source }
+        let (stream, hints) = AsyncStream.makeStream(of: RecordChange.self)
+        let forwarding = Task(executorPreference: OwnedTasks.executor) {
+            for await change in source where change == .anotherServer || !chance.hasFaults || !chance.happens(lost) {
+                hints.yield(change)
+            }
+            hints.finish()
+        }
+        hints.onTermination = { _ in forwarding.cancel() }
+        return stream
+    }
 }
 
 /// Opens what is written for accounts, for the story and for invariant I13.

@@ -27,6 +27,8 @@ package struct Weather: Sendable {
     package var storeFails = 0.0
     package var storeStalls = 0.0
     package var isStale = 0.0
+    /// The probability for each hint of the store.
+    package var hintIsLost = 0.0
 
     // How often, out of all that goes wrong. The sum may be anything.
     package var stops = 0.0
@@ -57,6 +59,7 @@ package struct Weather: Sendable {
         self.store = Store.allCases[chance.number(below: Store.allCases.count)]
         self.storeFails = maybe(0.15)
         self.storeStalls = maybe(0.1)
+        self.hintIsLost = maybe(0.8)
         if self.store != .sqlite {
             self.isStale = maybe(0.3)
             self.cuts = maybe(1)
@@ -80,6 +83,7 @@ extension Weather: CustomStringConvertible {
     package var description: String {
         let rates: [(String, Double)] = [
             ("failing", self.storeFails), ("stalling", self.storeStalls), ("stale", self.isStale),
+            ("lost hints", self.hintIsLost),
             ("stops", self.stops), ("deaths", self.deaths), ("restarts", self.restarts), ("cuts", self.cuts),
             ("failovers", self.failovers), ("wall jumps", self.wallJumps), ("lost answers", self.answerIsLost),
             ("late answers", self.answerIsLate), ("server errors", self.serverFails),
