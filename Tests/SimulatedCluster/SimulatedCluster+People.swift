@@ -131,7 +131,7 @@ extension SimulatedCluster {
             if report.state == .done { self.ledger.add(.signedIn) }
             return report.state == .done
         } catch {
-            self.ledger.note(replica.name, "can't sign in to \(account): \(error.code.rawValue)")
+            self.ledger.note(replica.name, "can't sign in to \(account): \(error.code)")
             return false
         }
     }
