@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import SimulatedCluster
+import Simulation
 
 /// Runs seed after seed of the simulated cluster, and tells the rate and what went wrong.
 @main struct ClusterRuns: AsyncParsableCommand {
@@ -21,6 +22,7 @@ import SimulatedCluster
     @Option(help: "How many seeds to run at once.") var jobs = 2
     @Option(help: "Run until one seed violates a promise for want of this rule.") var without: Mutation?
     @Flag(help: "Print a line for each seed.") var verbose = false
+    @Flag(help: "Print the story of each seed.") var story = false
 
     private struct Run: Sendable {
         let seed: UInt64
@@ -40,7 +42,7 @@ import SimulatedCluster
                 let isOver = self.without != nil && !violated.isEmpty
                 guard !isOver, next < end, Date().timeIntervalSince(begin) < self.minutes * 60 else { return false }
                 let seed = next
-                group.addTask { await Self.run(seed, without: self.without) }
+                group.addTask { await Self.run(seed, without: self.without, tellsAll: self.story) }
                 next += 1
                 return true
             }
@@ -48,8 +50,8 @@ import SimulatedCluster
             for await run in group {
                 done += 1
                 sums.merge(run.sums, uniquingKeysWith: +)
-                if !run.isWhole {
-                    violated.append(run.seed)
+                if !run.isWhole || self.story {
+                    if !run.isWhole { violated.append(run.seed) }
                     print(run.text)
                 } else if self.verbose {
                     print("seed \(run.seed): \(run.text)")
@@ -67,7 +69,7 @@ import SimulatedCluster
         if violated.isEmpty, self.without != nil { throw ExitCode.failure }
     }
 
-    private static func run(_ seed: UInt64, without mutation: Mutation?) async -> Run {
+    private static func run(_ seed: UInt64, without mutation: Mutation?, tellsAll: Bool) async -> Run {
         let cluster = SimulatedCluster(seed: seed, weather: mutation?.weather, without: mutation)
         var isWhole = true
         var text = ""
@@ -76,7 +78,8 @@ import SimulatedCluster
         }
         if !cluster.ledger.violations.isEmpty { (isWhole, text) = (false, text + cluster.account + "\n") }
         let sums = Ledger.Count.allCases.map { ($0, cluster.ledger.count($0)) }
-        if isWhole { text = sums.map { "\($0.1) \($0.0.rawValue)" }.joined(separator: ", ") }
+        if isWhole, tellsAll { text = cluster.account }
+        if isWhole, !tellsAll { text = sums.map { "\($0.1) \($0.0.rawValue)" }.joined(separator: ", ") + ", \(cluster.trace.count) jobs \(String(cluster.trace.digest, radix: 16))" }
         return Run(seed: seed, isWhole: isWhole, text: text, sums: Dictionary(uniqueKeysWithValues: sums))
     }
 }

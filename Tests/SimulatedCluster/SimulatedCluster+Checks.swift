@@ -17,7 +17,7 @@ extension SimulatedCluster {
         defer { self.end.isOver = true }
         await self.pass(Self.foul + Self.fair)
         guard !self.hasEnded else { return }
-        self.checkGrants()
+        await self.checkGrants()
         self.checkKills()
         await self.checkAuditLog()
         guard !self.hasEnded else { return }
@@ -31,21 +31,31 @@ extension SimulatedCluster {
         while self.simulation.now < end, !self.hasEnded { await self.network.pause(.seconds(1)) }
     }
 
-    /// I2: what the store has is what the provider honours.
-    private func checkGrants() {
+    /// I2: what the store has is what the provider honours, once no refresh is under way.
+    private func checkGrants() async {
         for account in self.accounts {
+            let end = self.simulation.now.advanced(by: ProviderConnection.answerLimit * 2)
+            while let token = self.replacedToken(of: account) {
+                guard self.simulation.now < end else {
+                    self.ledger.violate("I2", "the store has \(token) of \(account), and the provider has replaced it")
+                    break
+                }
+                await self.network.pause(.milliseconds(100))
+            }
             guard let record = self.record(of: account), let token = record.tokens?.refreshToken?.text else { continue }
-            let isDeclaredDead = record.failureRecord?.dead == true
             switch self.provider.standing(of: token) {
-            case .live where isDeclaredDead:
+            case .live where record.failureRecord?.dead == true:
                 self.ledger.violate("I12", "\(token) of \(account) lives, and was declared dead")
-            case .replaced:
-                self.ledger.violate("I2", "the store has \(token) of \(account), and the provider has replaced it")
             case .unknown:
                 self.ledger.violate("I2", "the store has \(token) of \(account), which nobody has issued")
-            case .live, .dead, .excused: break
+            case .live, .replaced, .dead, .excused: break
             }
         }
+    }
+
+    private func replacedToken(of account: AccountID) -> String? {
+        guard let token = self.record(of: account)?.tokens?.refreshToken?.text else { return nil }
+        return self.provider.standing(of: token) == .replaced ? token : nil
     }
 
     /// Every kill that was accepted is complete, since all replicas run and the store takes everything.

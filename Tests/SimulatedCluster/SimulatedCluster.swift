@@ -1,6 +1,6 @@
 internal import KillSwitch
 internal import Logging
-internal import Simulation
+package import Simulation
 internal import Synchronization
 internal import TestKit
 internal import TokenModel
@@ -44,6 +44,8 @@ package final class SimulatedCluster: Sendable {
         var moves = false
         /// The commits before the run, which no failover loses.
         var sown = 0
+        /// The records of accounts that were opened, by account and version.
+        var opened: [AccountID: [Version: AccountRecord]] = [:]
     }
 
     /// How long there are faults, and how long the replicas then have to get over them.
@@ -168,7 +170,15 @@ package final class SimulatedCluster: Sendable {
     func record(of account: AccountID) -> AccountRecord? {
         let key = RecordKey.account(account.rawValue)
         let stored = self.stores[1].history.record(key) ?? self.stores[0].history.record(key)
-        return stored.flatMap { try? self.vault.open($0, of: account).record }
+        return stored.flatMap { self.open($0, of: account) }
+    }
+
+    /// Opens a record, once: this would take most of a run's time.
+    func open(_ stored: StoredRecord, of account: AccountID) -> AccountRecord? {
+        if let known = self.state.withLock({ $0.opened[account]?[stored.version] }) { return known }
+        let record = try? self.vault.open(stored, of: account).record
+        self.state.withLock { $0.opened[account, default: [:]][stored.version] = record }
+        return record
     }
 
     private func isKnown(_ refreshToken: String) -> Bool {
@@ -181,6 +191,9 @@ package final class SimulatedCluster: Sendable {
             || self.record(of: token.account)?.tokens?.accessToken?.text == token.text
             || self.hosts.contains { $0.keeps(accessToken: token.text) }
     }
+
+    /// What has run: equal for equal seeds.
+    package var trace: Trace { self.simulation.trace }
 
     /// The story of a run that went wrong.
     package var account: String {

@@ -43,6 +43,7 @@ final class SimulatedReplica: Sendable {
     private let cluster: SimulatedCluster
     private let start: Start
     private let open = Mutex<Open?>(nil)
+    private let correction = ClockCorrection()
 
     static let lease = Duration.seconds(10)
 
@@ -54,21 +55,24 @@ final class SimulatedReplica: Sendable {
         self.cluster = cluster
         self.start = start
         self.connections = cluster.stores.map { store in
-            StoreConnection(
-                store.connect(),
-                process,
-                named: name,
-                cluster.network,
-                cluster.weather,
-                cluster.mutation,
-                StoreObserver(vault: cluster.vault, ledger: cluster.ledger)
-            )
+            StoreConnection(store.connect(), process, named: name, in: cluster)
         }
         self.proxy = SimulatedProxy(named: name, process, host.clock.timepiece, in: cluster)
         host.begin(self.incarnation, process)
     }
 
-    private var timepiece: Timepiece { self.host.clock.timepiece }
+    /// The clocks of the host, with the wall clock corrected by that of the store's server if there is one.
+    private var timepiece: Timepiece {
+        let (clock, correction) = (self.host.clock, self.correction)
+        return Timepiece(ages: clock) { clock.wall.advanced(by: correction.offset) }
+    }
+
+    private func correctClock() async throws(StoreError) {
+        guard self.cluster.weather.store != .sqlite else { return }
+        let begin = self.host.clock.wall
+        let time = try await self.connections[0].time()
+        self.correction.learn(time, between: begin, and: self.host.clock.wall)
+    }
 
     /// Its parts, while it serves requests.
     var parts: Open? { self.process.hasEnded ? nil : self.open.withLock { $0 } }
@@ -112,6 +116,7 @@ final class SimulatedReplica: Sendable {
                 while !Task.isCancelled {
                     await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(10)))
                     await open.disk.inheritAll()
+                    try? await self.correctClock()
                 }
             }
             tasks.addTask {
@@ -159,6 +164,7 @@ final class SimulatedReplica: Sendable {
 
     /// Opens the store, and builds what works on it.
     private func prepare() async throws(StoreError) -> Open {
+        try await self.correctClock()
         let keys = self.cluster.keys
         var (store, move): (any TokenStore, MigratingTokenStore?) = (self.connections[0], nil)
         if self.start.moves {

@@ -13,7 +13,7 @@ final class StoreConnection: TokenStore {
     private let network: Network
     private let weather: Weather
     private let mutation: Mutation?
-    private let observer: StoreObserver
+    private let cluster: SimulatedCluster
     private let isCut = Mutex(false)
 
     private static let patience = Duration.seconds(2)
@@ -23,11 +23,9 @@ final class StoreConnection: TokenStore {
         _ store: FaultyTokenStore,
         _ process: SimulatedProcess,
         named name: String,
-        _ network: Network,
-        _ weather: Weather,
-        _ mutation: Mutation?,
-        _ observer: StoreObserver
+        in cluster: SimulatedCluster
     ) {
+        let (network, weather, mutation) = (cluster.network, cluster.weather, cluster.mutation)
         self.guarantees =
             switch mutation {
             case .leaseByReading: StoreGuarantees(reach: .host, failover: store.guarantees.failover)
@@ -40,7 +38,7 @@ final class StoreConnection: TokenStore {
         self.network = network
         self.weather = weather
         self.mutation = mutation
-        self.observer = observer
+        self.cluster = cluster
         let (chance, faults) = (network.chance, weather)
         store.fail { call in
             guard chance.hasFaults else { return .none }
@@ -116,13 +114,13 @@ final class StoreConnection: TokenStore {
         as version: Version,
         expecting: Version?
     ) async throws(StoreError) {
-        let (store, observer, name, isBlind) = (self.store, self.observer, self.name, self.mutation == .writesAreBlind)
+        let (store, isBlind) = (self.store, self.mutation == .writesAreBlind)
         let hidesAnswers = self.mutation == .writesAreNotReadBack
         do throws(StoreError) {
             try await self.call { () async throws(StoreError) in
                 let current = isBlind ? store.history.record(key)?.version : expecting
                 try await store.write(value, at: key, as: version, expecting: current)
-                observer.wrote(StoredRecord(version: version, value: value), at: key, by: name)
+                self.wrote(StoredRecord(version: version, value: value), at: key)
             }
         } catch {
             throw hidesAnswers && error.code == .unreachable ? StoreError(.unwritable, error.message) : error
@@ -131,6 +129,11 @@ final class StoreConnection: TokenStore {
 
     func remove(_ key: RecordKey, expecting: Version) async throws(StoreError) {
         try await self.call { [store] () async throws(StoreError) in try await store.remove(key, expecting: expecting) }
+    }
+
+    /// The time at the store's server.
+    func time() async throws(StoreError) -> WallTime {
+        try await self.call { [network] () async throws(StoreError) in network.simulation.wall }
     }
 
     /// Hints of the store, of which some are lost. A driver's own, that it is connected anew, are not.
@@ -147,21 +150,16 @@ final class StoreConnection: TokenStore {
         hints.onTermination = { _ in forwarding.cancel() }
         return stream
     }
-}
 
-/// Opens what is written for accounts, for the story and for invariant I13.
-struct StoreObserver: Sendable {
-    let vault: AccountVault
-    let ledger: Ledger
-
-    func wrote(_ stored: StoredRecord, at key: RecordKey, by name: String) {
+    /// Tells what was written for an account, and notes that its tokens are durable, for invariant I13.
+    private func wrote(_ stored: StoredRecord, at key: RecordKey) {
         guard RecordKey.Prefix.accounts.contains(key) else { return }
         let account = AccountID(String(key.rawValue.dropFirst(RecordKey.Prefix.accounts.rawValue.count)))
-        guard let record = try? self.vault.open(stored, of: account).record else { return }
-        if let token = record.tokens?.accessToken { self.ledger.isDurable(token.text) }
+        guard let record = self.cluster.open(stored, of: account) else { return }
+        if let token = record.tokens?.accessToken { self.cluster.ledger.isDurable(token.text) }
         let claim = record.claim == nil ? "" : ", a claim"
         let failure = record.failureRecord.map { ", \($0.dead ? "dead" : "failed"): \($0.reason)" } ?? ""
         let token = record.tokens?.refreshToken?.text ?? "no token"
-        self.ledger.note(name, "writes \(account): \(token), epoch \(record.observedEpoch)\(claim)\(failure)")
+        self.cluster.ledger.note(self.name, "writes \(account): \(token), epoch \(record.observedEpoch)\(claim)\(failure)")
     }
 }
