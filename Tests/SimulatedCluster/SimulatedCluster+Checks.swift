@@ -10,11 +10,11 @@ internal import TokenStorage
 /// What must hold at the end of a run.
 extension SimulatedCluster {
     /// Whether the run is over.
-    var hasEnded: Bool { self.end.isOver || !self.ledger.violations.isEmpty }
+    var hasEnded: Bool { self.end.value || !self.ledger.violations.isEmpty }
 
     /// Waits for the end of all faults, and for the replicas to get over them, and looks at what they have left.
     func judge() async {
-        defer { self.end.isOver = true }
+        defer { self.end.value = true }
         await self.pass(Self.foul + Self.fair)
         guard !self.hasEnded else { return }
         await self.checkGrants()
@@ -102,9 +102,10 @@ extension SimulatedCluster {
                 let isLive = epochs.verdict(on: record, of: account, at: ProviderConnection.id) == .live
                 let token = record?.tokens?.refreshToken?.text
                 if isLive, let token, self.provider.standing(of: token) == .live { continue }
-                if await !self.signIn(account, at: replica, parts) {
-                    self.ledger.violate("the end", "\(account) can't be signed in to")
-                }
+                // A sign-in that a process has left behind is in the way of the next one for a while.
+                if await self.signIn(account, at: replica, parts) { continue }
+                if await self.importTokens(of: account, at: replica, parts) { continue }
+                self.ledger.violate("the end", "\(account) gets no tokens")
             }
         }
         await work.value
@@ -115,14 +116,13 @@ extension SimulatedCluster {
         for replica in self.replicas {
             for account in self.accounts where self.ledger.violations.isEmpty {
                 let end = self.simulation.now.advanced(by: .seconds(90))
-                let answer = Answer()
+                let outcome = Answer(SimulatedProxy.Outcome.noLease)
                 repeat {
-                    let work = replica.process.start { answer.outcome = await replica.proxy.request(account) }
-                    await work.value
-                    if answer.outcome != .sent { await self.network.pause(.seconds(1)) }
-                } while answer.outcome != .sent && self.simulation.now < end
-                if answer.outcome != .sent {
-                    self.ledger.violate("the end", "\(account) can't be used at \(replica.name): \(answer.outcome)")
+                    await replica.process.start { outcome.value = await replica.proxy.request(account) }.value
+                    if outcome.value != .sent { await self.network.pause(.seconds(1)) }
+                } while outcome.value != .sent && self.simulation.now < end
+                if outcome.value != .sent {
+                    self.ledger.violate("the end", "\(account) can't be used at \(replica.name): \(outcome.value)")
                 }
             }
         }
@@ -130,21 +130,13 @@ extension SimulatedCluster {
 }
 
 /// What a task of a process has brought.
-private final class Answer: Sendable {
-    private let kept = Mutex(SimulatedProxy.Outcome.noLease)
+final class Answer<Value: Sendable>: Sendable {
+    private let kept: Mutex<Value>
 
-    var outcome: SimulatedProxy.Outcome {
+    init(_ value: Value) { self.kept = Mutex(value) }
+
+    var value: Value {
         get { self.kept.withLock { $0 } }
         set { self.kept.withLock { $0 = newValue } }
-    }
-}
-
-/// Whether a run is over.
-final class RunEnd: Sendable {
-    private let state = Mutex(false)
-
-    var isOver: Bool {
-        get { self.state.withLock { $0 } }
-        set { self.state.withLock { $0 = newValue } }
     }
 }

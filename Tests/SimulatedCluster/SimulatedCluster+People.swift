@@ -43,20 +43,23 @@ extension SimulatedCluster {
     /// Kills, revives, imports, locks and moves now and then, while there are faults.
     func operate() async {
         let end = self.simulation.now.advanced(by: Self.foul)
-        while self.simulation.now < end, !self.hasEnded {
-            await self.network.pause(self.network.way(upTo: .seconds(15)))
-            guard self.simulation.now < end, let (replica, parts) = self.someReplica else { continue }
-            if self.chance.happens(0.1) { await self.lock(at: replica, parts) }
-            if self.weather.moves, self.chance.happens(0.3) { self.roll() }
-            let scope = self.drawScope()
-            let (pause, again) = (self.network.way(upTo: .seconds(10)), self.chance.happens(0.3))
-            replica.process.start {
-                await self.kill(scope, at: replica, parts)
-                if again { await self.kill(scope, at: replica, parts) }
+        await withDiscardingTaskGroup { orders in
+            while self.simulation.now < end, !self.hasEnded {
+                await self.network.pause(self.network.way(upTo: .seconds(15)))
+                guard self.simulation.now < end, let (replica, parts) = self.someReplica else { continue }
+                if self.chance.happens(0.1) { await self.lock(at: replica, parts) }
+                if self.weather.moves, self.chance.happens(0.3) { self.roll() }
+                let scope = self.drawScope()
+                let (pause, again) = (self.network.way(upTo: .seconds(10)), self.chance.happens(0.3))
+                replica.process.start {
+                    await self.kill(scope, at: replica, parts)
+                    if again { await self.kill(scope, at: replica, parts) }
+                }
+                orders.addTask {
+                    await self.network.pause(pause)
+                    await self.restore(scope)
+                }
             }
-            await self.network.pause(pause)
-            guard let (replica, parts) = self.someReplica else { continue }
-            replica.process.start { await self.restore(scope, at: replica, parts) }
         }
         if self.weather.moves { self.roll() }
     }
@@ -99,18 +102,35 @@ extension SimulatedCluster {
         }
     }
 
-    /// Allows tokens of the scope again, and signs in to its accounts anew.
-    private func restore(_ scope: KillScope, at replica: SimulatedReplica, _ parts: SimulatedReplica.Open) async {
+    /// Allows tokens of the scope again, and signs in to its accounts anew. Tried again for a while, at any replica.
+    private func restore(_ scope: KillScope) async {
+        for _ in 0..<5 where !self.hasEnded {
+            if let (replica, parts) = self.someReplica {
+                let isDone = Answer(false)
+                await replica.process.start { isDone.value = await self.restore(scope, at: replica, parts) }.value
+                if isDone.value { return }
+            }
+            await self.network.pause(.seconds(2))
+        }
+    }
+
+    private func restore(
+        _ scope: KillScope,
+        at replica: SimulatedReplica,
+        _ parts: SimulatedReplica.Open
+    ) async -> Bool {
         do throws(KillSwitchError) {
             try await parts.kills.revive(scope, reason: "drill")
             self.ledger.add(.revived)
             self.ledger.note(replica.name, "has revived \(scope.text)")
         } catch {
             self.ledger.note(replica.name, "does not revive \(scope.text): \(error.code.rawValue)")
+            guard error.code == .notKilled else { return false }
         }
         for account in self.accounts where scope.covers(account) {
             await self.signIn(account, at: replica, parts)
         }
+        return true
     }
 
     /// Gives the account a new grant: by an import, or by a sign-in that any replica completes.
@@ -136,7 +156,7 @@ extension SimulatedCluster {
         }
     }
 
-    private func importTokens(
+    func importTokens(
         of account: AccountID,
         at replica: SimulatedReplica,
         _ parts: SimulatedReplica.Open

@@ -33,7 +33,7 @@ package final class SimulatedCluster: Sendable {
     let logger = Logger(label: "cluster") { _ in SwiftLogNoOpLogHandler() }
     let named = ["alice", "bob"].map { AccountID($0) }
     let family: AccountFamily
-    let end = RunEnd()
+    let end = Answer(false)
     private let state = Mutex(State())
 
     private struct State {

@@ -33,6 +33,7 @@ final class SimulatedProvider: Sendable {
         var grantOf: [String: String] = [:]
         /// Who has signed in for each code, and when that began.
         var codes: [String: (account: AccountID, begunAt: BootInstant)] = [:]
+        var lastCode = 0
         var accessTokens: [String: AccessToken] = [:]
         var underWay: [ObjectIdentifier: [String]] = [:]
         /// The refresh tokens in answers that have not arrived yet, by the token that was sent for each.
@@ -77,7 +78,8 @@ final class SimulatedProvider: Sendable {
     /// - Returns: the code for the answer.
     func agree(_ account: AccountID, begunAt: BootInstant) -> String {
         self.state.withLock { state in
-            let code = "code-\(state.codes.count)"
+            state.lastCode += 1
+            let code = "code-\(state.lastCode)"
             state.codes[code] = (account, begunAt)
             return code
         }
