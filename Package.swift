@@ -197,7 +197,7 @@ let package = Package(
             path: "Tests/Simulation",
             swiftSettings: settings
         ),
-        // Replicas with all their surroundings in simulated time: tests run some seeds of it, and `cluster-runs` many.
+        // Replicas with all their surroundings in simulated time: tests run some seeds of it, and `ClusterRuns` many.
         .target(
             name: "SimulatedCluster",
             dependencies: [
@@ -209,8 +209,8 @@ let package = Package(
             swiftSettings: settings
         ),
         .executableTarget(
-            name: "cluster-runs",
-            dependencies: ["SimulatedCluster", argumentParser],
+            name: "ClusterRuns",
+            dependencies: ["Simulation", "SimulatedCluster", argumentParser],
             path: "Tests/ClusterRuns",
             swiftSettings: settings
         ),

@@ -6,13 +6,13 @@ import Simulation
 /// Runs seed after seed of the simulated cluster, and tells the rate and what went wrong.
 @main struct ClusterRuns: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cluster-runs",
+        commandName: "scripts/cluster",
         abstract: "Run seeds of the simulated cluster, and print the story of each that violates a promise.",
         discussion: """
             For instance, an hour from seed 0 on, and one seed of it again:
 
-              cluster-runs --minutes 60
-              cluster-runs --first 4711 --count 1
+              scripts/cluster --minutes 60
+              scripts/cluster --first 4711 --count 1
             """
     )
 
