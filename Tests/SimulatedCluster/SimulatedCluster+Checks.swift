@@ -17,6 +17,8 @@ extension SimulatedCluster {
         defer { self.end.value = true }
         await self.pass(Self.foul + Self.fair)
         guard !self.hasEnded else { return }
+        self.callersRest.value = true
+        await self.checkWaiters()
         await self.checkGrants()
         self.checkKills()
         await self.checkAuditLog()
@@ -29,6 +31,17 @@ extension SimulatedCluster {
     private func pass(_ duration: Duration) async {
         let end = self.simulation.now.advanced(by: duration)
         while self.simulation.now < end, !self.hasEnded { await self.network.pause(.seconds(1)) }
+    }
+
+    /// I14: every caller has been answered.
+    private func checkWaiters() async {
+        let end = self.simulation.now.advanced(by: .seconds(60))
+        while let waiting = self.replicas.first(where: { $0.proxy.openRequests > 0 }) {
+            guard self.simulation.now < end else {
+                return self.ledger.violate("I14", "\(waiting.proxy.openRequests) callers wait at \(waiting.name) for ever")
+            }
+            await self.network.pause(.seconds(1))
+        }
     }
 
     /// I2: what the store has is what the provider honours, once no refresh is under way.

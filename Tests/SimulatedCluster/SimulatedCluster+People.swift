@@ -32,7 +32,7 @@ extension SimulatedCluster {
 
     /// Sends requests for an account, to any replica, until the run ends.
     func call(_ account: AccountID) async {
-        while !self.hasEnded {
+        while !self.hasEnded, !self.callersRest.value {
             await self.network.pause(self.network.way(upTo: .seconds(2)))
             guard let replica = self.someReplica?.replica else { continue }
             // A caller may go away before it has an answer; the process then runs on.

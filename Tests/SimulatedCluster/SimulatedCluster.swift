@@ -34,6 +34,8 @@ package final class SimulatedCluster: Sendable {
     let named = ["alice", "bob"].map { AccountID($0) }
     let family: AccountFamily
     let end = Answer(false)
+    /// Whether callers send no more requests.
+    let callersRest = Answer(false)
     private let state = Mutex(State())
 
     private struct State {

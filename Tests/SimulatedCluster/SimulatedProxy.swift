@@ -13,6 +13,8 @@ final class SimulatedProxy: KillFence {
         var credentials: [AccountID: UpstreamCredential] = [:]
         var isLocked = false
         var engine: RefreshEngine?
+        /// The requests that have no answer yet.
+        var open = 0
     }
 
     /// What came of a request.
@@ -45,10 +47,14 @@ final class SimulatedProxy: KillFence {
 
     var hasLease: Bool { self.state.withLock { $0.leaseUntil > self.timepiece.now.boot } }
 
+    var openRequests: Int { self.state.withLock { $0.open } }
+
     // MARK: - Requests
 
     /// Sends a request of a caller, with the token that the loop has, or with one that it waits for.
     func request(_ account: AccountID) async -> Outcome {
+        self.state.withLock { $0.open += 1 }
+        defer { self.state.withLock { $0.open -= 1 } }
         guard let engine = self.state.withLock({ $0.engine }), self.hasLease else { return .noLease }
         if let credential = self.state.withLock({ self.usable($0.credentials[account], $0) }) {
             return await self.send(credential, with: engine)
