@@ -19,7 +19,7 @@ extension SimulatedCluster {
         self.chance.hasFaults = false
         for replica in self.replicas {
             replica.process.resume()
-            replica.cut(false)
+            for connection in replica.connections { connection.mend() }
         }
         for store in self.stores { store.landLateWrites() }
         self.ledger.note("weather", "is fair from now on")
@@ -63,9 +63,10 @@ extension SimulatedCluster {
             replica.process.start { await replica.shutDown() }
         case .cut:
             let pause = self.network.way(upTo: .seconds(25))
-            self.ledger.note(replica.name, "is cut off the store for \(pause)")
-            replica.cut(true)
-            self.later(pause) { replica.cut(false) }
+            let isIsolated = self.chance.happens(0.5)
+            self.ledger.note(replica.name, "is cut off \(isIsolated ? "with a former primary" : "the store") for \(pause)")
+            for connection in replica.connections { if isIsolated { connection.isolate() } else { connection.cut() } }
+            self.later(pause) { for connection in replica.connections { connection.mend() } }
         case .failover:
             await self.failOver()
         case .wallJump:

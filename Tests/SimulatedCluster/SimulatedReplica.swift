@@ -77,8 +77,6 @@ final class SimulatedReplica: Sendable {
     /// Its parts, while it serves requests.
     var parts: Open? { self.process.hasEnded ? nil : self.open.withLock { $0 } }
 
-    /// The network to the stores breaks, or is whole again.
-    func cut(_ isCut: Bool) { for connection in self.connections { connection.cut(isCut) } }
 
     /// Starts as a gateway does. A process that can't start ends, and another one is started in its place.
     func run() {

@@ -14,7 +14,16 @@ final class StoreConnection: TokenStore {
     private let weather: Weather
     private let mutation: Mutation?
     private let cluster: SimulatedCluster
-    private let isCut = Mutex(false)
+    private let link: Mutex<Link>
+
+    /// How the process is connected to the store.
+    enum Link: Equatable {
+        case whole
+        /// No call comes through.
+        case cut
+        /// It is cut off together with a former primary, which knows no later commits and takes no writes.
+        case isolated(knowing: Int)
+    }
 
     private static let patience = Duration.seconds(2)
     private static let unreachable = StoreError(.unreachable, "no answer in time")
@@ -40,9 +49,16 @@ final class StoreConnection: TokenStore {
         self.mutation = mutation
         self.cluster = cluster
         let (chance, faults) = (network.chance, weather)
-        store.fail { call in
+        self.link = Mutex(.whole)
+        store.fail { [unowned self] call in
             guard chance.hasFaults else { return .none }
-            if chance.happens(faults.isStale), call.operation == .read || call.operation == .records {
+            let isRead = call.operation == .read || call.operation == .records
+            if case .isolated(let known) = self.link.withLock({ $0 }) {
+                guard isRead else { return .away }
+                let commits = max(store.history.count - known, 0)
+                return mutation == .forgetfulStore ? .forgetful(commits: commits) : .stale(commits: commits)
+            }
+            if isRead, chance.happens(faults.isStale) {
                 let commits = 1 + chance.number(below: 12)
                 return mutation == .forgetfulStore ? .forgetful(commits: commits) : .stale(commits: commits)
             }
@@ -69,9 +85,14 @@ final class StoreConnection: TokenStore {
     }
 
     /// The network to the store breaks, or is whole again.
-    func cut(_ isCut: Bool) { self.isCut.withLock { $0 = isCut } }
+    func cut() { self.link.withLock { $0 = .cut } }
+    func isolate() {
+        let known = self.store.history.count
+        self.link.withLock { $0 = .isolated(knowing: known) }
+    }
+    func mend() { self.link.withLock { $0 = .whole } }
 
-    private var isReachable: Bool { !self.process.hasEnded && !self.isCut.withLock { $0 } }
+    private var isReachable: Bool { !self.process.hasEnded && self.link.withLock { $0 } != .cut }
 
     private func call<Value: Sendable>(
         _ perform: @escaping @Sendable () async throws(StoreError) -> Value
