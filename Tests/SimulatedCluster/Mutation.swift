@@ -31,9 +31,15 @@ extension Mutation {
     package var weather: Weather {
         var weather = Weather()
         switch self {
-        case .leaseByReading: (weather.store, weather.cuts) = (.postgreSQL, 2)
-        case .leaseFromTheEnd: (weather.store, weather.cuts, weather.stops) = (.postgreSQL, 2, 1)
-        case .forgetfulStore: (weather.store, weather.cuts, weather.isStale, weather.deaths) = (.postgreSQL, 2, 0.3, 1)
+        // Only a token that still lives when its kill is complete can be sent then.
+        case .leaseByReading, .leaseFromTheEnd, .forgetfulStore, .ordersAreDropped, .nothingIsRestored:
+            weather.lifetime = .seconds(300)
+        default: break
+        }
+        switch self {
+        case .leaseByReading: (weather.store, weather.cuts) = (.postgreSQL, 0.5)
+        case .leaseFromTheEnd: (weather.store, weather.cuts) = (.postgreSQL, 0.5)
+        case .forgetfulStore: (weather.store, weather.cuts, weather.isStale, weather.deaths) = (.postgreSQL, 0.5, 0.3, 0.3)
         case .ordersAreDropped: (weather.store, weather.storeFails) = (.postgreSQL, 0.1)
         case .nothingIsRestored, .nothingIsPutBack: (weather.store, weather.failovers) = (.redis, 2)
         case .commitsAreGivenUp, .writesAreNotReadBack: (weather.store, weather.storeFails) = (.sqlite, 0.1)

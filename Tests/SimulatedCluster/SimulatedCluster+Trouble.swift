@@ -45,6 +45,7 @@ extension SimulatedCluster {
         let replica = living[self.chance.number(below: living.count)]
         switch trouble {
         case .stop:
+            guard !replica.process.isStopped else { return }
             let pause = [Duration.milliseconds(500), .seconds(3), .seconds(30)][self.chance.number(below: 3)]
             self.ledger.note(replica.name, "is stopped for \(pause)")
             self.ledger.add(.stops)
@@ -62,7 +63,8 @@ extension SimulatedCluster {
             self.ledger.note(replica.name, "is shut down")
             replica.process.start { await replica.shutDown() }
         case .cut:
-            let pause = self.network.way(upTo: .seconds(25))
+            guard replica.connections.allSatisfy(\.isWhole) else { return }
+            let pause = self.network.way(upTo: .seconds(30))
             let isIsolated = self.chance.happens(0.5)
             self.ledger.note(replica.name, "is cut off \(isIsolated ? "with a former primary" : "the store") for \(pause)")
             for connection in replica.connections { if isIsolated { connection.isolate() } else { connection.cut() } }

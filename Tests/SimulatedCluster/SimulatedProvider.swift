@@ -50,8 +50,6 @@ final class SimulatedProvider: Sendable {
     private let weather: Weather
     private let state = Mutex(State())
 
-    static let lifetime = Duration.seconds(20)
-
     init(_ simulation: Simulation, _ ledger: Ledger, _ weather: Weather) {
         self.simulation = simulation
         self.ledger = ledger
@@ -206,12 +204,12 @@ final class SimulatedProvider: Sendable {
             account: grant.account,
             grant: name,
             askedAt: askedAt,
-            endsAt: self.simulation.now.advanced(by: Self.lifetime)
+            endsAt: self.simulation.now.advanced(by: self.weather.lifetime)
         )
         return TokenGrant(
             accessToken: Secret(text),
             refreshToken: Secret(grant.live),
-            lifetime: Self.lifetime,
+            lifetime: self.weather.lifetime,
             scopes: []
         )
     }

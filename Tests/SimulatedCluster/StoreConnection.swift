@@ -91,6 +91,7 @@ final class StoreConnection: TokenStore {
         self.link.withLock { $0 = .isolated(knowing: known) }
     }
     func mend() { self.link.withLock { $0 = .whole } }
+    var isWhole: Bool { self.link.withLock { $0 == .whole } }
 
     private var isReachable: Bool { !self.process.hasEnded && self.link.withLock { $0 } != .cut }
 

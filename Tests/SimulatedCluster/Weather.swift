@@ -48,6 +48,8 @@ package struct Weather: Sendable {
 
     /// For how long the provider takes a refresh token that it has replaced.
     package var grace = Duration.zero
+    /// How long access tokens live.
+    package var lifetime = Duration.seconds(20)
     /// By how much the clocks of the hosts may drift, in millionths. A lease allows for an eighth.
     package var drift: Int64 = 0
 
@@ -74,6 +76,7 @@ package struct Weather: Sendable {
         self.answerIsLost = maybe(0.05)
         self.answerIsLate = maybe(0.1)
         self.serverFails = maybe(0.1)
+        self.lifetime = [.seconds(20), .seconds(60), .seconds(300)][chance.number(below: 3)]
         self.grace = [.zero, .seconds(5), .seconds(30)][chance.number(below: 3)]
     }
 }
@@ -89,6 +92,6 @@ extension Weather: CustomStringConvertible {
             ("late answers", self.answerIsLate), ("server errors", self.serverFails),
         ]
         let words = rates.filter { $0.1 > 0 }.map { "\($0.0) \((($0.1 * 100).rounded()) / 100)" }
-        return (["\(self.store.rawValue)\(self.moves ? ", a move" : ""), grace \(self.grace)"] + words).joined(separator: ", ")
+        return (["\(self.store.rawValue)\(self.moves ? ", a move" : ""), tokens for \(self.lifetime), grace \(self.grace)"] + words).joined(separator: ", ")
     }
 }
