@@ -218,4 +218,23 @@ extension SimulatedCluster {
             }
         }
     }
+
+    /// Restarts replicas that a failover has left with another log than the store's: they stop for good.
+    func restartStrays() async {
+        var lost: [ObjectIdentifier: BootInstant] = [:]
+        while !self.hasEnded {
+            await self.network.pause(.seconds(5))
+            guard self.weather.store == .redis, self.ledger.count(.failovers) > 0 else { continue }
+            let now = self.simulation.now
+            let strays = self.replicas.filter { $0.parts != nil && !$0.process.isStopped && !$0.proxy.hasLease }
+            lost = lost.filter { entry in strays.contains { ObjectIdentifier($0) == entry.key } }
+            for replica in strays {
+                let since = lost[ObjectIdentifier(replica)] ?? now
+                lost[ObjectIdentifier(replica)] = since
+                guard since.duration(to: now) > .seconds(30) else { continue }
+                self.ledger.note("operator", "restarts \(replica.name), which has no lease")
+                self.replace(replica)
+            }
+        }
+    }
 }

@@ -126,6 +126,7 @@ package final class SimulatedCluster: Sendable {
             people.addTask { await self.operate() }
             people.addTask { await self.watchKills() }
             people.addTask { await self.keepBooks() }
+            people.addTask { await self.restartStrays() }
             for account in self.accounts { people.addTask { await self.call(account) } }
             people.addTask { await self.judge() }
         }

@@ -14,7 +14,7 @@ final class StoreConnection: TokenStore {
     private let weather: Weather
     private let mutation: Mutation?
     private let cluster: SimulatedCluster
-    private let link: Mutex<Link>
+    private let link: Answer<Link>
 
     /// How the process is connected to the store.
     enum Link: Equatable {
@@ -49,11 +49,12 @@ final class StoreConnection: TokenStore {
         self.mutation = mutation
         self.cluster = cluster
         let (chance, faults) = (network.chance, weather)
-        self.link = Mutex(.whole)
-        store.fail { [unowned self] call in
+        let link = Answer(Link.whole)
+        self.link = link
+        store.fail { call in
             guard chance.hasFaults else { return .none }
             let isRead = call.operation == .read || call.operation == .records
-            if case .isolated(let known) = self.link.withLock({ $0 }) {
+            if case .isolated(let known) = link.value {
                 guard isRead else { return .away }
                 let commits = max(store.history.count - known, 0)
                 return mutation == .forgetfulStore ? .forgetful(commits: commits) : .stale(commits: commits)
@@ -85,15 +86,15 @@ final class StoreConnection: TokenStore {
     }
 
     /// The network to the store breaks, or is whole again.
-    func cut() { self.link.withLock { $0 = .cut } }
+    func cut() { self.link.value = .cut }
     func isolate() {
         let known = self.store.history.count
-        self.link.withLock { $0 = .isolated(knowing: known) }
+        self.link.value = .isolated(knowing: known)
     }
-    func mend() { self.link.withLock { $0 = .whole } }
-    var isWhole: Bool { self.link.withLock { $0 == .whole } }
+    func mend() { self.link.value = .whole }
+    var isWhole: Bool { self.link.value == .whole }
 
-    private var isReachable: Bool { !self.process.hasEnded && self.link.withLock { $0 } != .cut }
+    private var isReachable: Bool { !self.process.hasEnded && self.link.value != .cut }
 
     private func call<Value: Sendable>(
         _ perform: @escaping @Sendable () async throws(StoreError) -> Value
@@ -117,7 +118,12 @@ final class StoreConnection: TokenStore {
     }
 
     func read(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-        try await self.call { [store] () async throws(StoreError) in try await store.read(key) }
+        try await self.call { [store] () async throws(StoreError) in
+            let stored = try await store.read(key)
+            // It may have come late, or without a response for its writer.
+            if let stored { self.noteDurable(stored, at: key) }
+            return stored
+        }
     }
 
     func records(
@@ -173,15 +179,22 @@ final class StoreConnection: TokenStore {
         return stream
     }
 
-    /// Tells what was written for an account, and notes that its tokens are durable, for invariant I13.
+    /// Tells what was written for an account.
     private func wrote(_ stored: StoredRecord, at key: RecordKey) {
-        guard RecordKey.Prefix.accounts.contains(key) else { return }
-        let account = AccountID(String(key.rawValue.dropFirst(RecordKey.Prefix.accounts.rawValue.count)))
-        guard let record = self.cluster.open(stored, of: account) else { return }
-        if let token = record.tokens?.accessToken { self.cluster.ledger.isDurable(token.text) }
+        guard let (account, record) = self.noteDurable(stored, at: key) else { return }
         let claim = record.claim == nil ? "" : ", a claim"
         let failure = record.failureRecord.map { ", \($0.dead ? "dead" : "failed"): \($0.reason)" } ?? ""
         let token = record.tokens?.refreshToken?.text ?? "no token"
         self.cluster.ledger.note(self.name, "writes \(account): \(token), epoch \(record.observedEpoch)\(claim)\(failure)")
+    }
+
+    /// The account and its record, whose access token is durable.
+    @discardableResult
+    private func noteDurable(_ stored: StoredRecord, at key: RecordKey) -> (account: AccountID, record: AccountRecord)? {
+        guard RecordKey.Prefix.accounts.contains(key) else { return nil }
+        let account = AccountID(String(key.rawValue.dropFirst(RecordKey.Prefix.accounts.rawValue.count)))
+        guard let record = self.cluster.open(stored, of: account) else { return nil }
+        if let token = record.tokens?.accessToken { self.cluster.ledger.isDurable(token.text) }
+        return (account, record)
     }
 }
