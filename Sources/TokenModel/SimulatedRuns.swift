@@ -12,13 +12,20 @@ package enum OwnedTasks {
 ///
 /// Keys, nonces and what else must be secret come from the system's source itself.
 package struct Randomness: RandomNumberGenerator, Sendable {
+    /// A source in place of the system's. It is a type of its own, because a task-local value of a function type crashes
+    /// in optimized builds (Swift 6.3).
+    package struct Source: Sendable {
+        fileprivate let draw: @Sendable () -> UInt64
+        package init(_ draw: @escaping @Sendable () -> UInt64) { self.draw = draw }
+    }
+
     /// The source in place of the system's, for the tasks below the one that set it. Nothing sets it in a gateway.
-    @TaskLocal package static var simulated: (@Sendable () -> UInt64)?
+    @TaskLocal package static var simulated: Source?
 
     package init() {}
 
     package mutating func next() -> UInt64 {
-        if let simulated = Self.simulated { return simulated() }
+        if let simulated = Self.simulated { return simulated.draw() }
         var system = SystemRandomNumberGenerator()
         return system.next()
     }

@@ -6,7 +6,7 @@ import Testing
 ///
 /// The tests run one after the other, because other tests need CPU time too. `MARTLET_SCHEDULES` sets the number of
 /// schedules of each kind; see Model.
-@Suite(.serialized) struct KillSimulationTests {
+@Suite struct KillSimulationTests {
     typealias Weather = KillSimulation.Weather
 
     static let schedules = Schedules.seeds(or: 2).count

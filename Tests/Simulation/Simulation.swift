@@ -106,7 +106,7 @@ package import TokenModel
         do {
             try await Self.$current.withValue(self) {
                 try await OwnedTasks.$executor.withValue(self) {
-                    try await Randomness.$simulated.withValue({ self.draw() }) {
+                    try await Randomness.$simulated.withValue(Randomness.Source { self.draw() }) {
                         try await withTaskExecutorPreference(self) {
                             // A task of its own, so that it can be cancelled without the one that it belongs to.
                             async let end: Void = self.runRoot(body)

@@ -6,7 +6,7 @@ import Testing
 ///
 /// The tests run one after the other, because other tests need CPU time too. `MARTLET_SCHEDULES` sets the number of
 /// schedules per test; see the article Model.
-@Suite(.serialized) struct FlightSimulationTests {
+@Suite struct FlightSimulationTests {
     typealias Weather = FlightSimulation.Weather
 
     static let weathers: [(String, Weather)] = [

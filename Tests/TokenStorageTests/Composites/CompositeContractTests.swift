@@ -8,7 +8,7 @@ import TokenStorageSQLite
 
 /// The contract of stores over two databases, each with its real server. Each clause has one pair of databases: what a
 /// database does of its own, its own tests show for all clauses.
-@Suite(.serialized, .needsPostgreSQL, .needsRedis) struct CompositeContractTests {
+@Suite(.needsPostgreSQL, .needsRedis) struct CompositeContractTests {
     /// A database of one kind, and its handles.
     enum Kind: CaseIterable {
         case sqlite, postgres, redis
