@@ -21,7 +21,7 @@ let testing: [SwiftSetting] =
 let unoptimized: [SwiftSetting] =
     testing.isEmpty
     ? []
-    : [.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-num-threads", "0", "-enable-batch-mode"])]
+    : [.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"])]
 let optimized: Set = ["TokenModel", "TextCoding", "TokenStorage", "TestKit", "Simulation"]
 
 func settings(of name: String) -> [SwiftSetting] {
@@ -212,6 +212,23 @@ let package = Package(
             path: "Tests/Simulation",
             swiftSettings: settings(of: "Simulation")
         ),
+        // Replicas with all their surroundings in simulated time: tests run some seeds of it, and `ClusterRuns` many.
+        .target(
+            name: "SimulatedCluster",
+            dependencies: [
+                "Audit", "KillSwitch", "OAuth", "ProviderClient", "SignIn", "Simulation", "TestKit", "TokenModel",
+                "TokenRefresh",
+                "TokenStorage", logging,
+            ],
+            path: "Tests/SimulatedCluster",
+            swiftSettings: settings(of: "SimulatedCluster")
+        ),
+        .executableTarget(
+            name: "ClusterRuns",
+            dependencies: ["Simulation", "SimulatedCluster", argumentParser],
+            path: "Tests/ClusterRuns",
+            swiftSettings: settings(of: "ClusterRuns")
+        ),
         // What must hold for every input: tests and fuzzers try it.
         .target(
             name: "Properties",
@@ -221,6 +238,7 @@ let package = Package(
         ),
 
         tests(of: "Simulation", using: ["TokenModel"]),
+        tests(of: "SimulatedCluster", using: ["Simulation", "TestKit"]),
         tests(of: "TokenModel"),
         tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
         tests(of: "SystemSupport", using: ["TestKit", "TokenModel", nioCore, nioPosix]),

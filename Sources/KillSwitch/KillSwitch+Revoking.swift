@@ -116,10 +116,10 @@ extension KillSwitch {
         }
     }
 
-    /// Keeps the log short: at the start, and once a minute. It has a task of its own, because removing the entries of
-    /// a long log takes minutes, and no kill waits for that.
+    /// Keeps the log short, and adds to the tallies what the store has not taken: at the start, and once a minute. It has
+    /// a task of its own, because removing the entries of a long log takes minutes, and no kill waits for that.
     func foldPeriodically() async {
-        let keeper = KillLogKeeper(self.log, self.replicas)
+        let keeper = KillLogKeeper(self.log, self.replicas, fewest: self.fewestToFold)
         while !Task.isCancelled {
             do throws(StoreError) {
                 if let epoch = try await keeper.fold(self.known) {
@@ -131,6 +131,7 @@ extension KillSwitch {
                     metadata: ["error.code": "\(error.code.rawValue)"]
                 )
             }
+            await self.revoker.tallies.write(now: self.timepiece.now.boot, self.isKill)
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(60)))
         }
     }

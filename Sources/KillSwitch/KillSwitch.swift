@@ -54,6 +54,8 @@ package final class KillSwitch: Sendable {
     /// This replica's name, for display only.
     package let name: String
     let lease: Duration
+    /// The fewest entries of the log that are worth a fold.
+    let fewestToFold: Int
     /// Proves the end of other incarnations, and keeps a copy of the log and pending kills.
     let host: any HostState
     let timepiece: Timepiece
@@ -90,6 +92,7 @@ package final class KillSwitch: Sendable {
     /// - Parameters:
     ///   - name: for display only.
     ///   - lease: how long tokens are put into requests without a read of the log.
+    ///   - fewestToFold: the fewest entries of the log that are worth a fold.
     ///   - host: the state on this host that outlives the process.
     ///   - place: the place of the store; `nil` if it never was part of a move.
     ///   - move: the move to another store; `nil`: this process stays.
@@ -99,6 +102,7 @@ package final class KillSwitch: Sendable {
         incarnation: IncarnationID,
         name: String,
         lease: Duration,
+        fewestToFold: Int = 1_000,
         host: any HostState = NoHostState(),
         place: StorePlace? = nil,
         move: MigratingTokenStore? = nil,
@@ -126,6 +130,7 @@ package final class KillSwitch: Sendable {
         self.incarnation = incarnation
         self.name = name
         self.lease = lease
+        self.fewestToFold = fewestToFold
         self.host = host
         self.timepiece = timepiece
         self.logger = logger

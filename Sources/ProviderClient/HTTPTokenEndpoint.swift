@@ -23,17 +23,17 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
     let prover: ClientProver
     let clock: ProviderClock
     private let classifier: ResponseClassifier
-    let now: @Sendable () -> WallTime
+    let timepiece: Timepiece
     let logger: Logger
 
     /// - Parameters:
     ///   - group: the event loops of its connections.
-    ///   - now: the wall clock, used only for expiries that a provider gives as a date, and for the times in
-    ///     assertions.
+    ///   - timepiece: its wall clock serves for expiries that a provider gives as a date and for the times in assertions,
+    ///     its boot clock for the age of keys.
     package init(
         _ settings: ProviderSettings,
         on group: any EventLoopGroup,
-        now: @escaping @Sendable () -> WallTime,
+        timepiece: Timepiece = .system,
         logger: Logger
     ) throws(ProviderSettingsError) {
         var logger = logger
@@ -49,11 +49,11 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
         self.settings = settings
         self.connector = connector
         self.metadata = MetadataSource(settings, over: connector, logger: logger)
-        self.keySet = KeySetSource(over: connector, logger: logger)
+        self.keySet = KeySetSource(over: connector, timepiece: timepiece, logger: logger)
         self.prover = ClientProver(settings.client)
         self.clock = ProviderClock(logger: logger)
         self.classifier = ResponseClassifier(rules: settings.rules)
-        self.now = now
+        self.timepiece = timepiece
         self.logger = logger
     }
 
@@ -152,7 +152,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             guard issuer.match(self.settings.issuer(naming: endpoint)) == .same else { return .notSent(.endpointMoved) }
         }
         let proof = proof ?? self.prover.order[0]
-        let signedAt = self.clock.corrected(self.now())
+        let signedAt = self.clock.corrected(self.timepiece.now.wall)
         guard let client = self.prover.registration(proof, for: .tokens(endpoint), now: signedAt),
             let request = makeRequest(client, endpoint, signedAt)
         else {
@@ -165,7 +165,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
             within: self.answerTimeout,
             mayStillSend: mayStillSend
         )
-        let now = self.now()
+        let now = self.timepiece.now.wall
         let verdict = meaning(self.classifier.tokenVerdict(on: outcome, now: now))
 
         if case .success = verdict {
@@ -231,7 +231,7 @@ package final class HTTPTokenEndpoint: TokenEndpoint {
                     let first = self.prover.audience(proof, .revocation(place))
                     guard case .clientRefused = verdict, let first, first != endpoint.text else { break }
                 }
-                let now = self.clock.corrected(self.now())
+                let now = self.clock.corrected(self.timepiece.now.wall)
                 guard let client = self.prover.registration(proof, for: audience, now: now) else { return verdict }
                 verdict = await self.revoke(token, kind: kind, at: endpoint, as: client)
             }

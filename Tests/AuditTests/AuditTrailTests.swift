@@ -95,4 +95,21 @@ import TokenStorage
         #expect(records.first?.detail?.hasPrefix("30 requests") == true)
         #expect(records.last?.detail?.hasPrefix("7 requests") == true)
     }
+
+    @Test func `wrong tokens that come during an outage of the store are recorded after it`() async throws {
+        let store = FaultyTokenStore()
+        let trail = self.trail(store)
+        async let running: Void = trail.run()
+        store.fail(.away)
+        for _ in 0..<3 { trail.refusedToken(from: "10.0.0.1:5") }
+        await self.clock.pass(.seconds(30))
+
+        store.recover()
+
+        await self.clock.pass(.seconds(120))
+        #expect(try await Self.records(trail).map(\.from) == ["10.0.0.1:5"])
+        #expect(try await Self.records(trail).first?.detail?.hasPrefix("3 requests") == true)
+        trail.stop()
+        await running
+    }
 }

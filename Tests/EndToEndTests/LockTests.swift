@@ -123,6 +123,57 @@ import Testing
         #expect(try await gateway.curl("echo").contains("urn:martlet:error:killed"))
     }
 
+    @Test func `wrong keys are counted, and after a few the next one has to wait`() async throws {
+        let mock = try await Mock(in: self.directory)
+        let gateway = try await Gateway(mock, in: self.directory)
+        #expect(try await gateway.martlet("lock", "--reason", "drill").exitCode == 0)
+        let key = String(repeating: "A", count: 43) + "=\n"
+        try self.directory.write(Array(key.utf8), to: "wrong.key")
+        try self.directory.setMode(0o600, of: "wrong.key")
+
+        // The pause doubles with each try, so that a slow machine gets into one too
+        var refusals: [String] = []
+        while refusals.count < 12, refusals.last?.contains("too many wrong") != true {
+            let unlock = try await gateway.martlet("unlock", "--key-file", self.directory.path(of: "wrong.key"))
+            #expect(unlock.exitCode != 0)
+            refusals.append(unlock.errors)
+        }
+
+        #expect(refusals.count > 5)
+        #expect(refusals.last?.contains("too many wrong") == true, "\(refusals)")
+        #expect(try await gateway.curl("echo").contains("urn:martlet:error:locked"))
+        withExtendedLifetime(mock) {}
+    }
+
+    @Test func `a lock that is ordered while the gateway opens keeps it locked`() async throws {
+        // Given a gateway that gets its key only once a file is there
+        let (key, go) = (String(repeating: "A", count: 43) + "=", self.directory.path(of: "go"))
+        let script = "while [ ! -e '\(go)' ]; do sleep 0.05; done; echo \(key)\n"
+        let path = try TestKit.write(script, to: self.directory.path(of: "key.sh"))
+        try self.directory.write([], to: "go")
+        let mock = try await Mock(in: self.directory)
+        let more = "store: { sealing_key: { command: [sh, \"\(path)\"] } }"
+        let gateway = try await Gateway(mock, in: self.directory, more: more)
+        #expect(try await gateway.martlet("lock", "--reason", "drill").exitCode == 0)
+        try self.directory.remove("go")
+        async let unlock = gateway.martlet("unlock")
+        try await eventually("the gateway to open") { try await gateway.martlet("status").output.contains("unlocking") }
+
+        // When it is told to lock meanwhile
+        async let lock = gateway.martlet("lock", "--reason", "stop")
+        try await eventually("the order to be noted") {
+            self.directory.bytes(of: "state/locked-orders/note-\(String(repeating: "0", count: 19))1") != nil
+        }
+        try self.directory.write([], to: "go")
+
+        // Then it does not open
+        #expect(try await unlock.exitCode != 0)
+        _ = try await lock
+        #expect(try await gateway.curl("echo").contains("urn:martlet:error:locked"))
+        #expect(try await gateway.martlet("unlock").exitCode == 0)
+        withExtendedLifetime(mock) {}
+    }
+
     @Test func `a kill given to a locked gateway holds after the unlock`() async throws {
         let mock = try await Mock(in: self.directory)
         let gateway = try await Gateway(mock, in: self.directory)

@@ -147,6 +147,29 @@ import Testing
         }
     }
 
+    @Test func `I7_ an account that a reload has added stays with its issuer too`() async throws {
+        try await self.withGateway { gateway, mock in
+            let second = try await Mock(in: self.directory)
+            // Given an account of another provider that has come with a reload
+            let other = """
+                providers:
+                  other: { issuer: \(second.address), client_id: mock, client_secret: { file: client-secret } }
+
+                """
+            try self.edit {
+                self.addBob(mock, to: $0).replacing("providers:\n", with: other)
+                    .replacing("bob: { provider: mock }", with: "bob: { provider: other }")
+            }
+            #expect(try await gateway.reload().contains("account bob added"))
+
+            // When the next one gives it to the first provider
+            try self.edit { $0.replacing("bob: { provider: other }", with: "bob: { provider: mock }") }
+
+            // Then it is refused
+            #expect(try await gateway.reload("account_moved").contains("account bob"))
+        }
+    }
+
     @Test func `a reload adds and removes callers`() async throws {
         try await self.withGateway { gateway, _ in
             #expect(try await self.status(gateway, "acme/echo") == "200")

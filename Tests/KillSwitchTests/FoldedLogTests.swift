@@ -86,6 +86,19 @@ import TokenStorage
         #expect(whole.agrees(with: KillLogContents(entries: Array(others.prefix(1)))))
     }
 
+    @Test(arguments: [[KillStreams.abort, .drain], [.drain, .abort]])
+    func `of two kills of a scope that wait for the store, the one that aborts requests counts`(
+        _ streams: [KillStreams]
+    ) {
+        var log = FencedLog()
+        for streams in streams {
+            let entry = KillEntry(.kill, self.bob, streams: streams, at: self.house.clock.wall)
+            _ = log.pendingKill(PendingKill(entry: entry))
+        }
+
+        #expect(log.fencing(by: KillLogContents()).pending == [self.bob: .abort])
+    }
+
     @Test func `a log is folded as far as every replica has read, but not past an incomplete kill`() {
         var log = FencedLog()
         let imports = (1...3_000).map { _ in self.imported("alice") }

@@ -63,6 +63,18 @@ import TokenStorage
         #expect(machine.leaseUntil > self.start.boot)
     }
 
+    /// Clocks of hosts may be slewed. Each replica counts as if its own were the slower one.
+    @Test func `I6_on a shared store a replica stops an eighth of its lease before others may count it as lapsed`()
+        throws
+    {
+        var machine = self.machine()
+        let heartbeat = try self.join(&machine)
+
+        _ = machine.didWriteReplica(.stands(heartbeat.version))
+
+        #expect(self.start.boot.duration(to: machine.leaseUntil) == .milliseconds(8_800))
+    }
+
     @Test func `I3_a joining whose acknowledgement was lost is overwritten, and the log is read after that`() throws {
         var machine = self.machine()
         let joining = try self.written(machine.beginPoll(self.start))

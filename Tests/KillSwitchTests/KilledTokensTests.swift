@@ -166,6 +166,16 @@ import TokenStorage
         }
     }
 
+    @Test func `a provider that is down for an hour is asked again when it is back`() async throws {
+        try await self.whenUnreached { one, report in
+            await self.house.clock.pass(.seconds(3_600))
+            self.house.provider.answer(.revoked)
+            try await until("both tokens to be revoked", within: .seconds(120)) {
+                try await one.kills.report(on: report.id).tokens.revoked == 2
+            }
+        }
+    }
+
     @Test func `tokens of a provider that stays unreachable are given up and reported as given up`() async throws {
         try await self.whenUnreached { one, report in
             // Given that the provider is still asked

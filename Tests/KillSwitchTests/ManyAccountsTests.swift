@@ -286,6 +286,24 @@ import TokenStorage
         }
     }
 
+    @Test func `what the store does not take of a count is added when it is back`() async throws {
+        // Given that all tokens are revoked while the count can't be written
+        let (one, other) = (self.house.replica("a"), self.house.replica("b"))
+        try await self.put(10)
+        self.house.store.fail(.away, at: .killTally(1))
+        try await self.house.run([one, other]) {
+            let kill = try await self.killAll(one)
+            try await until("all to be revoked") { self.house.provider.asked.count == 20 }
+            await self.house.clock.pass(.seconds(5))
+
+            self.house.store.recover()
+
+            try await until("the other replica to know", within: .seconds(90)) {
+                try await other.kills.report(on: kill.id).tokens.revoked == 20
+            }
+        }
+    }
+
     @Test func `the tokens of a kill come in pages, each once`() async throws {
         let one = self.house.replica("a")
         try await self.put(8)

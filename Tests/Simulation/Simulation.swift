@@ -33,8 +33,14 @@ package import TokenModel
 
     private enum Phase { case waiting, running, ending }
 
+    /// A job and the executor of its task: the simulation itself, or a process on it.
+    private struct Ready {
+        let job: UnownedJob
+        let executor: any TaskExecutor
+    }
+
     private enum Step {
-        case run(UnownedJob)
+        case run(Ready)
         case look(CheckedContinuation<Bool, Never>, Bool)
         case wake([CheckedContinuation<Void, any Error>])
         case fail(String)
@@ -45,7 +51,7 @@ package import TokenModel
     private struct State {
         var phase = Phase.waiting
         var thread: pthread_t?
-        var jobs: [UnownedJob] = []
+        var jobs: [Ready] = []
         var now: BootInstant
         var moment = 0
         var wallOffset = Duration.zero
@@ -137,10 +143,12 @@ package import TokenModel
         return try await body()
     }
 
-    package func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
+    package func enqueue(_ job: consuming ExecutorJob) { self.enqueue(UnownedJob(job), of: self) }
+
+    /// Adds a job of a task that prefers `executor`.
+    func enqueue(_ job: UnownedJob, of executor: any TaskExecutor) {
         let isFirst = self.state.withLock { state in
-            state.jobs.append(job)
+            state.jobs.append(Ready(job: job, executor: executor))
             guard state.phase != .waiting else { return true }
             Self.noteThread(&state)
             return false
@@ -157,7 +165,7 @@ package import TokenModel
         self.state.withLock { $0.thread = pthread_self() }
         while true {
             switch self.state.withLock({ Self.next(&$0) }) {
-            case .run(let job): unsafe job.runSynchronously(on: self.asUnownedTaskExecutor())
+            case .run(let ready): unsafe ready.job.runSynchronously(on: ready.executor.asUnownedTaskExecutor())
             case .look(let onlooker, let hasPassed): onlooker.resume(returning: hasPassed)
             case .wake(let sleepers): for sleeper in sleepers { sleeper.resume() }
             case .fail(let what): self.fail(what)

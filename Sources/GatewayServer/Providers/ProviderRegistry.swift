@@ -161,7 +161,6 @@ struct ProviderRegistry: Sendable {
             return try HTTPTokenEndpoint(
                 settings,
                 on: MultiThreadedEventLoopGroup.singleton,
-                now: { Timepiece.system.now.wall },
                 logger: logger
             )
         } catch {

@@ -45,7 +45,6 @@ package struct ProviderSurvey: Sendable {
             return try HTTPTokenEndpoint(
                 settings,
                 on: MultiThreadedEventLoopGroup.singleton,
-                now: { Timepiece.system.now.wall },
                 logger: Logger(label: "check") { _ in SwiftLogNoOpLogHandler() }
             )
         } catch {

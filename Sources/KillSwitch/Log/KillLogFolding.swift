@@ -203,7 +203,7 @@ package struct KillLogKeeper: Sendable {
     private let fewest: Int
 
     /// - Parameter fewest: the number of entries that is worth a fold, see ``FencedLog/foldableUpTo(read:fewest:)``.
-    package init(_ log: KillLog, _ replicas: ReplicaVault, fewest: Int = 1_000) {
+    package init(_ log: KillLog, _ replicas: ReplicaVault, fewest: Int) {
         self.log = log
         self.replicas = replicas
         self.fewest = fewest

@@ -12,7 +12,7 @@ extension HTTPTokenEndpoint {
             issuer: issuer,
             clientID: self.settings.client.clientID,
             nonce: nonce,
-            now: self.clock.corrected(self.now())
+            now: self.clock.corrected(self.timepiece.now.wall)
         )
     }
 

@@ -20,9 +20,9 @@ final class KeySetSource: Sendable {
         /// Where the keys are from.
         var address: ProviderURL?
         var keys: KeySet?
-        var fetchedAt: ContinuousClock.Instant?
+        var fetchedAt: BootInstant?
         /// When they were last fetched for a key that they did not have.
-        var renewedAt: ContinuousClock.Instant?
+        var renewedAt: BootInstant?
         /// Whether the fetch in progress is for a key that was missing.
         var isRenewal = false
         /// The fetch in progress.
@@ -35,16 +35,18 @@ final class KeySetSource: Sendable {
 
     private let state = Mutex(State())
     private let connector: ProviderConnector
+    private let timepiece: Timepiece
     private let logger: Logger
 
-    init(over connector: ProviderConnector, logger: Logger) {
+    init(over connector: ProviderConnector, timepiece: Timepiece, logger: Logger) {
         self.connector = connector
+        self.timepiece = timepiece
         self.logger = logger
     }
 
     /// The keys; fetched if they are unknown or too old.
     func keys(at address: ProviderURL) async throws(Unavailable) -> KeySet {
-        let now = ContinuousClock.now
+        let now = self.timepiece.now.boot
         return try await self.keys(at: address) { state in
             guard let fetchedAt = state.fetchedAt else { return true }
             return fetchedAt.duration(to: now) >= Self.lifetime
@@ -53,7 +55,7 @@ final class KeySetSource: Sendable {
 
     /// The keys after a key was missing; fetched again unless that has just happened.
     func renewedKeys(at address: ProviderURL) async throws(Unavailable) -> KeySet {
-        let now = ContinuousClock.now
+        let now = self.timepiece.now.boot
         return try await self.keys(at: address) { state in
             if let renewedAt = state.renewedAt, renewedAt.duration(to: now) < Self.renewalInterval { return false }
             // A fetch that fails says nothing about the key, and the next caller may ask again.
@@ -87,15 +89,16 @@ final class KeySetSource: Sendable {
             deadline: self.connector.deadline()
         )
         let keys: KeySet? = if case .responded(let answer) = outcome { KeySet(answer) } else { nil }
+        let now = self.timepiece.now.boot
         self.state.withLock { state in
             // The metadata may have named another address meanwhile.
             guard state.address == address else { return }
             state.question = nil
             defer { state.isRenewal = false }
             guard let keys else { return }
-            if state.isRenewal { state.renewedAt = .now }
+            if state.isRenewal { state.renewedAt = now }
             state.keys = keys
-            state.fetchedAt = .now
+            state.fetchedAt = now
         }
         self.tell(outcome, of: address, isUsable: keys != nil)
         guard let keys else { return .failure(Unavailable(hasMoved: outcome.hintsThatEndpointMoved)) }

@@ -172,7 +172,7 @@ extension HTTPTokenEndpoint {
                 audiences.append(.own(endpoint))
             }
             for audience in audiences {
-                let signedAt = self.clock.corrected(self.now())
+                let signedAt = self.clock.corrected(self.timepiece.now.wall)
                 guard let client = self.prover.registration(proof, for: audience, now: signedAt) else { continue }
                 let answer = try await self.answer(to: makeRequest(client), message, at: endpoint)
                 do throws(EndpointFault) {
@@ -195,7 +195,7 @@ extension HTTPTokenEndpoint {
         at endpoint: ProviderURL
     ) async throws(AuthorizationServerError) -> ProviderResponse {
         let outcome = await self.connector.post(request, to: endpoint, within: self.timeout, mayStillSend: { true })
-        self.clock.learn(from: outcome, now: self.now())
+        self.clock.learn(from: outcome, now: self.timepiece.now.wall)
         if outcome.hintsThatEndpointMoved { self.metadata.forget() }
         switch outcome {
         case .responded(let answer): return answer

@@ -167,15 +167,16 @@ package final class MigratingTokenStore: TokenStore {
                 do throws(StoreError) {
                     let value = try await body(store)
                     if !isFree, isLeft, mayBeGone(value) { try await self.expectUncommitted() }
-                    reply.give(.success(value))
+                    // Whoever has the result finds the call ended.
                     self.end(isFree)
+                    reply.give(.success(value))
                 } catch {
                     var failure = error
                     if !isFree, isLeft, error.code == .conflict, error.current == nil {
                         do throws(StoreError) { try await self.expectUncommitted() } catch { failure = error }
                     }
-                    reply.give(.failure(failure))
                     self.end(isFree, isUncertain: isChange && failure.code == .unreachable)
+                    reply.give(.failure(failure))
                 }
             }
         }

@@ -39,6 +39,7 @@ extension ResponseAllowance {
         .init("max-age='60'", reads: "max-age=0"),
         .init("max-age=60, max-age=0", reads: "max-age=0"),
         .init("max-age=60", "max-age=30", reads: "max-age=30"),
+        .init("max-age=30", "max-age=60", reads: "max-age=30"),
         .init("max-age=60, max-age=x", reads: "max-age=0"),
         .init("max-age", reads: "max-age=0"),
         .init("max-age=", reads: "max-age=0"),

@@ -102,7 +102,6 @@ extension LoopbackTests {
                         trustRoots: file
                     ),
                     on: MultiThreadedEventLoopGroup.singleton,
-                    now: { noon },
                     logger: RecordingLog().logger
                 )
             }

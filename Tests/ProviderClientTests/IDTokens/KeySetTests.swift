@@ -16,12 +16,13 @@ extension LoopbackTests {
 
         private static func run(
             log: RecordingLog = RecordingLog(),
+            clock: ManualClock = ManualClock(),
             _ body: (HTTPTokenEndpoint, SigningIssuer, ScriptedServer) async throws -> Void
         ) async throws {
             let issuer = SigningIssuer()
             issuer.keys.withLock { keys in keys = (try? [Self.first.jwk("k1")]) ?? [] }
             let server = try await ScriptedServer { issuer.response($0) }
-            try await withEndpoint(.discovered(try ProviderIssuer(server.origin)), log: log) { endpoint in
+            try await withEndpoint(.discovered(try ProviderIssuer(server.origin)), log: log, clock: clock) { endpoint in
                 try await body(endpoint, issuer, server)
             }
             await server.stop()
@@ -49,6 +50,24 @@ extension LoopbackTests {
                 #expect(try await endpoint.subject(of: new, nonce: nil) == "person-1")
                 #expect(Self.fetches(server) == 2)
                 await #expect(throws: IDTokenError(.untrusted, "")) { try await endpoint.subject(of: old, nonce: nil) }
+            }
+        }
+
+        @Test func `a key that the provider has withdrawn counts for ten minutes at most`() async throws {
+            let clock = ManualClock()
+            try await Self.run(clock: clock) { endpoint, issuer, server in
+                let token = try Self.token(server, by: Self.first, id: "k1")
+                #expect(try await endpoint.subject(of: token, nonce: nil) == "person-1")
+                let other = try Self.second.jwk("k2")
+                issuer.keys.withLock { $0 = [other] }
+                clock.advance(by: .seconds(599))
+                #expect(try await endpoint.subject(of: token, nonce: nil) == "person-1")
+
+                clock.advance(by: .seconds(1))
+
+                await #expect(throws: IDTokenError(.untrusted, "")) {
+                    try await endpoint.subject(of: token, nonce: nil)
+                }
             }
         }
 

@@ -60,6 +60,7 @@ func withEndpoint<Result>(
     as registered: RegisteredClient = RegisteredClient(client),
     showing identity: TLSIdentity? = nil,
     log: RecordingLog = RecordingLog(),
+    clock: ManualClock = ManualClock(),
     on group: MultiThreadedEventLoopGroup = .singleton,
     _ body: (HTTPTokenEndpoint) async throws -> Result
 ) async throws -> Result {
@@ -75,7 +76,7 @@ func withEndpoint<Result>(
             identity: identity
         ),
         on: group,
-        now: { noon },
+        timepiece: Timepiece(ages: clock, wall: { noon }),
         logger: log.logger
     )
     do {

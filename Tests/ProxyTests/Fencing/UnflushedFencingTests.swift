@@ -131,6 +131,26 @@ import TokenModel
         }
     }
 
+    @Test(arguments: [false, true])
+    func `I6_ a head that the kernel has only in part is sent no further after the lease`(speaksTLS: Bool) async throws
+    {
+        try await withRig(self.narrow(speaksTLS)) { rig in
+            let caller = try await rig.caller()
+            try await caller.send(Self.longRequest)
+            let upstream = try await rig.upstream.accept()
+            #expect(String(buffer: try await upstream.bytes(4)) == "GET ")
+
+            rig.server.setLeaseDeadline(.distantPast)
+
+            let (head, body) = try await caller.answer()
+            #expect(head.status == 503)
+            #expect(body.contains("urn:martlet:error:store_lost"))
+            let (rest, ending) = try await upstream.rest()
+            #expect(rest.readableBytes < Self.longField.utf8.count)
+            #expect(ending == .reset)
+        }
+    }
+
     /// The connection of an upstream that has read the first bytes of a request and sent its whole response. The rest
     /// of the request waits on the idle connection.
     private func answeredEarly(_ rig: Rig) async throws -> Peer {

@@ -55,6 +55,17 @@ struct SharedKeyTests {
         }
     }
 
+    @Test func `a new key seals no success in a journal as long as a replica lacks it`() async throws {
+        _ = try await self.rekey(missingAt: ["b"])
+        let (gateway, folder) = (self.gateways[0], self.directory.path)
+        let register = try IncarnationRegistry(.random(), in: folder, gateway, journal: .least) { _, _ in }
+
+        #expect(await register.keep(.sample(grant: "g", generation: 2), for: AccountID("alice")) != nil)
+
+        #expect(gateway.surveyJournals(in: folder).byKey == [self.first: 1])
+        await register.close()
+    }
+
     @Test func `the next run goes on with the key that was added`() async throws {
         let added = try await self.rekey(missingAt: ["b"])
         let again = try await self.rekey(missingAt: ["b"])

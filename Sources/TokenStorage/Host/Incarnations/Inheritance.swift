@@ -19,7 +19,7 @@ package struct Inheritance: Equatable, Sendable {
 
     package init() {}
 
-    static func + (left: Inheritance, right: Inheritance) -> Inheritance {
+    package static func + (left: Inheritance, right: Inheritance) -> Inheritance {
         var sum = left
         sum.incarnations += right.incarnations
         sum.committed += right.committed
@@ -31,7 +31,7 @@ package struct Inheritance: Equatable, Sendable {
     }
 
     /// Whether no entry stays in a journal.
-    var isWhole: Bool { self.left == 0 && self.unopened == 0 }
+    package var isWhole: Bool { self.left == 0 && self.unopened == 0 }
 }
 
 /// Handles new tokens that the store no longer accepts, because it has another grant or a later generation.
@@ -42,7 +42,7 @@ package typealias TokenDisposal = @Sendable (AccountRecord, AccountID) async thr
 extension AccountVault {
     /// Commits the entries that an ended incarnation has not yet committed, and passes to `dispose` the tokens that the
     /// store no longer accepts.
-    func inherit(_ entries: [JournalEntry], _ dispose: TokenDisposal) async -> Inheritance {
+    package func inherit(_ entries: [JournalEntry], _ dispose: TokenDisposal) async -> Inheritance {
         var sum = Inheritance()
         for entry in entries {
             switch await self.inherit(entry, dispose) {
@@ -55,7 +55,7 @@ extension AccountVault {
     }
 
     /// Commits entries again that the store had acknowledged and has lost since.
-    func restore(_ settled: [JournalEntry]) async -> Inheritance {
+    package func restore(_ settled: [JournalEntry]) async -> Inheritance {
         var sum = Inheritance()
         for entry in settled {
             switch await self.inherit(entry, { _, _ in }) {

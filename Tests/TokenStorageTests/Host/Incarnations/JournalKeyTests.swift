@@ -117,6 +117,21 @@ import TokenStorage
         await register.close()
     }
 
+    @Test func `a key file of another store, put in place while a gateway runs, seals no success`() async throws {
+        let register = try self.begin(self.opened)
+        let old = self.opened.keyRing.current.id
+        let own = try #require(self.directory.bytes(of: "sealing.key"))
+        _ = try KeyRingFile(path: self.directory.path(of: "other.key"), isMadeWhenMissing: true).make()
+        try self.directory.write(try #require(self.directory.bytes(of: "other.key")), to: "sealing.key")
+
+        #expect(await register.keep(self.success, for: self.alice) != nil)
+
+        try self.directory.write(own, to: "sealing.key")
+        let survey = try await self.openedNow().surveyJournals(in: self.directory.path)
+        #expect(survey.byKey == [old: 1])
+        await register.close()
+    }
+
     @Test func `a journal that opens is counted, and a journal whose key is missing is named`() async throws {
         let old = self.opened.keyRing.current.id
         let incarnation = try await self.ended()

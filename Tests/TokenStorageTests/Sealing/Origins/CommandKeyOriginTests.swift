@@ -71,6 +71,12 @@ struct CommandKeyOriginTests {
         ("printf 'a\\033[1m\\007b' >&2; exit 3", ": exit code 3: a?[1m?b"),
         ("kill -9 $$", ": it was ended by signal 9"),
         ("echo 'bad: \(Self.key)!' >&2; exit 4", ": exit code 4: bad: <redacted>!"),
+        // In base64url without padding, the shortest text of a key.
+        ("echo 'bad: \(Self.key.dropLast())!' >&2; exit 4", ": exit code 4: bad: <redacted>!"),
+        (
+            "printf 'bad: %s_%s-!' \(Self.key.prefix(20)) \(Self.key.prefix(21)) >&2; exit 4",
+            ": exit code 4: bad: <redacted>!"
+        ),
         (
             "{ printf %0190d 1 | tr 0 .; echo ' \(Self.key)'; } >&2; exit 5",
             ": exit code 5: \(String(repeating: ".", count: 189))1 <redacted"

@@ -1,0 +1,205 @@
+internal import Audit
+internal import KillSwitch
+internal import Simulation
+internal import Synchronization
+internal import TestKit
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+
+/// What must hold at the end of a run.
+extension SimulatedCluster {
+    /// Whether the run is over.
+    var hasEnded: Bool { self.end.value || !self.ledger.violations.isEmpty }
+
+    /// Waits for the end of all faults, and for the replicas to get over them, and looks at what they have left.
+    func judge() async {
+        defer { self.end.value = true }
+        await self.pass(Self.foul + Self.fair)
+        guard !self.hasEnded else { return }
+        self.callersRest.value = true
+        await self.checkWaiters()
+        await self.checkGrants()
+        await self.checkKills()
+        await self.checkFences()
+        await self.checkAuditLog()
+        guard !self.hasEnded else { return }
+        await self.restoreAll()
+        await self.checkAccounts()
+    }
+
+    /// Waits, unless something has gone wrong.
+    private func pass(_ duration: Duration) async {
+        let end = self.simulation.now.advanced(by: duration)
+        while self.simulation.now < end, !self.hasEnded { await self.network.pause(.seconds(1)) }
+    }
+
+    /// I14: every caller has been answered.
+    private func checkWaiters() async {
+        let end = self.simulation.now.advanced(by: .seconds(60))
+        while let waiting = self.replicas.first(where: { $0.proxy.openRequests > 0 }) {
+            guard self.simulation.now < end else {
+                return self.ledger.violate(
+                    "I14",
+                    "\(waiting.proxy.openRequests) callers wait at \(waiting.name) for ever"
+                )
+            }
+            await self.network.pause(.seconds(1))
+        }
+    }
+
+    /// I2: what the store has is what the provider honours, once no refresh is under way.
+    private func checkGrants() async {
+        let epochs = await self.logs().map { FencedLog().fencing(by: $0) }
+        for account in self.accounts {
+            let end = self.simulation.now.advanced(by: ProviderConnection.answerLimit * 2)
+            while let token = self.replacedToken(of: account) {
+                guard self.simulation.now < end else {
+                    self.ledger.violate("I2", "the store has \(token) of \(account), and the provider has replaced it")
+                    break
+                }
+                await self.network.pause(.milliseconds(100))
+            }
+            guard let record = self.record(of: account), let token = record.tokens?.refreshToken?.text else { continue }
+            switch self.provider.standing(of: token) {
+            case .live where record.failureRecord?.dead == true:
+                self.ledger.violate("I12", "\(token) of \(account) lives, and was declared dead")
+            case .unknown:
+                self.ledger.violate("I2", "the store has \(token) of \(account), which nobody has issued")
+            case .revoked
+            where self.ledger.count(.failovers) == 0
+                && epochs.contains { $0.verdict(on: record, of: account, at: ProviderConnection.id) == .live }:
+                self.ledger.violate("I2", "\(token) of \(account) was revoked, and stands in the store")
+            case .live, .replaced, .dead, .revoked, .excused: break
+            }
+        }
+    }
+
+    private func replacedToken(of account: AccountID) -> String? {
+        guard let token = self.record(of: account)?.tokens?.refreshToken?.text else { return nil }
+        return self.provider.standing(of: token) == .replaced ? token : nil
+    }
+
+    /// Every kill that was accepted is complete, since all replicas run and the store takes everything. One that a
+    /// failover has lost may be gone, if whoever knew it has ended.
+    private func checkKills() async {
+        let logs = await self.logs()
+        for kill in self.ledger.standing where !kill.isComplete {
+            let stands = logs.contains { $0.contains(kill.id) }
+            if stands || self.ledger.count(.failovers) == 0 {
+                self.ledger.violate("I4", "the kill \(kill.id) of \(kill.scope.text) is never complete")
+            }
+        }
+        let running = Set(self.replicas.filter { $0.parts != nil }.map(\.name))
+        for kill in self.ledger.lost
+        where running.contains(kill.replica) && !logs.contains(where: { $0.contains(kill.id) }) {
+            self.ledger.violate("I4", "\(kill.replica) knows the kill \(kill.id) of \(kill.scope.text), which is lost")
+        }
+    }
+
+    /// The kill log of each store.
+    func logs() async -> [KillLogContents] {
+        var logs: [KillLogContents] = []
+        for records in self.stores.map(self.records) {
+            guard let log = try? await KillLog(records).contents() else {
+                self.ledger.violate("the simulation", "a store can't be read")
+                continue
+            }
+            logs.append(log)
+        }
+        return logs
+    }
+
+    /// I6: all replicas are fenced by the log of the store, and by the same one.
+    private func checkFences() async {
+        let end = self.simulation.now.advanced(by: .seconds(60))
+        while true {
+            let logged = await self.logs().map { FencedLog().fencing(by: $0) }
+            let astray = self.replicas.first { replica in
+                guard let epochs = replica.parts?.kills.epochs else { return false }
+                return !logged.contains { $0.last == epochs.last && $0.killed == epochs.killed }
+            }
+            guard let astray else { return }
+            guard self.simulation.now < end else {
+                return self.ledger.violate("I6", "\(astray.name) is fenced by other kills than those of the log")
+            }
+            await self.network.pause(.seconds(1))
+        }
+    }
+
+    /// The audit log is one chain, in which each acknowledged entry stands once, where the store loses none.
+    private func checkAuditLog() async {
+        var (chain, found): (AuditChain, [String: [UInt64]]) = (AuditChain(), [:])
+        for records in self.stores.map(self.records) {
+            guard let items = try? await AuditLog(records).items(after: 0, limit: 10_000) else {
+                return self.ledger.violate("I20", "the audit log can't be read")
+            }
+            guard !items.isEmpty else { continue }
+            chain = AuditChain()
+            for item in items {
+                chain.take(item)
+                guard case .record(let record) = item, record.action == "reload" else { continue }
+                found[record.reason ?? "", default: []].append(record.number)
+            }
+        }
+        guard self.weather.store != .redis, !self.weather.moves else { return }
+        if let fault = chain.firstFault { self.ledger.violate("I20", "the chain of the audit log breaks: \(fault)") }
+        for (reason, number) in self.ledger.auditedEntries.sorted(by: { $0.key < $1.key })
+        where found[reason] != [number] {
+            self.ledger.violate("I20", "entry \(reason) was said to be \(number) and stands at \(found[reason] ?? [])")
+        }
+    }
+
+    /// Revives what is killed, and signs in to what has no living grant.
+    private func restoreAll() async {
+        guard let (replica, parts) = self.someReplica else {
+            return self.ledger.violate("the end", "no replica serves")
+        }
+        let work = replica.process.start {
+            for scope in parts.kills.epochs.killed.sorted(by: { $0.text < $1.text }) {
+                _ = try? await parts.kills.revive(scope, reason: "the end")
+            }
+            let epochs = parts.kills.epochs
+            for account in self.accounts {
+                let record = self.record(of: account)
+                let isLive = epochs.verdict(on: record, of: account, at: ProviderConnection.id) == .live
+                let token = record?.tokens?.refreshToken?.text
+                if isLive, let token, self.provider.standing(of: token) == .live { continue }
+                // A sign-in that a process has left behind is in the way of the next one for a while.
+                if await self.signIn(account, at: replica, parts) { continue }
+                if await self.importTokens(of: account, at: replica, parts) { continue }
+                self.ledger.violate("the end", "\(account) gets no tokens")
+            }
+        }
+        await work.value
+    }
+
+    /// Every account can be used, at every replica.
+    private func checkAccounts() async {
+        for replica in self.replicas {
+            for account in self.accounts where self.ledger.violations.isEmpty {
+                let end = self.simulation.now.advanced(by: .seconds(90))
+                let outcome = Answer(SimulatedProxy.Outcome.noLease)
+                repeat {
+                    await replica.process.start { outcome.value = await replica.proxy.request(account) }.value
+                    if outcome.value != .sent { await self.network.pause(.seconds(1)) }
+                } while outcome.value != .sent && self.simulation.now < end
+                if outcome.value != .sent {
+                    self.ledger.violate("the end", "\(account) can't be used at \(replica.name): \(outcome.value)")
+                }
+            }
+        }
+    }
+}
+
+/// What a task of a process has brought.
+final class Answer<Value: Sendable>: Sendable {
+    private let kept: Mutex<Value>
+
+    init(_ value: Value) { self.kept = Mutex(value) }
+
+    var value: Value {
+        get { self.kept.withLock { $0 } }
+        set { self.kept.withLock { $0 = newValue } }
+    }
+}

@@ -1,0 +1,131 @@
+internal import KillSwitch
+internal import Simulation
+internal import TestKit
+internal import TokenModel
+internal import TokenStorage
+
+/// What breaks: processes, the network, the store, clocks.
+extension SimulatedCluster {
+    private enum Trouble { case stop, death, restart, cut, failover, wallJump }
+
+    /// Makes trouble until the foul time is over, and then mends everything.
+    func makeTrouble() async {
+        let end = self.simulation.now.advanced(by: Self.foul)
+        while self.simulation.now < end, !self.hasEnded {
+            await self.network.pause(self.network.way(upTo: .seconds(6)))
+            guard let trouble = self.draw(), self.simulation.now < end else { continue }
+            await self.make(trouble)
+        }
+        self.chance.hasFaults = false
+        for replica in self.replicas {
+            replica.process.resume()
+            for connection in replica.connections { connection.mend() }
+        }
+        for store in self.stores { store.landLateWrites() }
+        self.ledger.note("weather", "is fair from now on")
+    }
+
+    private func draw() -> Trouble? {
+        let weights: [(Trouble, Double)] = [
+            (.stop, self.weather.stops), (.death, self.weather.deaths), (.restart, self.weather.restarts),
+            (.cut, self.weather.cuts), (.failover, self.weather.failovers), (.wallJump, self.weather.wallJumps),
+        ]
+        // A calm kind of weather has seldom trouble at all.
+        var point = self.chance.fraction * max(weights.reduce(0) { $0 + $1.1 }, 1)
+        for (trouble, weight) in weights {
+            point -= weight
+            if point < 0 { return trouble }
+        }
+        return nil
+    }
+
+    private func make(_ trouble: Trouble) async {
+        let living = self.replicas
+        guard !living.isEmpty else { return }
+        let replica = living[self.chance.number(below: living.count)]
+        switch trouble {
+        case .stop:
+            guard !replica.process.isStopped else { return }
+            let pause = [Duration.milliseconds(500), .seconds(3), .seconds(30)][self.chance.number(below: 3)]
+            self.ledger.note(replica.name, "is stopped for \(pause)")
+            self.ledger.add(.stops)
+            replica.process.stop()
+            self.later(pause) {
+                replica.process.resume()
+                self.ledger.note(replica.name, "runs on")
+            }
+        case .death:
+            self.ledger.note(replica.name, "is killed by kill -9")
+            self.ledger.add(.deaths)
+            self.replace(replica)
+        case .restart:
+            guard replica.parts != nil else { return }
+            self.ledger.note(replica.name, "is shut down")
+            replica.process.start { await replica.shutDown() }
+        case .cut:
+            guard replica.connections.allSatisfy(\.isWhole) else { return }
+            let pause = self.network.way(upTo: .seconds(30))
+            let isIsolated = self.chance.happens(0.5)
+            self.ledger.note(
+                replica.name,
+                "is cut off \(isIsolated ? "with a former primary" : "the store") for \(pause)"
+            )
+            for connection in replica.connections { if isIsolated { connection.isolate() } else { connection.cut() } }
+            self.later(pause) { for connection in replica.connections { connection.mend() } }
+        case .failover:
+            await self.failOver()
+        case .wallJump:
+            let jump = [Duration.seconds(-3_600), .seconds(3_600), .seconds(40)][self.chance.number(below: 3)]
+            self.ledger.note(replica.name, "has its wall clock set by \(jump)")
+            replica.host.clock.jumpWall(by: jump)
+        }
+    }
+
+    /// Does something after a while, whatever else goes on.
+    func later(_ pause: Duration, _ body: @escaping @Sendable () -> Void) {
+        Task(executorPreference: self.simulation) {
+            await self.network.pause(pause)
+            body()
+        }
+    }
+
+    /// Another server takes over. It lacks the last writes, where the store is one that loses any.
+    private func failOver() async {
+        self.ledger.add(.failovers)
+        let loses = self.weather.store == .redis
+        let (index, before) = (self.chance.number(below: 2), self.accounts.map { ($0, self.record(of: $0)) })
+        let store = self.stores[index]
+        let known = await self.logs()
+        let most = store.history.count - (index == 0 ? self.sown : 0)
+        let count = loses ? max(min(1 + self.chance.number(below: 8), most), 0) : 0
+        store.lose(count)
+        self.ledger.note("store \(index)", "fails over, and loses \(count) writes")
+        for (account, record) in before {
+            guard let record, record.claim != nil, self.record(of: account)?.claim != record.claim,
+                let token = record.tokens?.refreshToken
+            else { continue }
+            self.provider.unclaim(token.text)
+        }
+        if count > 0 { await self.noteLostCommits(of: known) }
+        self.provider.noteLosses(stored: Set(before.compactMap { $0.1?.tokens?.refreshToken?.text }))
+        store.announceReconnect(toAnotherServer: true)
+    }
+
+    private func noteLostCommits(of former: [KillLogContents]) async {
+        let names = Dictionary(self.replicas.map { ($0.incarnation, $0.name) }) { first, _ in first }
+        var listed: Set<String> = []
+        for records in self.stores.map(self.records) {
+            guard let list = try? await ReplicaVault(records).list() else {
+                return self.ledger.violate("the simulation", "a store can't be read")
+            }
+            listed.formUnion(list.entries.compactMap { names[$0.record.incarnation] })
+        }
+        let logs = await self.logs()
+        self.ledger.lost(
+            except: { id in logs.contains { $0.contains(id) } || !former.contains { $0.contains(id) } },
+            of: self.replicas.map(\.name),
+            listed: listed,
+            until: self.simulation.now.advanced(by: SimulatedReplica.lease * 1.25)
+        )
+    }
+}

@@ -1,0 +1,208 @@
+internal import KillSwitch
+internal import Logging
+package import Simulation
+internal import Synchronization
+internal import TestKit
+internal import TokenModel
+internal import TokenRefresh
+internal import TokenStorage
+
+/// Replicas of the real engine and kill switch over one store, a provider that detects reuse, callers and an operator,
+/// in simulated time, under faults that a seed decides.
+///
+/// ```
+///   callers ─▶ SimulatedProxy ─▶ RefreshEngine ─▶ ProviderConnection ─▶ SimulatedProvider
+///   operator ─▶ KillSwitch ──────────┴──────────▶ StoreConnection ────▶ FaultyTokenStore
+/// ```
+///
+/// A run has a time with faults and one without. In both ``Ledger`` checks what happens; at the end every account that
+/// the provider still honours must be usable.
+package final class SimulatedCluster: Sendable {
+    package let seed: UInt64
+    package let weather: Weather
+    package let ledger: Ledger
+    let mutation: Mutation?
+    let simulation: Simulation
+    let chance: Chance
+    let network: Network
+    let provider: SimulatedProvider
+    /// The store, and the one that a run with a move goes to.
+    let stores: [FaultyTokenStore]
+    let keys: GivenKeyRing
+    let hosts: [SimulatedHost]
+    let logger = Logger(label: "cluster") { _ in SwiftLogNoOpLogHandler() }
+    let named = ["alice", "bob"].map { AccountID($0) }
+    let family: AccountFamily
+    let end = Answer(false)
+    /// Whether callers send no more requests.
+    let callersRest = Answer(false)
+    private let state = Mutex(State())
+
+    private struct State {
+        var replicas: [SimulatedReplica] = []
+        /// The number of processes that were started.
+        var started = 0
+        /// Whether a process that starts is configured to move to the second store.
+        var moves = false
+        /// The commits before the run, which no failover loses.
+        var sown = 0
+        /// The records of accounts that were opened, by account and version.
+        var opened: [AccountID: [Version: AccountRecord]] = [:]
+    }
+
+    /// How long there are faults, and how long the replicas then have to get over them.
+    static let foul = Duration.seconds(90)
+    static let fair = Duration.seconds(90)
+
+    /// - Parameters:
+    ///   - weather: `nil`: drawn from the seed.
+    ///   - mutation: a rule that is left out.
+    package init(seed: UInt64, weather: Weather? = nil, without mutation: Mutation? = nil) {
+        let chance = Chance(seed: seed ^ 0x5EED)
+        let weather = weather ?? Weather(chance)
+        let simulation = Simulation("a cluster", seed: seed)
+        self.seed = seed
+        self.weather = weather
+        self.mutation = mutation
+        self.simulation = simulation
+        self.chance = chance
+        self.ledger = Ledger(simulation)
+        self.network = Network(simulation, chance)
+        self.provider = SimulatedProvider(simulation, self.ledger, weather)
+        self.stores = (0..<2).map { _ in FaultyTokenStore(weather.store.guarantees) }
+        self.keys = GivenKeyRing(Self.keyRing, name: "the cluster")
+        guard let family = AccountFamily(pattern: "customer-*") else { preconditionFailure("no family") }
+        self.family = family
+        let slow: Int64 = mutation == .leaseFromTheEnd || mutation == .claimsCountFromTheAnswer ? -800_000 : 0
+        self.hosts = (0..<(weather.store == .sqlite ? 1 : Self.replicaCount)).map { index in
+            let drift = index == 0 ? slow : 0
+            let range = Int(weather.drift)
+            return SimulatedHost(
+                SimulatedClock(on: simulation, drift: drift + Int64(chance.number(below: 2 * range + 1) - range))
+            )
+        }
+    }
+
+    private static let keyRing = KeyRing(current: .random())
+    private let storeIDBox = Mutex(StoreID(rawValue: ""))
+    private var storeID: StoreID { self.storeIDBox.withLock { $0 } }
+    static let replicaCount = 3
+
+    /// The accounts of which each has a grant at the start.
+    var accounts: [AccountID] { self.named + (1...3).map { AccountID("customer-\($0)") } }
+    var replicas: [SimulatedReplica] { self.state.withLock { $0.replicas } }
+    var sown: Int { self.state.withLock { $0.sown } }
+
+    /// Opens what is stored, whichever store it is in.
+    var vault: AccountVault { AccountVault(self.records(in: self.stores[0])) }
+
+    /// The records of a store past all faults.
+    func records(in store: FaultyTokenStore) -> SealedRecords {
+        SealedRecords(store: store, keyRing: Self.keyRing, storeID: self.storeID)
+    }
+
+    /// A replica that serves, and its parts; `nil` if none does.
+    var someReplica: (replica: SimulatedReplica, parts: SimulatedReplica.Open)? {
+        let serving = self.replicas.compactMap { replica in
+            replica.process.isStopped ? nil : replica.parts.map { (replica, $0) }
+        }
+        return serving.isEmpty ? nil : serving[self.chance.number(below: serving.count)]
+    }
+
+    /// Runs the seed to its end, or to its first violation.
+    package func run() async throws {
+        try await self.simulation.run { try await self.live() }
+    }
+
+    private func live() async throws {
+        self.provider.know { self.isKnown($0) }
+        let opened = try await OpenedStore.open(self.stores[0], keys: self.keys)
+        self.storeIDBox.withLock { $0 = opened.storeID }
+        for account in self.accounts { try await self.sow(account) }
+        self.state.withLock { $0.sown = self.stores[0].history.count }
+        for index in 0..<Self.replicaCount { self.launch(index, SimulatedReplica.Start()) }
+        await withDiscardingTaskGroup { people in
+            people.addTask { await self.makeTrouble() }
+            people.addTask { await self.operate() }
+            people.addTask { await self.watchKills() }
+            people.addTask { await self.keepBooks() }
+            people.addTask { await self.restartStrays() }
+            for account in self.accounts { people.addTask { await self.call(account) } }
+            people.addTask { await self.judge() }
+        }
+        for replica in self.replicas { self.kill(replica) }
+    }
+
+    // MARK: - Replicas
+
+    /// Starts a process in the place of that number.
+    func launch(_ index: Int, _ start: SimulatedReplica.Start) {
+        let (number, moves) = self.state.withLock { state in
+            defer { state.started += 1 }
+            return (state.started, state.moves)
+        }
+        var start = start
+        start.moves = moves
+        let name = "r\(index)\(number < Self.replicaCount ? "" : ".\(number)")"
+        let replica = SimulatedReplica(named: name, on: self.hosts[index % self.hosts.count], in: self, start)
+        self.state.withLock { $0.replicas.append(replica) }
+        replica.run()
+    }
+
+    /// Ends a replica's process at once.
+    func kill(_ replica: SimulatedReplica) {
+        replica.process.end()
+        replica.clear()
+        self.provider.ended(replica.process)
+        self.state.withLock { $0.replicas.removeAll { $0 === replica } }
+    }
+
+    /// Ends a replica's process, and starts another one in its place after a while.
+    func replace(_ replica: SimulatedReplica, _ start: SimulatedReplica.Start = SimulatedReplica.Start()) {
+        self.kill(replica)
+        let index = Int(String(replica.name.dropFirst().prefix(1))) ?? 0
+        self.later(self.network.way(upTo: .seconds(3))) { if !self.hasEnded { self.launch(index, start) } }
+    }
+
+    /// Has every process that starts from now on move to the second store.
+    func beginMove() { self.state.withLock { $0.moves = true } }
+
+    // MARK: - What is known
+
+    /// The record of an account. During a move it is in the second store if it is there at all.
+    func record(of account: AccountID) -> AccountRecord? {
+        let key = RecordKey.account(account.rawValue)
+        let stored = self.stores[1].history.record(key) ?? self.stores[0].history.record(key)
+        return stored.flatMap { self.open($0, of: account) }
+    }
+
+    /// Opens a record, once: this would take most of a run's time.
+    func open(_ stored: StoredRecord, of account: AccountID) -> AccountRecord? {
+        if let known = self.state.withLock({ $0.opened[account]?[stored.version] }) { return known }
+        let record = try? self.vault.open(stored, of: account).record
+        self.state.withLock { $0.opened[account, default: [:]][stored.version] = record }
+        return record
+    }
+
+    private func isKnown(_ refreshToken: String) -> Bool {
+        self.hosts.contains { $0.keeps(refreshToken) }
+            || self.accounts.contains { self.record(of: $0)?.tokens?.refreshToken?.text == refreshToken }
+    }
+
+    func isDurable(_ token: SimulatedProvider.AccessToken) -> Bool {
+        self.ledger.wasDurable(token.text)
+            || self.record(of: token.account)?.tokens?.accessToken?.text == token.text
+            || self.hosts.contains { $0.keeps(accessToken: token.text) }
+    }
+
+    /// What has run: equal for equal seeds.
+    package var trace: Trace { self.simulation.trace }
+
+    /// The story of a run that went wrong.
+    package var account: String {
+        let violations = self.ledger.violations.joined(separator: "\n")
+        let story = self.ledger.story.joined(separator: "\n")
+        let rule = self.mutation.map { ", without \($0.rawValue)" } ?? ""
+        return "seed \(self.seed)\(rule) (\(self.weather)):\n\(violations)\n\nthe last events:\n\(story)"
+    }
+}
