@@ -22,7 +22,9 @@ let unoptimized: [SwiftSetting] =
     testing.isEmpty
     ? []
     : [.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"])]
-let optimized: Set = ["TokenModel", "TextCoding", "TokenStorage", "TestKit", "Simulation"]
+let optimized: Set = [
+    "TokenModel", "TextCoding", "TokenStorage", "KillSwitch", "TokenRefresh", "TestKit", "Simulation",
+]
 
 func settings(of name: String) -> [SwiftSetting] {
     settings + testing + (optimized.contains(name) ? [] : unoptimized)

@@ -50,6 +50,40 @@ import Testing
         try await Gateway(mock, in: directory, more: self.settings(of: directory, named: name))
     }
 
+    @Test func `what a locked gateway has noted stays until the audit log takes it`() async throws {
+        // Given a locked gateway that has noted a wrong key, and a database that takes one more entry of the audit log
+        let directory = try self.host(Self.key)
+        let mock = try await Mock(in: directory)
+        let gateway = try await self.gateway("a", mock, in: directory)
+        #expect(try await gateway.martlet("lock", "--reason", "drill").exitCode == 0)
+        try directory.write(Array("\(String(repeating: "A", count: 43))=\n".utf8), to: "wrong.key")
+        try directory.setMode(0o600, of: "wrong.key")
+        #expect(try await gateway.martlet("unlock", "--key-file", directory.path(of: "wrong.key")).exitCode != 0)
+        try await self.server.sql(
+            """
+            CREATE SEQUENCE public.taken;
+            CREATE FUNCTION public.limited() RETURNS trigger SECURITY DEFINER LANGUAGE plpgsql AS
+            $$ BEGIN IF nextval('public.taken') > 1 THEN RAISE 'no more'; END IF; RETURN NEW; END $$;
+            CREATE TRIGGER limited BEFORE INSERT ON martlet.record FOR EACH ROW
+            WHEN (substring(NEW.key FROM 1 FOR 6) = 'audit/'::bytea) EXECUTE FUNCTION public.limited();
+            """,
+            in: self.database
+        )
+        let unlock = try await gateway.martlet("unlock")
+        #expect(unlock.exitCode == 0, "\(unlock.errors)")
+        #expect(try await !gateway.martlet("audit").output.contains("wrong_key"))
+
+        // When it is unlocked again, with a database that takes all
+        try await self.server.sql("DROP TRIGGER limited ON martlet.record", in: self.database)
+        #expect(try await gateway.martlet("lock", "--reason", "drill").exitCode == 0)
+        #expect(try await gateway.martlet("unlock").exitCode == 0)
+
+        // Then the audit log has it
+        let audit = try await gateway.martlet("audit").output
+        #expect(audit.contains("wrong_key"), "\(audit)")
+        withExtendedLifetime(mock) {}
+    }
+
     @Test func `two hosts share accounts, refreshes and kills`() async throws {
         // Given gateways on two hosts, and a grant that was imported at one of them
         let key = Self.key

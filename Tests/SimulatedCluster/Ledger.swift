@@ -26,6 +26,8 @@ package final class Ledger: Sendable {
         var kills: [KillID: Kill] = [:]
         /// The access tokens that a store or a journal has had.
         var durable: Set<String> = []
+        /// The grants of each account that a store has had, the last one at the end.
+        var grants: [AccountID: [GrantID]] = [:]
         /// Until when a replica may have a lease of which no other knows.
         var unlisted: [String: BootInstant] = [:]
         var counts: [Count: Int] = [:]
@@ -122,6 +124,20 @@ package final class Ledger: Sendable {
     func isDurable(_ accessToken: String) { self.state.withLock { _ = $0.durable.insert(accessToken) } }
 
     func wasDurable(_ accessToken: String) -> Bool { self.state.withLock { $0.durable.contains(accessToken) } }
+
+    /// A store has a record of the grant. Invariant I2: a grant that another one has replaced does not come back, unless a
+    /// failover has lost the other one.
+    func stored(_ grant: GrantID, of account: AccountID) {
+        let isBack = self.state.withLock { state in
+            var grants = state.grants[account, default: []]
+            guard grants.last != grant else { return false }
+            let isBack = grants.contains(grant) && state.counts[.failovers, default: 0] == 0
+            grants.append(grant)
+            state.grants[account] = grants
+            return isBack
+        }
+        if isBack { self.violate("I2", "a record of \(account) replaces that of a later grant") }
+    }
 
     /// A token leaves in a request. Invariants I3 to I5: it was asked for after each complete kill that covers it.
     func sent(_ token: SimulatedProvider.AccessToken, by replica: String) {

@@ -22,10 +22,12 @@ extension SimulatedCluster {
         await self.checkGrants()
         await self.checkKills()
         await self.checkFences()
+        await self.checkIndexes()
         await self.checkAuditLog()
         guard !self.hasEnded else { return }
         await self.restoreAll()
         await self.checkAccounts()
+        await self.checkMirror()
     }
 
     /// Waits, unless something has gone wrong.
@@ -100,12 +102,13 @@ extension SimulatedCluster {
     /// The kill log of each store.
     func logs() async -> [KillLogContents] {
         var logs: [KillLogContents] = []
-        for records in self.stores.map(self.records) {
-            guard let log = try? await KillLog(records).contents() else {
+        for (index, records) in self.countingStores.map(self.records).enumerated() {
+            if let log = try? await KillLog(records).contents() {
+                logs.append(log)
+            } else if index == 0 || !self.weather.moves {
+                // The target of a move may have lost a part of what is being copied.
                 self.ledger.violate("the simulation", "a store can't be read")
-                continue
             }
-            logs.append(log)
         }
         return logs
     }
@@ -127,10 +130,34 @@ extension SimulatedCluster {
         }
     }
 
+    /// Every replica knows the members of the family that exist, where no hint was lost and no read was stale.
+    private func checkIndexes() async {
+        let weather = self.weather
+        guard weather.hintIsLost + weather.isStale + weather.cuts + weather.failovers == 0, !weather.moves else {
+            return
+        }
+        let end = self.simulation.now.advanced(by: .seconds(60))
+        while true {
+            // An import that was said to have failed may have made a member.
+            let existing = self.members.count { self.record(of: $0)?.isRemoved == false }
+            var astray: String?
+            for replica in self.replicas where astray == nil {
+                guard let engine = replica.parts?.engine else { continue }
+                let known = await engine.overview().families.first?.accounts
+                if known != existing {
+                    astray = "\(replica.name) knows \(known ?? 0) members, and \(existing) exist"
+                }
+            }
+            guard let astray else { return }
+            guard self.simulation.now < end else { return self.ledger.violate("the index", astray) }
+            await self.network.pause(.seconds(1))
+        }
+    }
+
     /// The audit log is one chain, in which each acknowledged entry stands once, where the store loses none.
     private func checkAuditLog() async {
         var (chain, found): (AuditChain, [String: [UInt64]]) = (AuditChain(), [:])
-        for records in self.stores.map(self.records) {
+        for records in self.countingStores.map(self.records) {
             guard let items = try? await AuditLog(records).items(after: 0, limit: 10_000) else {
                 return self.ledger.violate("I20", "the audit log can't be read")
             }
@@ -174,10 +201,33 @@ extension SimulatedCluster {
         await work.value
     }
 
+    /// The mirror has what the store has. After a death, a failover or a stale read it may lack something until the
+    /// comparison that each replica makes every five minutes.
+    private func checkMirror() async {
+        guard self.weather.mirrors, !self.hasEnded else { return }
+        let weather = self.weather
+        let mayLack = weather.isStale + weather.cuts + weather.failovers + weather.deaths > 0
+        let limit = mayLack ? Duration.seconds(330) : .seconds(10)
+        let end = self.simulation.now.advanced(by: limit)
+        while true {
+            let (store, mirror) = (self.stores[0].history, self.stores[1].history)
+            let astray = store.keys().union(mirror.keys()).sorted().first { key in
+                !key.staysInItsStore && store.record(key) != mirror.record(key)
+            }
+            guard let astray else { return }
+            guard self.simulation.now < end else {
+                return self.ledger.violate("the mirror", "it lacks a change of \(astray)")
+            }
+            await self.network.pause(.seconds(1))
+        }
+    }
+
     /// Every account can be used, at every replica.
     private func checkAccounts() async {
         for replica in self.replicas {
-            for account in self.accounts where self.ledger.violations.isEmpty {
+            // Of a member that was imported elsewhere only a hint tells a replica soon.
+            let accounts = self.weather.hintIsLost > 0 ? self.firstAccounts : self.accounts
+            for account in accounts where self.ledger.violations.isEmpty {
                 let end = self.simulation.now.advanced(by: .seconds(90))
                 let outcome = Answer(SimulatedProxy.Outcome.noLease)
                 repeat {

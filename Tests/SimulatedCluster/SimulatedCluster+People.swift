@@ -64,6 +64,19 @@ extension SimulatedCluster {
         if self.weather.moves { self.roll() }
     }
 
+    /// Signs in to further members of the family, which nobody uses.
+    func welcomeMembers() async {
+        for account in self.members[3...] {
+            let isDone = Answer(false)
+            while !isDone.value, !self.hasEnded {
+                await self.network.pause(self.network.way(upTo: .seconds(20)))
+                guard let (replica, parts) = self.someReplica else { continue }
+                await replica.process.start { isDone.value = await self.signIn(account, at: replica, parts) }.value
+            }
+            self.welcomed(account)
+        }
+    }
+
     /// Restarts a replica that is not configured for the move yet.
     private func roll() {
         self.beginMove()

@@ -44,20 +44,8 @@ extension SimulatedCluster {
         guard !living.isEmpty else { return }
         let replica = living[self.chance.number(below: living.count)]
         switch trouble {
-        case .stop:
-            guard !replica.process.isStopped else { return }
-            let pause = [Duration.milliseconds(500), .seconds(3), .seconds(30)][self.chance.number(below: 3)]
-            self.ledger.note(replica.name, "is stopped for \(pause)")
-            self.ledger.add(.stops)
-            replica.process.stop()
-            self.later(pause) {
-                replica.process.resume()
-                self.ledger.note(replica.name, "runs on")
-            }
-        case .death:
-            self.ledger.note(replica.name, "is killed by kill -9")
-            self.ledger.add(.deaths)
-            self.replace(replica)
+        case .stop: self.stop(replica)
+        case .death: self.killAndReplace(replica)
         case .restart:
             guard replica.parts != nil else { return }
             self.ledger.note(replica.name, "is shut down")
@@ -81,6 +69,35 @@ extension SimulatedCluster {
         }
     }
 
+    private func stop(_ replica: SimulatedReplica) {
+        guard !replica.process.isStopped else { return }
+        let pause = [Duration.milliseconds(500), .seconds(3), .seconds(30)][self.chance.number(below: 3)]
+        self.ledger.note(replica.name, "is stopped for \(pause)")
+        self.ledger.add(.stops)
+        replica.process.stop()
+        self.later(pause) {
+            replica.process.resume()
+            self.ledger.note(replica.name, "runs on")
+        }
+    }
+
+    private func killAndReplace(_ replica: SimulatedReplica) {
+        self.ledger.note(replica.name, "is killed by kill -9")
+        self.ledger.add(.deaths)
+        self.replace(replica)
+    }
+
+    /// Stops or kills a process between two of its steps, in a weather that does so at all.
+    ///
+    /// - Parameter rate: how often, in the worst weather.
+    func strike(_ process: SimulatedProcess, _ rate: Double) {
+        guard self.chance.hasFaults, self.weather.stops + self.weather.deaths > 0, !process.hasEnded else { return }
+        let (stops, dies) = (rate * self.weather.stops, rate * self.weather.deaths)
+        let point = self.chance.fraction
+        guard point < stops + dies, let replica = self.replicas.first(where: { $0.process === process }) else { return }
+        if point < stops { self.stop(replica) } else { self.killAndReplace(replica) }
+    }
+
     /// Does something after a while, whatever else goes on.
     func later(_ pause: Duration, _ body: @escaping @Sendable () -> Void) {
         Task(executorPreference: self.simulation) {
@@ -96,8 +113,7 @@ extension SimulatedCluster {
         let (index, before) = (self.chance.number(below: 2), self.accounts.map { ($0, self.record(of: $0)) })
         let store = self.stores[index]
         let known = await self.logs()
-        let most = store.history.count - (index == 0 ? self.sown : 0)
-        let count = loses ? max(min(1 + self.chance.number(below: 8), most), 0) : 0
+        let count = loses ? min(1 + self.chance.number(below: 8), self.unreplicated(index)) : 0
         store.lose(count)
         self.ledger.note("store \(index)", "fails over, and loses \(count) writes")
         for (account, record) in before {
@@ -114,7 +130,7 @@ extension SimulatedCluster {
     private func noteLostCommits(of former: [KillLogContents]) async {
         let names = Dictionary(self.replicas.map { ($0.incarnation, $0.name) }) { first, _ in first }
         var listed: Set<String> = []
-        for records in self.stores.map(self.records) {
+        for records in self.countingStores.map(self.records) {
             guard let list = try? await ReplicaVault(records).list() else {
                 return self.ledger.violate("the simulation", "a store can't be read")
             }

@@ -26,8 +26,10 @@ package final class SimulatedCluster: Sendable {
     let chance: Chance
     let network: Network
     let provider: SimulatedProvider
-    /// The store, and the one that a run with a move goes to.
+    /// The store, and the one that a run with a move goes to, or that mirrors it.
     let stores: [FaultyTokenStore]
+    /// The stores whose records count.
+    var countingStores: [FaultyTokenStore] { self.weather.mirrors ? [self.stores[0]] : self.stores }
     let keys: GivenKeyRing
     let hosts: [SimulatedHost]
     let logger = Logger(label: "cluster") { _ in SwiftLogNoOpLogHandler() }
@@ -44,8 +46,10 @@ package final class SimulatedCluster: Sendable {
         var started = 0
         /// Whether a process that starts is configured to move to the second store.
         var moves = false
-        /// The commits before the run, which no failover loses.
-        var sown = 0
+        /// The members of the family that got a grant during the run.
+        var newcomers: [AccountID] = []
+        /// How many commits each store has had in each of the last seconds.
+        var lengths: [[Int]] = [[], []]
         /// The records of accounts that were opened, by account and version.
         var opened: [AccountID: [Version: AccountRecord]] = [:]
     }
@@ -89,9 +93,13 @@ package final class SimulatedCluster: Sendable {
     static let replicaCount = 3
 
     /// The accounts of which each has a grant at the start.
-    var accounts: [AccountID] { self.named + (1...3).map { AccountID("customer-\($0)") } }
+    var firstAccounts: [AccountID] { self.named + self.members[..<3] }
+    /// The members of the family. The last three get a grant during the run.
+    let members = (1...6).map { AccountID("customer-\($0)") }
+    /// The accounts of which each has had a grant.
+    var accounts: [AccountID] { self.firstAccounts + self.state.withLock { $0.newcomers } }
+    func welcomed(_ account: AccountID) { self.state.withLock { $0.newcomers.append(account) } }
     var replicas: [SimulatedReplica] { self.state.withLock { $0.replicas } }
-    var sown: Int { self.state.withLock { $0.sown } }
 
     /// Opens what is stored, whichever store it is in.
     var vault: AccountVault { AccountVault(self.records(in: self.stores[0])) }
@@ -115,11 +123,15 @@ package final class SimulatedCluster: Sendable {
     }
 
     private func live() async throws {
-        self.provider.know { self.isKnown($0) }
+        self.provider.know {
+            self.isKnown($0)
+        } storedToken: {
+            self.record(of: $0)?.tokens?.refreshToken?.text
+        }
         let opened = try await OpenedStore.open(self.stores[0], keys: self.keys)
         self.storeIDBox.withLock { $0 = opened.storeID }
         for account in self.accounts { try await self.sow(account) }
-        self.state.withLock { $0.sown = self.stores[0].history.count }
+        self.noteLengths()
         for index in 0..<Self.replicaCount { self.launch(index, SimulatedReplica.Start()) }
         await withDiscardingTaskGroup { people in
             people.addTask { await self.makeTrouble() }
@@ -127,7 +139,9 @@ package final class SimulatedCluster: Sendable {
             people.addTask { await self.watchKills() }
             people.addTask { await self.keepBooks() }
             people.addTask { await self.restartStrays() }
-            for account in self.accounts { people.addTask { await self.call(account) } }
+            people.addTask { await self.replicate() }
+            people.addTask { await self.welcomeMembers() }
+            for account in self.firstAccounts { people.addTask { await self.call(account) } }
             people.addTask { await self.judge() }
         }
         for replica in self.replicas { self.kill(replica) }
@@ -167,12 +181,38 @@ package final class SimulatedCluster: Sendable {
     /// Has every process that starts from now on move to the second store.
     func beginMove() { self.state.withLock { $0.moves = true } }
 
+    // MARK: - Replication
+
+    private static let longestLag = 5
+
+    /// Has the standby of each store follow it, by a few seconds at most.
+    private func replicate() async {
+        while !self.hasEnded {
+            await self.network.pause(.seconds(1))
+            self.noteLengths()
+        }
+    }
+
+    private func noteLengths() {
+        self.state.withLock { state in
+            for (index, store) in self.stores.enumerated() {
+                state.lengths[index] = state.lengths[index].suffix(Self.longestLag - 1) + [store.history.count]
+            }
+        }
+    }
+
+    /// How many commits the standby of a store may lack.
+    func unreplicated(_ index: Int) -> Int {
+        let oldest = self.state.withLock { $0.lengths[index].min() } ?? 0
+        return max(self.stores[index].history.count - oldest, 0)
+    }
+
     // MARK: - What is known
 
     /// The record of an account. During a move it is in the second store if it is there at all.
     func record(of account: AccountID) -> AccountRecord? {
         let key = RecordKey.account(account.rawValue)
-        let stored = self.stores[1].history.record(key) ?? self.stores[0].history.record(key)
+        let stored = self.countingStores.reversed().lazy.compactMap { $0.history.record(key) }.first
         return stored.flatMap { self.open($0, of: account) }
     }
 

@@ -101,7 +101,7 @@ struct HostConnection: HostState {
     let incarnation: IncarnationID
     let process: SimulatedProcess
     let vault: AccountVault
-    let mutation: Mutation?
+    let cluster: SimulatedCluster
     let limitations: [String] = []
     var storeEndsWithProcess: Bool { false }
 
@@ -124,13 +124,15 @@ struct HostConnection: HostState {
     }
 
     func keep(_ record: AccountRecord, for account: AccountID) async -> JournalPlace? {
-        guard !self.process.hasEnded, self.mutation != .commitsAreGivenUp else { return nil }
+        guard !self.process.hasEnded, self.cluster.mutation != .commitsAreGivenUp else { return nil }
+        if let token = record.tokens?.refreshToken { self.cluster.provider.journalled(token.text) }
+        defer { self.cluster.strike(self.process, 0.05) }
         return self.host.keep(JournalEntry(account: account, record: record), of: self.incarnation)
     }
 
     func release(_ place: JournalPlace) async {
         guard !self.process.hasEnded else { return }
-        let keeps = self.vault.guarantees.failover == .losesSuffix && self.mutation != .nothingIsPutBack
+        let keeps = self.vault.guarantees.failover == .losesSuffix && self.cluster.mutation != .nothingIsPutBack
         self.host.release(place, of: self.incarnation, keeps: keeps)
     }
 
@@ -141,7 +143,7 @@ struct HostConnection: HostState {
     }
 
     func keep(pendingKill bytes: Secret, id: String) async throws(StoreError) {
-        guard !self.process.hasEnded, self.mutation != .ordersAreDropped else { return }
+        guard !self.process.hasEnded, self.cluster.mutation != .ordersAreDropped else { return }
         self.host.keep(pendingKill: bytes, id: id)
     }
 

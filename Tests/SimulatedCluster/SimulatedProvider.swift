@@ -44,7 +44,10 @@ final class SimulatedProvider: Sendable {
         var inHand: [ObjectIdentifier: Set<String>] = [:]
         /// The refresh tokens whose claim a failover has lost.
         var unclaimed: Set<String> = []
+        /// The refresh tokens that a journal has had.
+        var journalled: Set<String> = []
         var isKnown: @Sendable (String) -> Bool = { _ in true }
+        var storedToken: @Sendable (AccountID) -> String? = { _ in nil }
     }
 
     private let simulation: Simulation
@@ -58,8 +61,18 @@ final class SimulatedProvider: Sendable {
         self.weather = weather
     }
 
-    /// - Parameter isKnown: whether a store or a journal has the refresh token.
-    func know(_ isKnown: @escaping @Sendable (String) -> Bool) { self.state.withLock { $0.isKnown = isKnown } }
+    /// - Parameters:
+    ///   - isKnown: whether a store or a journal has the refresh token.
+    ///   - storedToken: the refresh token of an account in the store.
+    func know(
+        _ isKnown: @escaping @Sendable (String) -> Bool,
+        storedToken: @escaping @Sendable (AccountID) -> String?
+    ) {
+        self.state.withLock { ($0.isKnown, $0.storedToken) = (isKnown, storedToken) }
+    }
+
+    /// A journal has the refresh token, and must not lose it before the store has it.
+    func journalled(_ refreshToken: String) { self.state.withLock { _ = $0.journalled.insert(refreshToken) } }
 
     /// Somebody signs in, and gets a refresh token to import.
     func authorize(_ account: AccountID) -> Secret {
@@ -159,13 +172,18 @@ final class SimulatedProvider: Sendable {
     ///
     /// - Parameter stored: the refresh tokens that a store had until now. A journal must have those.
     func noteLosses(stored: Set<String> = []) {
-        let (grants, held, isKnown) = self.state.withLock { state in
+        let (grants, held, state) = self.state.withLock { state in
             let held = state.inHand.values.flatMap { $0 } + state.onTheWay.values.flatMap(\.values)
-            return (state.grants.filter { !$0.value.isDead && !$0.value.isExcused }, Set(held), state.isKnown)
+            return (state.grants.filter { !$0.value.isDead && !$0.value.isExcused }, Set(held), state)
         }
         for (name, grant) in grants.sorted(by: { $0.key < $1.key }) where grant.serial > 0 {
-            guard !held.contains(grant.live), !isKnown(grant.live) else { continue }
+            guard !held.contains(grant.live), !state.isKnown(grant.live) else { continue }
             if stored.contains(grant.live) { self.ledger.violate("I2", "a failover has lost \(grant.live) for good") }
+            // The store may have another grant by now, or none.
+            let isWanted = state.storedToken(grant.account).flatMap { state.grantOf[$0] } == name
+            if isWanted, state.journalled.contains(grant.live) {
+                self.ledger.violate("I2", "a journal had \(grant.live), and neither it nor the store has it any more")
+            }
             self.state.withLock { $0.grants[name]?.isExcused = true }
             self.ledger.add(.excused)
             self.ledger.note("nobody", "has \(grant.live) any more")
@@ -257,118 +275,5 @@ extension Secret {
     /// The secret as text. Tokens of a simulation need no protection.
     var text: String {
         self.withUnredacted { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) }
-    }
-}
-
-/// The provider as one process reaches it.
-struct ProviderConnection: TokenEndpoint, AuthorizationServer {
-    let provider: SimulatedProvider
-    let process: SimulatedProcess
-    /// That of the process's host, by which it gives up a request.
-    let clock: SimulatedClock
-    let name: String
-    let network: Network
-    let weather: Weather
-    let mutation: Mutation?
-
-    static let id = ProviderID("acme")
-    static let answerLimit = Duration.seconds(30)
-
-    let binding = EndpointBinding(issuer: .tokenEndpoint("https://login.example/token"), clientID: "my-app")
-    let timeout = Duration.seconds(8)
-    var answerTimeout: Duration { Self.answerLimit }
-
-    func redeem(
-        _ refreshToken: Secret,
-        scopes: [String],
-        mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> TokenVerdict {
-        // The connection is made first.
-        await self.network.pause(self.network.way(upTo: .milliseconds(50)))
-        guard !self.process.hasEnded else { return .notSent(.shutDown) }
-        guard mayStillSend() || self.mutation == .oldTokensAreSent else { return .notSent(.sendingTooLate) }
-        let (token, askedAt) = (refreshToken.text, self.network.simulation.now)
-        self.provider.begin(token, by: self.process, named: self.name)
-        return await self.ask(token) { [provider, process] in provider.redeem(token, by: process, askedAt: askedAt) }
-    }
-
-    /// Makes a token request, whose answer may come late or never, and may be an error although the request had its effect.
-    private func ask(_ sent: String, _ redeem: @escaping @Sendable () -> TokenVerdict) async -> TokenVerdict {
-        let (chance, weather, limit) = (self.network.chance, self.weather, Self.answerLimit)
-        var back = self.network.way(upTo: .milliseconds(500))
-        if chance.hasFaults, chance.happens(weather.answerIsLate) { back = self.network.way(upTo: limit) }
-        if chance.hasFaults, chance.happens(weather.answerIsLost) { back = limit * 2 }
-        let fails = chance.hasFaults && chance.happens(weather.serverFails)
-        let (provider, process, name) = (self.provider, self.process, self.name)
-        return await self.network.call(
-            there: self.network.way(),
-            back: back,
-            within: self.clock.simulated(limit),
-            otherwise: .ambiguous(.timedOut),
-            ended: { provider.end(sent, by: process, named: name, $0) }
-        ) {
-            if fails, chance.happens(0.5) { return .ambiguous(.serverError) }
-            let verdict = redeem()
-            return fails ? .ambiguous(.serverError) : verdict
-        }
-    }
-
-    func mint(scopes: [String], mayStillSend: @escaping @Sendable () -> Bool) async -> TokenVerdict {
-        .notSent(.notConfigured)
-    }
-
-    func revoke(_ token: Secret, kind: RevocableToken) async -> RevocationVerdict {
-        guard !self.process.hasEnded else { return .unreachable(.shutDown) }
-        let (provider, text, name) = (self.provider, token.text, self.name)
-        return await self.network.call(
-            there: self.network.way(),
-            back: self.network.way(),
-            within: self.timeout,
-            otherwise: .unreachable(.timedOut)
-        ) {
-            provider.revoke(text, for: name)
-            return .revoked
-        }
-    }
-
-    // MARK: - Signing in
-
-    func features() async throws(AuthorizationServerError) -> SignInFeatures {
-        SignInFeatures(
-            hasAuthorizationEndpoint: true,
-            hasDeviceEndpoint: false,
-            promisesIssuer: false,
-            issuer: nil,
-            validatesIDTokens: false,
-            refusesS256: false
-        )
-    }
-
-    func authorizationURL(_ request: AuthorizationRequest) async throws(AuthorizationServerError) -> String {
-        do throws(ProviderURLError) {
-            return request.url(at: try ProviderURL("https://login.example/authorize"), clientID: self.binding.clientID)
-        } catch {
-            throw AuthorizationServerError(.malformed, error.message)
-        }
-    }
-
-    func redeem(_ code: Secret, of issuer: TokenIssuer, verifier: Secret, redirectURI: String) async -> TokenVerdict {
-        guard !self.process.hasEnded else { return .notSent(.shutDown) }
-        let text = code.text
-        self.provider.begin(text, by: self.process, named: self.name)
-        return await self.ask(text) { [provider, process] in provider.redeem(code: text, by: process) }
-    }
-
-    func startDevice(
-        scopes: [String],
-        extra: [String: String]
-    ) async throws(AuthorizationServerError) -> DeviceAuthorization {
-        throw AuthorizationServerError(.notOffered, "there are no devices")
-    }
-
-    func redeem(device code: Secret, of issuer: TokenIssuer) async -> TokenVerdict { .notSent(.notConfigured) }
-
-    func subject(of idToken: Secret, nonce: String?) async throws(IDTokenError) -> String {
-        throw IDTokenError(.untrusted, "there are no ID tokens")
     }
 }

@@ -132,9 +132,10 @@ final class SimulatedProxy: KillFence {
 
     func fence(_ epochs: KillEpochs) async -> Int {
         // The loops take it one after the other.
-        await self.timepiece.rest(
-            until: self.timepiece.now.boot.advanced(by: self.cluster.network.way(upTo: .milliseconds(20)))
-        )
+        let (chance, network) = (self.cluster.chance, self.cluster.network)
+        let areSlow = chance.hasFaults && chance.happens(self.cluster.weather.loopsAreSlow)
+        let time = network.way(upTo: areSlow ? .seconds(3) : .milliseconds(20))
+        await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: time))
         let engine = self.state.withLock { state in
             state.epochs = epochs
             return state.engine

@@ -20,6 +20,8 @@ final class SimulatedReplica: Sendable {
         let disk: HostConnection
         /// The move to another store that the replica takes part in.
         let move: MigratingTokenStore?
+        /// The store with its mirror.
+        let mirroring: MirroringTokenStore?
         /// The record that stands for it until it has joined.
         let arrival: ReplicaID?
     }
@@ -55,7 +57,8 @@ final class SimulatedReplica: Sendable {
         self.cluster = cluster
         self.start = start
         self.connections = cluster.stores.map { store in
-            StoreConnection(store.connect(), process, named: name, in: cluster)
+            let isMirror = cluster.countingStores.allSatisfy { $0 !== store }
+            return StoreConnection(store.connect(), process, named: name, in: cluster, isMirror: isMirror)
         }
         self.proxy = SimulatedProxy(named: name, process, host.clock.timepiece, in: cluster)
         host.begin(self.incarnation, process)
@@ -96,7 +99,7 @@ final class SimulatedReplica: Sendable {
                 next.acceptsOlderStore = false
                 await self.serve(open)
             } catch {
-                self.cluster.ledger.note(self.name, "can't start: \(error.code.rawValue)")
+                self.cluster.ledger.note(self.name, "can't start: \(error.code.rawValue), \(error.message)")
                 next.acceptsOlderStore = error.code == .outdated
                 next.overridesLock = error.code == .locked
             }
@@ -109,6 +112,7 @@ final class SimulatedReplica: Sendable {
     private func serve(_ open: Open) async {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await open.move?.run { _ in } }
+            tasks.addTask { await open.mirroring?.run() }
             tasks.addTask {
                 while !Task.isCancelled {
                     await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(10)))
@@ -129,6 +133,7 @@ final class SimulatedReplica: Sendable {
                 members.addTask { await open.signIns.run() }
                 members.addTask { await open.audit.run() }
             }
+            _ = await open.mirroring?.flush(within: .seconds(3))
             tasks.cancelAll()
         }
     }
@@ -174,6 +179,17 @@ final class SimulatedReplica: Sendable {
                 (store, move) = (migrating, migrating)
             }
         }
+        var mirroring: MirroringTokenStore?
+        if self.cluster.weather.mirrors {
+            let mirror = MirroringTokenStore.Target(name: "the mirror", store: self.connections[1])
+            mirroring = MirroringTokenStore(
+                primary: store,
+                mirrors: [mirror],
+                keys: keys,
+                timepiece: self.timepiece
+            )
+            store = mirroring ?? store
+        }
         var opened = try await OpenedStore.open(store, keys: keys)
         let place = move == nil ? try await opened.wholePlace() : nil
         var arrival: ReplicaID?
@@ -190,13 +206,14 @@ final class SimulatedReplica: Sendable {
                 if try await move.goOver() { await move.leaveBehind(.replica(id.rawValue)) } else { arrival = id }
             }
         }
-        return self.build(on: opened, place, move, arrival)
+        return self.build(on: opened, place, move, mirroring, arrival)
     }
 
     private func build(
         on opened: OpenedStore,
         _ place: StorePlace?,
         _ move: MigratingTokenStore?,
+        _ mirroring: MirroringTokenStore?,
         _ arrival: ReplicaID?
     ) -> Open {
         let (cluster, proxy) = (self.cluster, self.proxy)
@@ -205,7 +222,7 @@ final class SimulatedReplica: Sendable {
             incarnation: self.incarnation,
             process: self.process,
             vault: opened.accounts,
-            mutation: cluster.mutation
+            cluster: cluster
         )
         let endpoint = ProviderConnection(
             provider: cluster.provider,
@@ -272,6 +289,7 @@ final class SimulatedReplica: Sendable {
             audit: audit,
             disk: disk,
             move: move,
+            mirroring: mirroring,
             arrival: arrival
         )
     }

@@ -14,6 +14,8 @@ final class StoreConnection: TokenStore {
     private let weather: Weather
     private let mutation: Mutation?
     private let cluster: SimulatedCluster
+    /// What is written here is no news.
+    private let isMirror: Bool
     private let link: Answer<Link>
 
     /// How the process is connected to the store.
@@ -32,8 +34,10 @@ final class StoreConnection: TokenStore {
         _ store: FaultyTokenStore,
         _ process: SimulatedProcess,
         named name: String,
-        in cluster: SimulatedCluster
+        in cluster: SimulatedCluster,
+        isMirror: Bool
     ) {
+        self.isMirror = isMirror
         let (network, weather, mutation) = (cluster.network, cluster.weather, cluster.mutation)
         self.guarantees =
             switch mutation {
@@ -113,6 +117,7 @@ final class StoreConnection: TokenStore {
             within: Self.patience,
             otherwise: .failure(Self.unreachable)
         ) {
+            defer { self.cluster.strike(self.process, 0.002) }
             do throws(StoreError) { return .success(try await perform()) } catch { return .failure(error) }
         }
         guard self.isReachable else { throw Self.unreachable }
@@ -184,6 +189,7 @@ final class StoreConnection: TokenStore {
     /// Tells what was written for an account.
     private func wrote(_ stored: StoredRecord, at key: RecordKey) {
         guard let (account, record) = self.noteDurable(stored, at: key) else { return }
+        self.cluster.ledger.stored(record.grant, of: account)
         let claim = record.claim == nil ? "" : ", a claim"
         let failure = record.failureRecord.map { ", \($0.dead ? "dead" : "failed"): \($0.reason)" } ?? ""
         let token = record.tokens?.refreshToken?.text ?? "no token"
@@ -197,7 +203,7 @@ final class StoreConnection: TokenStore {
     @discardableResult
     private func noteDurable(_ stored: StoredRecord, at key: RecordKey) -> (account: AccountID, record: AccountRecord)?
     {
-        guard RecordKey.Prefix.accounts.contains(key) else { return nil }
+        guard RecordKey.Prefix.accounts.contains(key), !self.isMirror else { return nil }
         let account = AccountID(String(key.rawValue.dropFirst(RecordKey.Prefix.accounts.rawValue.count)))
         guard let record = self.cluster.open(stored, of: account) else { return nil }
         if let token = record.tokens?.accessToken { self.cluster.ledger.isDurable(token.text) }

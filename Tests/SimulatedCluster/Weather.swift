@@ -38,8 +38,13 @@ package struct Weather: Sendable {
     package var failovers = 0.0
     package var wallJumps = 0.0
 
+    /// The probability that the event loops of a replica take long to be fenced.
+    package var loopsAreSlow = 0.0
+
     /// The operator has the replicas move to another store.
     package var moves = false
+    /// A second store mirrors the first.
+    package var mirrors = false
 
     // The probability for each token request.
     package var answerIsLost = 0.0
@@ -57,11 +62,16 @@ package struct Weather: Sendable {
 
     /// A weather by a seed: some of what can go wrong, seldom all of it.
     init(_ chance: Chance) {
-        func maybe(_ most: Double) -> Double { chance.happens(0.4) ? most * chance.fraction : 0 }
+        // Now and then something goes wrong all the time.
+        func maybe(_ most: Double, atWorst worst: Double? = nil) -> Double {
+            guard chance.happens(0.4) else { return 0 }
+            return chance.happens(0.2) ? worst ?? most : most * chance.fraction
+        }
         self.store = Store.allCases[chance.number(below: Store.allCases.count)]
         self.storeFails = maybe(0.15)
-        self.storeStalls = maybe(0.1)
-        self.hintIsLost = maybe(0.8)
+        self.storeStalls = maybe(0.1, atWorst: 0.25)
+        self.hintIsLost = maybe(0.8, atWorst: 1)
+        self.loopsAreSlow = maybe(0.8)
         if self.store != .sqlite {
             self.isStale = maybe(0.3)
             self.cuts = maybe(1)
@@ -73,6 +83,7 @@ package struct Weather: Sendable {
         self.restarts = maybe(0.5)
         self.wallJumps = maybe(0.3)
         self.moves = chance.happens(0.25)
+        self.mirrors = !self.moves && chance.happens(0.25)
         self.answerIsLost = maybe(0.05)
         self.answerIsLate = maybe(0.1)
         self.serverFails = maybe(0.1)
@@ -86,14 +97,16 @@ extension Weather: CustomStringConvertible {
     package var description: String {
         let rates: [(String, Double)] = [
             ("failing", self.storeFails), ("stalling", self.storeStalls), ("stale", self.isStale),
-            ("lost hints", self.hintIsLost),
+            ("lost hints", self.hintIsLost), ("slow loops", self.loopsAreSlow),
             ("stops", self.stops), ("deaths", self.deaths), ("restarts", self.restarts), ("cuts", self.cuts),
             ("failovers", self.failovers), ("wall jumps", self.wallJumps), ("lost answers", self.answerIsLost),
             ("late answers", self.answerIsLate), ("server errors", self.serverFails),
         ]
         let words = rates.filter { $0.1 > 0 }.map { "\($0.0) \((($0.1 * 100).rounded()) / 100)" }
         return
-            (["\(self.store.rawValue)\(self.moves ? ", a move" : ""), tokens for \(self.lifetime), grace \(self.grace)"]
+            ([
+                "\(self.store.rawValue)\(self.moves ? ", a move" : self.mirrors ? ", a mirror" : ""), tokens for \(self.lifetime), grace \(self.grace)"
+            ]
             + words).joined(separator: ", ")
     }
 }

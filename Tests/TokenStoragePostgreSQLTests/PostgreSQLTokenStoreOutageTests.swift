@@ -216,15 +216,20 @@ import TokenStoragePostgreSQL
         }
 
         // When it is written together with others
+        // Of the others in its transaction some come before it, and some behind it.
+        let keys = (0..<40).map { RecordKey.account("\($0.isMultiple(of: 2) ? "a" : "other")-\($0)") }
+        func write(_ keys: ArraySlice<RecordKey>) -> [Task<Void, any Error>] {
+            keys.map { key in Task { try await store.write(Self.value, at: key, as: .first, expecting: nil) } }
+        }
+        let before = write(keys[..<20])
         let locked = Task {
             try await store.write(Self.value, at: Self.key, as: Version(2), expecting: .first)
         }
-        let others = (0..<20).map { number in
-            Task { try await TokenStoreContract.countUp(.account("other-\(number)"), in: store) }
-        }
+        let others = before + write(keys[20...])
 
         // Then the others stand, and it alone fails
         for other in others { try await other.value }
+        for key in keys { #expect(try await store.read(key)?.version == .first) }
         await #expect(throws: StoreError(.unreachable, "")) { try await locked.value }
         #expect(try await store.read(Self.key)?.version == .first)
         let lock = "FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = '\(database.name)'"

@@ -241,6 +241,8 @@ package final class MigratingTokenStore: TokenStore {
 
     /// Copies the kill log to `current` as far as it goes, so that little is left to copy when the replicas wait.
     package func copyKillLog() async throws(StoreError) {
+        try await self.places.previous.putBack(self.ends.source)
+        try await self.places.current.putBack(self.ends.target)
         try await KillLogCopying(from: self.previous, to: self.current).run { () async throws(StoreError) in
             try await self.expectUncommitted()
         }
@@ -261,12 +263,20 @@ package final class MigratingTokenStore: TokenStore {
 
     /// Commits the move for all replicas. Call it when every replica of `previous` has left or lapsed.
     package func commit() async throws(StoreError) {
-        guard let place = try await self.places.previous.read()?.record, place.stage != .movedAway(to: self.target)
-        else { return }
+        guard try await self.places.previous.read()?.record.stage != .movedAway(to: self.target) else { return }
         try await self.copyKillLog()
+        try await self.noteMovedAway()
+    }
+
+    private func noteMovedAway() async throws(StoreError) {
         let moves = try await self.places.current.read()?.record.moves ?? 0
+        let found = self.ends.source
+        let wasCommitted = found.stage == .movedAway(to: self.target)
+        try await self.places.previous.putBack(found)
         _ = try await self.places.previous.change { place in
-            guard place.stage != .movedAway(to: self.target) else { return false }
+            // With more moves it has been moved on or back meanwhile.
+            let isBefore = wasCommitted ? place.moves < found.moves : place.moves == found.moves
+            guard isBefore, place.stage != .movedAway(to: self.target) else { return false }
             place.stage = .movedAway(to: self.target)
             place.moves = max(place.moves, moves) + 1
             return true
@@ -300,6 +310,7 @@ package final class MigratingTokenStore: TokenStore {
 
     private func noteFilling() async throws(StoreError) {
         let source = self.ends.source.id
+        try await self.places.current.putBack(self.ends.target)
         _ = try await self.places.current.change { place in
             switch place.stage {
             case .own, .filling: return false
@@ -317,8 +328,10 @@ package final class MigratingTokenStore: TokenStore {
         await withDiscardingTaskGroup { tasks in
             tasks.addTask {
                 // A write may be heard of late. Later hints are of records that have moved.
-                for await change in self.hints.previous where !self.hasBeenThere(for: .seconds(3)) {
-                    self.broadcaster.announce(change)
+                for await change in self.hints.previous {
+                    // The failover of a store without records is nobody's concern, unless it has lost that they were moved.
+                    if change == .anotherServer, self.phase == .after { try? await self.noteMovedAway() }
+                    if !self.hasBeenThere(for: .seconds(3)) { self.broadcaster.announce(change) }
                 }
             }
             tasks.addTask { for await change in self.hints.current { self.broadcaster.announce(change) } }
@@ -341,6 +354,7 @@ package final class MigratingTokenStore: TokenStore {
 
     /// Moves all records, until a pass finds none.
     private func moveAll() async throws(StoreError) {
+        try await self.noteMovedAway()
         try await self.noteFilling()
         var (last, found) = (RecordKey?.none, false)
         while !Task.isCancelled {

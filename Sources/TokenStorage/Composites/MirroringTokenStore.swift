@@ -45,6 +45,7 @@ package final class MirroringTokenStore: TokenStore {
     private let primary: any TokenStore
     private let mirrors: [Mirror]
     private let deadlines: Deadlines
+    private let timepiece: Timepiece
     private let jobs: AsyncStream<Job>
     private let newJobs: AsyncStream<Job>.Continuation
     private let pending = Mutex(Pending())
@@ -67,7 +68,8 @@ package final class MirroringTokenStore: TokenStore {
             let status = MirrorStatus(target.name, timing: timing, timepiece: timepiece, told: changed)
             return Mirror(status, store: target.store, of: primary, keys: keys)
         }
-        self.deadlines = Deadlines(timing.patience)
+        self.deadlines = Deadlines(timing.patience, by: timepiece)
+        self.timepiece = timepiece
         (self.jobs, self.newJobs) = AsyncStream.makeStream()
     }
 
@@ -124,9 +126,10 @@ package final class MirroringTokenStore: TokenStore {
     /// - Returns: whether all mirrors have all records.
     @discardableResult
     package func flush(within limit: Duration) async -> Bool {
-        let deadline = ContinuousClock.now + limit
-        while self.pending.withLock({ $0.jobs > 0 && !$0.isOver }), ContinuousClock.now < deadline {
-            guard (try? await Task.sleep(for: .milliseconds(5))) != nil else { return false }
+        let deadline = self.timepiece.now.boot.advanced(by: limit)
+        while self.pending.withLock({ $0.jobs > 0 && !$0.isOver }), self.timepiece.now.boot < deadline {
+            await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(5)))
+            guard !Task.isCancelled else { return false }
         }
         guard self.pending.withLock({ $0.jobs == 0 && !$0.isOver }) else { return false }
         for mirror in self.mirrors where mirror.status.state.phase == .upToDate {
@@ -212,7 +215,7 @@ package final class MirroringTokenStore: TokenStore {
         _ body: () async throws(StoreError) -> Void
     ) async throws(StoreError) {
         guard !change.key.staysInItsStore else { return try await body() }
-        let start = ContinuousClock.now
+        let start = self.timepiece.now.boot
         do throws(StoreError) {
             try await body()
         } catch {
@@ -221,7 +224,7 @@ package final class MirroringTokenStore: TokenStore {
         }
         let mirrors = self.mirrors.filter { $0.route(change.key) == .send }
         guard !mirrors.isEmpty else { return }
-        let mayWait = ContinuousClock.now - start <= Self.longestCall
+        let mayWait = start.duration(to: self.timepiece.now.boot) <= Self.longestCall
         await withDiscardingTaskGroup { tasks in
             for mirror in mirrors { tasks.addTask { await self.send(change, to: mirror, waits: mayWait) } }
         }

@@ -69,6 +69,9 @@ package struct StoreMigration: Sendable {
         of target: StorePlace,
         _ source: StorePlace
     ) throws(StoreError) -> (isCommitted: Bool, isTurnedAround: Bool) {
+        // A target is only filled after the commit. If the source does not know of it, a failover has lost it there.
+        let isFilled = target.stage == .filling(from: source.id)
+        if isFilled, source.stage == .own || source.stage == .filling(from: target.id) { return (true, false) }
         switch source.stage {
         case .movedAway(target.id):
             guard target.stage == .movedAway(to: source.id), target.moves > source.moves else { return (true, false) }

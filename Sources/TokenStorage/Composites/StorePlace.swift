@@ -141,6 +141,19 @@ struct PlaceVault: Sendable {
         return made
     }
 
+    /// Puts the place record back if a failover has lost it.
+    ///
+    /// - Throws: ``StoreError/Code/moved`` if another process has made another one meanwhile.
+    func putBack(_ place: StorePlace) async throws(StoreError) {
+        if try await self.read() == nil { try await self.vault.put(place, at: .place) }
+        guard try await self.read()?.record.id == place.id else {
+            throw StoreError(
+                .moved,
+                "another gateway has begun this move anew, since a store had lost what it was for: restart this one"
+            )
+        }
+    }
+
     /// Changes the place record, unless another process has changed it meanwhile.
     ///
     /// - Parameter change: changes the record; `false`: leaves it as it is.

@@ -1,6 +1,7 @@
 import Dispatch
 import Synchronization
 import TestKit
+import TokenModel
 
 /// Situations that several tests begin with.
 extension Rig {
@@ -21,19 +22,30 @@ extension Rig {
     /// - Parameter send: sends a request that takes an upstream connection.
     /// - Returns: the stalled loop. The test must call ``StalledLoop/goOn()``, even if it fails.
     func stall(_ send: () async throws -> Void) async throws -> StalledLoop {
-        let loop = StalledLoop()
-        self.credentials.whileUsing.withLock { $0 = { loop.stand() } }
-        defer { self.credentials.whileUsing.withLock { $0 = nil } }
+        let loop = self.stallNext(with: .sample(2))
         do {
-            self.install(.sample(2))
             try await self.settle()
             try await send()
-            try await eventually("a loop that stands still") { loop.stands }
+            try await self.expectStalled(loop)
         } catch {
             loop.goOn()
             throw error
         }
         return loop
+    }
+
+    /// Installs `credential`, and has the event loop stall in the first request that carries it.
+    func stallNext(with credential: UpstreamCredential) -> StalledLoop {
+        let loop = StalledLoop()
+        self.credentials.whileUsing.withLock { $0 = { loop.stand() } }
+        self.install(credential)
+        return loop
+    }
+
+    /// Waits until the event loop is stalled. No later request stalls it.
+    func expectStalled(_ loop: StalledLoop) async throws {
+        defer { self.credentials.whileUsing.withLock { $0 = nil } }
+        try await eventually("a loop that stands still") { loop.stands }
     }
 }
 

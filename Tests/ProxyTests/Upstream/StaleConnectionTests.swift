@@ -224,6 +224,55 @@ import TokenModel
         }
     }
 
+    @Test(arguments: Mischief.allCases)
+    func `I10_ a POST does not leave on a connection that ended after the event loop last looked`(
+        mischief: Mischief
+    ) async throws {
+        try await withRig(Rig.Setup().frozen) { rig in
+            // Given three idle connections, of which the last one is taken first
+            var pairs: [(caller: Peer, upstream: Peer)] = []
+            for _ in 0..<3 {
+                let caller = try await rig.caller()
+                try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+                let upstream = try await rig.upstream.accept()
+                _ = try await upstream.head()
+                pairs.append((caller, upstream))
+            }
+            for pair in pairs {
+                try await pair.upstream.send(Self.ok)
+                _ = try await pair.caller.answer()
+            }
+            let idle = try #require(OtherEnd(of: pairs[0].upstream))
+            // and an event loop that learns at once of two more requests
+            let first = try await rig.stall { try await pairs[2].caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n") }
+            defer { first.goOn() }
+            for (index, request) in [(1, "GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n"), (0, Self.post)] {
+                let end = try #require(OtherEnd(of: pairs[index].caller))
+                try await pairs[index].caller.send(request)
+                try await eventually("the gateway to have the request") { end.isReadable }
+            }
+            // When the connection for the second one ends while the first one is served
+            let second = rig.stallNext(with: .sample(3))
+            defer { second.goOn() }
+            first.goOn()
+            try await rig.expectStalled(second)
+            switch mischief {
+            case .ends: try await pairs[0].upstream.finish()
+            case .resets: try await pairs[0].upstream.reset()
+            case .speaks: try await pairs[0].upstream.send("HTTP/1.1 408 Too Late\r\nContent-Length: 0\r\n\r\n")
+            }
+            try await eventually("the gateway's end to have it") { idle.isReadable }
+            second.goOn()
+            // Then it leaves on a new connection
+            let fresh = try await rig.upstream.accept()
+            #expect(try await fresh.request().head.request == "POST /v2/late")
+            try await fresh.send(Self.ok)
+            #expect(try await pairs[0].caller.answer().body == "ok")
+        }
+    }
+
+    private static let post = "POST /acme/late HTTP/1.1\r\nHost: a\r\n\("hello".framed(false))"
+
     /// Another caller, with an idle connection beside `upstream` that will be taken before it.
     private func both(_ rig: Rig, _ caller: Peer, _ upstream: Peer) async throws -> (caller: Peer, upstream: Peer) {
         try await caller.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -200,6 +200,28 @@ import TokenStorage
         }
     }
 
+    @Test func `a read that an import elsewhere has overtaken does not undo it`() async throws {
+        try await self.house.withFamily(.customers(at: self.provider)) { replica in
+            // Given a member that was removed, and a status that reads so
+            #expect(await self.seal(self.member, replica) == [.imported])
+            await self.house.clock.settle()
+            _ = try await replica.engine.forget(self.member)
+            let removed = try await self.house.vault.read(self.member)
+            self.house.store.afterRead(of: .account(self.member.rawValue)) {
+                // When another replica imports the member before the read returns
+                _ = try? await self.house.vault.write(
+                    .member(self.member),
+                    for: self.member,
+                    expecting: removed?.version
+                )
+                await self.house.clock.settle()
+            }
+            _ = await replica.engine.status(of: self.member)
+            // Then the account exists
+            #expect(replica.engine.exists(self.member))
+        }
+    }
+
     @Test func `a read that an import has overtaken does not undo it`() async throws {
         try await self.house.withFamily(.customers(at: self.provider)) { replica in
             // Given a status that reads that there is no record

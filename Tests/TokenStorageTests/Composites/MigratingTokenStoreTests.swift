@@ -167,6 +167,62 @@ struct MigratingTokenStoreTests {
         #expect(try await stores.replicas[0].read(self.alice)?.version == Version(2))
     }
 
+    @Test func `a failover of the source that loses the commit does not part the replicas`() async throws {
+        let source = FaultyTokenStore()
+        let stores = try await MigratingStores(from: source, to: MemoryTokenStore())
+        try await stores.replicas[0].write(self.old, at: self.alice, as: .first, expecting: nil)
+        try await stores.goOver()
+        source.lose(1)
+
+        // One starts now: it goes on with the move.
+        let migration = try await StoreMigration(to: stores.current, from: source, keys: stores.keys)
+        let starting = MigratingTokenStore(migration)
+        #expect(starting.phase == .after)
+        #expect(try await starting.read(self.alice)?.value == self.old)
+        await starting.moveAllRecords()
+
+        #expect(try await stores.current.read(self.alice)?.value == self.old)
+        await #expect(throws: StoreError(.moved, "")) {
+            _ = try await OpenedStore.openExisting(source, keys: stores.keys).wholePlace()
+        }
+    }
+
+    @Test func `what the two stores are to each other is put back where a failover has lost it`() async throws {
+        let (source, target) = (FaultyTokenStore(), FaultyTokenStore())
+        let stores = try await MigratingStores(from: source, to: target)
+        try await stores.replicas[0].write(self.old, at: self.alice, as: .first, expecting: nil)
+        for store in [source, target] { store.erase(.place) }
+
+        try await stores.goOver()
+        await stores.drain()
+
+        // A start finds the same move, which is done.
+        #expect(try await StoreMigration(to: target, from: source, keys: stores.keys).isDone)
+        #expect(try await target.read(self.alice)?.value == self.old)
+    }
+
+    @Test func `a replica that has gone over says so again in a source that has forgotten it`() async throws {
+        let source = FaultyTokenStore()
+        let stores = try await MigratingStores(from: source, to: MemoryTokenStore())
+        let beforeCommit = source.history.count
+        try await stores.goOver()
+
+        try await withThrowingTaskGroup { tasks in
+            tasks.addTask { await stores.replicas[0].run { _ in } }
+            try await within("the move is done") {
+                while stores.replicas[0].progress.state != .done { await Task.yield() }
+            }
+            source.lose(source.history.count - beforeCommit)
+            source.announceReconnect(toAnotherServer: true)
+
+            try await within("the source knows that it was moved away") {
+                let opened = try await OpenedStore.openExisting(source, keys: stores.keys)
+                while (try? await opened.wholePlace()) != nil { await Task.yield() }
+            }
+            tasks.cancelAll()
+        }
+    }
+
     @Test func `records move on from store to store, and back to the first`() async throws {
         let (first, second, third) = (MemoryTokenStore(), MemoryTokenStore(), MemoryTokenStore())
         let start = try await MigratingStores(from: first, to: second)
