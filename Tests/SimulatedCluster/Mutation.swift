@@ -47,7 +47,8 @@ extension Mutation {
         case .claimsNeedNoAnswer: (weather.store, weather.answerIsLate) = (.postgreSQL, 0.5)
         case .claimsCountFromTheAnswer: (weather.store, weather.answerIsLost) = (.postgreSQL, 0.3)
         case .writesAreBlind: (weather.store, weather.isStale) = (.postgreSQL, 0.3)
-        case .oldTokensAreSent: (weather.store, weather.failovers, weather.storeStalls) = (.redis, 2, 0.1)
+        case .oldTokensAreSent:
+            (weather.store, weather.failovers, weather.storeStalls, weather.stops) = (.redis, 2, 0.1, 1)
         }
         return weather
     }
@@ -57,14 +58,11 @@ extension Mutation {
     /// A seed that has found it, at which a search begins. Other code may make another one the first.
     package var seed: UInt64 {
         switch self {
-        case .leaseByReading, .commitsAreGivenUp: 1
-        case .leaseFromTheEnd: 18
-        case .claimsCountFromTheAnswer: 11
-        case .nothingIsPutBack: 20
-        case .oldTokensAreSent: 3
-        case .forgetfulStore, .ordersAreDropped, .nothingIsRestored, .writesAreNotReadBack, .claimsNeedNoAnswer,
-            .writesAreBlind:
-            0
+        case .leaseFromTheEnd, .forgetfulStore, .claimsNeedNoAnswer, .oldTokensAreSent: 1
+        case .nothingIsPutBack: 7
+        case .leaseByReading: 10
+        case .claimsCountFromTheAnswer: 14
+        case .ordersAreDropped, .nothingIsRestored, .commitsAreGivenUp, .writesAreNotReadBack, .writesAreBlind: 0
         }
     }
 }

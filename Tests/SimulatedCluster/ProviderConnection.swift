@@ -6,14 +6,13 @@ internal import TokenModel
 
 /// The provider as one process reaches it.
 struct ProviderConnection: TokenEndpoint, AuthorizationServer {
-    let provider: SimulatedProvider
+    let cluster: SimulatedCluster
     let process: SimulatedProcess
     /// That of the process's host, by which it gives up a request.
     let clock: SimulatedClock
     let name: String
-    let network: Network
-    let weather: Weather
-    let mutation: Mutation?
+    private var provider: SimulatedProvider { self.cluster.provider }
+    private var network: Network { self.cluster.network }
 
     static let id = ProviderID("acme")
     static let answerLimit = Duration.seconds(30)
@@ -28,9 +27,10 @@ struct ProviderConnection: TokenEndpoint, AuthorizationServer {
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> TokenVerdict {
         // The connection is made first.
+        self.cluster.strike(self.process, 0.02)
         await self.network.pause(self.network.way(upTo: .milliseconds(50)))
         guard !self.process.hasEnded else { return .notSent(.shutDown) }
-        guard mayStillSend() || self.mutation == .oldTokensAreSent else { return .notSent(.sendingTooLate) }
+        guard mayStillSend() || self.cluster.mutation == .oldTokensAreSent else { return .notSent(.sendingTooLate) }
         let (token, askedAt) = (refreshToken.text, self.network.simulation.now)
         self.provider.begin(token, by: self.process, named: self.name)
         return await self.ask(token) { [provider, process] in provider.redeem(token, by: process, askedAt: askedAt) }
@@ -38,7 +38,7 @@ struct ProviderConnection: TokenEndpoint, AuthorizationServer {
 
     /// Makes a token request, whose answer may come late or never, and may be an error although the request had its effect.
     private func ask(_ sent: String, _ redeem: @escaping @Sendable () -> TokenVerdict) async -> TokenVerdict {
-        let (chance, weather, limit) = (self.network.chance, self.weather, Self.answerLimit)
+        let (chance, weather, limit) = (self.network.chance, self.cluster.weather, Self.answerLimit)
         var back = self.network.way(upTo: .milliseconds(500))
         if chance.hasFaults, chance.happens(weather.answerIsLate) { back = self.network.way(upTo: limit) }
         if chance.hasFaults, chance.happens(weather.answerIsLost) { back = limit * 2 }

@@ -216,7 +216,12 @@ extension SimulatedCluster {
             }
             guard let astray else { return }
             guard self.simulation.now < end else {
-                return self.ledger.violate("the mirror", "it lacks a change of \(astray)")
+                let versions = [store, mirror].map { $0.record(astray).map { "\($0.version)" } ?? "nothing" }
+                for replica in self.replicas {
+                    let states = replica.parts?.mirroring?.states ?? []
+                    self.ledger.note(replica.name, "says of the mirror: \(states.map { "\($0.phase)" })")
+                }
+                return self.ledger.violate("the mirror", "it has \(versions[1]) at \(astray), the store \(versions[0])")
             }
             await self.network.pause(.seconds(1))
         }

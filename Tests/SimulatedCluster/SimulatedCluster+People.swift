@@ -34,7 +34,10 @@ extension SimulatedCluster {
     func call(_ account: AccountID) async {
         while !self.hasEnded, !self.callersRest.value {
             await self.network.pause(self.network.way(upTo: .seconds(2)))
-            guard let replica = self.someReplica?.replica else { continue }
+            // Nobody knows yet of a process that is stopped: it finds its requests when it runs on.
+            let serving = self.replicas.filter { $0.parts != nil }
+            guard !serving.isEmpty else { continue }
+            let replica = serving[self.chance.number(below: serving.count)]
             // A caller may go away before it has an answer; the process then runs on.
             replica.process.start { _ = await replica.proxy.request(account) }
         }

@@ -71,7 +71,7 @@ extension SimulatedCluster {
 
     private func stop(_ replica: SimulatedReplica) {
         guard !replica.process.isStopped else { return }
-        let pause = [Duration.milliseconds(500), .seconds(3), .seconds(30)][self.chance.number(below: 3)]
+        let pause = [Duration.milliseconds(500), .seconds(3), .seconds(30), .seconds(60)][self.chance.number(below: 4)]
         self.ledger.note(replica.name, "is stopped for \(pause)")
         self.ledger.add(.stops)
         replica.process.stop()

@@ -225,13 +225,10 @@ final class SimulatedReplica: Sendable {
             cluster: cluster
         )
         let endpoint = ProviderConnection(
-            provider: cluster.provider,
+            cluster: cluster,
             process: self.process,
             clock: self.host.clock,
-            name: self.name,
-            network: cluster.network,
-            weather: cluster.weather,
-            mutation: cluster.mutation
+            name: self.name
         )
         let kills = KillSwitch(
             opened.records,

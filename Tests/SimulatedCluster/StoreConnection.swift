@@ -102,7 +102,9 @@ final class StoreConnection: TokenStore {
 
     private var isReachable: Bool { !self.process.hasEnded && self.link.value != .cut }
 
+    /// - Parameter rate: how often the process is stopped or killed before it has the answer.
     private func call<Value: Sendable>(
+        struck rate: Double = 0.002,
         _ perform: @escaping @Sendable () async throws(StoreError) -> Value
     ) async throws(StoreError) -> Value {
         guard self.isReachable else {
@@ -117,7 +119,7 @@ final class StoreConnection: TokenStore {
             within: Self.patience,
             otherwise: .failure(Self.unreachable)
         ) {
-            defer { self.cluster.strike(self.process, 0.002) }
+            defer { self.cluster.strike(self.process, rate) }
             do throws(StoreError) { return .success(try await perform()) } catch { return .failure(error) }
         }
         guard self.isReachable else { throw Self.unreachable }
@@ -152,7 +154,8 @@ final class StoreConnection: TokenStore {
         let (store, isBlind) = (self.store, self.mutation == .writesAreBlind)
         let hidesAnswers = self.mutation == .writesAreNotReadBack
         do throws(StoreError) {
-            try await self.call { () async throws(StoreError) in
+            let isAccount = RecordKey.Prefix.accounts.contains(key)
+            try await self.call(struck: isAccount ? 0.02 : 0.002) { () async throws(StoreError) in
                 let current = isBlind ? store.history.record(key)?.version : expecting
                 try await store.write(value, at: key, as: version, expecting: current)
                 self.wrote(StoredRecord(version: version, value: value), at: key)

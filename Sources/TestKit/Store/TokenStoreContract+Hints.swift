@@ -16,19 +16,6 @@ extension TokenStoreContract {
 
             for stream in streams { try await Self.expectHint(of: key, in: stream) }
         },
-        Clause("a removal is heard of, through any handle") { subject in
-            let key = RecordKey.account("alice")
-            try await subject.store.write(Self.value, at: key, as: .first, expecting: nil)
-            let streams = [subject.store.changes(), subject.other.changes()]
-
-            try await subject.store.remove(key, expecting: .first)
-
-            for stream in streams {
-                try await within("a hint of a removal") {
-                    for await change in stream where change.key == key && change.version == nil { return }
-                }
-            }
-        },
         Clause("each of many keys written through another handle is heard of") { subject in
             let keys = (0..<100).map { RecordKey.account(String($0)) }
             let stream = subject.other.changes()
