@@ -155,9 +155,10 @@ extension SimulatedCluster {
     @discardableResult
     func signIn(_ account: AccountID, at replica: SimulatedReplica, _ parts: SimulatedReplica.Open) async -> Bool {
         guard self.chance.happens(0.5) else { return await self.importTokens(of: account, at: replica, parts) }
-        let begunAt = self.simulation.now
         do throws(SignInError) {
             let begun = try await parts.signIns.begin(account, .paste, by: .admin("anne", at: "10.0.0.1"))
+            // A kill that was ordered while it began may not cover it.
+            let begunAt = self.simulation.now
             let state = begun.url?.split(whereSeparator: { "?&".contains($0) }).first { $0.hasPrefix("state=") } ?? ""
             let code = self.provider.agree(account, begunAt: begunAt)
             await self.network.pause(self.network.way(upTo: .seconds(4)))

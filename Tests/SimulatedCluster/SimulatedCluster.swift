@@ -213,9 +213,11 @@ package final class SimulatedCluster: Sendable {
 
     /// The record of an account. During a move it is in the second store if it is there at all.
     func record(of account: AccountID) -> AccountRecord? {
-        let key = RecordKey.account(account.rawValue)
-        let stored = self.countingStores.reversed().lazy.compactMap { $0.history.record(key) }.first
-        return stored.flatMap { self.open($0, of: account) }
+        self.stored(.account(account.rawValue)).flatMap { self.open($0, of: account) }
+    }
+
+    func stored(_ key: RecordKey) -> StoredRecord? {
+        self.countingStores.reversed().lazy.compactMap { $0.history.record(key) }.first
     }
 
     /// Opens a record, once: this would take most of a run's time.

@@ -192,7 +192,8 @@ final class StoreConnection: TokenStore {
     /// Tells what was written for an account.
     private func wrote(_ stored: StoredRecord, at key: RecordKey) {
         guard let (account, record) = self.noteDurable(stored, at: key) else { return }
-        self.cluster.ledger.stored(record.grant, of: account)
+        // What a replica that knows of no move puts into the store that was left counts nothing.
+        if self.cluster.stored(key) == stored { self.cluster.ledger.stored(record.grant, of: account) }
         let claim = record.claim == nil ? "" : ", a claim"
         let failure = record.failureRecord.map { ", \($0.dead ? "dead" : "failed"): \($0.reason)" } ?? ""
         let token = record.tokens?.refreshToken?.text ?? "no token"
