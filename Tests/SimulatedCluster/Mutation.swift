@@ -58,10 +58,11 @@ extension Mutation {
     /// A seed that has found it, at which a search begins. Other code may make another one the first.
     package var seed: UInt64 {
         switch self {
-        case .leaseFromTheEnd, .forgetfulStore, .claimsNeedNoAnswer, .oldTokensAreSent: 1
-        case .nothingIsPutBack: 7
+        case .leaseFromTheEnd, .forgetfulStore, .claimsNeedNoAnswer: 1
         case .leaseByReading: 10
         case .claimsCountFromTheAnswer: 14
+        case .nothingIsPutBack: 23
+        case .oldTokensAreSent: 146
         case .ordersAreDropped, .nothingIsRestored, .commitsAreGivenUp, .writesAreNotReadBack, .writesAreBlind: 0
         }
     }

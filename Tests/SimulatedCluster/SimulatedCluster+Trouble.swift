@@ -122,9 +122,30 @@ extension SimulatedCluster {
             else { continue }
             self.provider.unclaim(token.text)
         }
+        for (account, record) in before {
+            guard let token = record?.tokens?.refreshToken?.text,
+                self.record(of: account)?.tokens?.refreshToken?.text != token
+            else { continue }
+            self.watchKeepers(of: token)
+        }
         if count > 0 { await self.noteLostCommits(of: known) }
         self.provider.noteLosses(stored: Set(before.compactMap { $0.1?.tokens?.refreshToken?.text }))
         store.announceReconnect(toAnotherServer: true)
+    }
+
+    /// A failover has lost a refresh token that a journal has. The process puts it back within the rest that all others keep,
+    /// unless it is held up just then: others may then send the token before.
+    private func watchKeepers(of refreshToken: String) {
+        Task(executorPreference: self.simulation) {
+            for _ in 0..<6 {
+                let isKeptHere = self.replicas.contains { replica in
+                    replica.parts != nil && !replica.process.isStopped && replica.connections.allSatisfy(\.isWhole)
+                        && replica.host.keeps(refreshToken, of: replica.incarnation)
+                }
+                guard isKeptHere else { return self.provider.unclaim(refreshToken) }
+                await self.network.pause(.seconds(1))
+            }
+        }
     }
 
     private func noteLostCommits(of former: [KillLogContents]) async {

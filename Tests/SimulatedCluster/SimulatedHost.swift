@@ -37,6 +37,14 @@ final class SimulatedHost: Sendable {
     /// Whether some journal has the refresh token.
     func keeps(_ refreshToken: String) -> Bool { self.keeps { $0.refreshToken?.text == refreshToken } }
 
+    /// Whether the journal of one process has it.
+    func keeps(_ refreshToken: String, of incarnation: IncarnationID) -> Bool {
+        self.disk.withLock { disk in
+            disk.journals[incarnation]?.values.contains { $0.entry.record.tokens?.refreshToken?.text == refreshToken }
+                ?? false
+        }
+    }
+
     func keeps(accessToken: String) -> Bool { self.keeps { $0.accessToken?.text == accessToken } }
 
     private func keeps(_ isWanted: (TokenSet) -> Bool) -> Bool {
