@@ -270,16 +270,9 @@ package final class MigratingTokenStore: TokenStore {
 
     private func noteMovedAway() async throws(StoreError) {
         let moves = try await self.places.current.read()?.record.moves ?? 0
-        let found = self.ends.source
-        let wasCommitted = found.stage == .movedAway(to: self.target)
-        try await self.places.previous.putBack(found)
-        _ = try await self.places.previous.change { place in
-            // With more moves it has been moved on or back meanwhile.
-            let isBefore = wasCommitted ? place.moves < found.moves : place.moves == found.moves
-            guard isBefore, place.stage != .movedAway(to: self.target) else { return false }
-            place.stage = .movedAway(to: self.target)
-            place.moves = max(place.moves, moves) + 1
-            return true
+        try await self.places.previous.putBack(self.ends.source)
+        _ = try await self.places.previous.change {
+            $0.moveAway(to: self.target, foundAs: self.ends.source, after: moves)
         }
     }
 
@@ -401,9 +394,4 @@ extension MigratingTokenStore {
             return Progress(state: stage, moved: state.moved)
         }
     }
-}
-
-extension RecordKey {
-    /// Whether a change of the record does not wait while the replicas leave a store: one that the move itself needs.
-    fileprivate var isChangedInAnyPhase: Bool { self.staysInItsStore || Prefix.killEnds.contains(self) }
 }

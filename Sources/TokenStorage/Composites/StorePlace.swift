@@ -42,6 +42,22 @@ package struct StorePlace: Equatable, Sendable {
         self.inherited = inherited
     }
 
+    /// Notes that the records are moved to `target`, unless the store says so already, or was moved on or back meanwhile: then
+    /// it has more moves.
+    ///
+    /// - Parameters:
+    ///   - found: what the store said when the move was found.
+    ///   - moves: those of the target.
+    /// - Returns: whether that is new.
+    mutating func moveAway(to target: PlaceID, foundAs found: StorePlace, after moves: UInt64) -> Bool {
+        let wasCommitted = found.stage == .movedAway(to: target)
+        let isBefore = wasCommitted ? self.moves < found.moves : self.moves == found.moves
+        guard isBefore, self.stage != .movedAway(to: target) else { return false }
+        self.stage = .movedAway(to: target)
+        self.moves = max(self.moves, moves) + 1
+        return true
+    }
+
     /// - Throws: ``StoreError/Code/moved`` if a gateway must not use the store alone.
     package func expectWhole() throws(StoreError) {
         switch self.stage {
@@ -174,4 +190,9 @@ struct PlaceVault: Sendable {
     }
 
     private static let mostTries = 8
+}
+
+extension RecordKey {
+    /// Whether a change of the record does not wait while the replicas leave a store: one that the move itself needs.
+    var isChangedInAnyPhase: Bool { self.staysInItsStore || Prefix.killEnds.contains(self) }
 }
