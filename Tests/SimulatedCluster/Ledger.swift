@@ -37,7 +37,7 @@ package final class Ledger: Sendable {
 
     /// What a run is worth: a run in which nothing happens shows nothing.
     package enum Count: String, Sendable, CaseIterable {
-        case sent, refreshed, killed, revived, imported, signedIn, audited, failovers, deaths, stops, excused
+        case sent, refreshed, killed, revived, imported, signedIn, audited, failovers, losses, deaths, stops, excused
     }
 
     private static let storyLength = 200
@@ -131,7 +131,7 @@ package final class Ledger: Sendable {
         let isBack = self.state.withLock { state in
             var grants = state.grants[account, default: []]
             guard grants.last != grant else { return false }
-            let isBack = grants.contains(grant) && state.counts[.failovers, default: 0] == 0
+            let isBack = grants.contains(grant) && state.counts[.losses, default: 0] == 0
             grants.append(grant)
             state.grants[account] = grants
             return isBack

@@ -55,6 +55,24 @@ extension Mutation {
 }
 
 extension Mutation {
+    /// What its violations are about.
+    private var rules: Set<String> {
+        switch self {
+        case .leaseByReading, .leaseFromTheEnd, .forgetfulStore: ["I3"]
+        case .ordersAreDropped: ["I4"]
+        case .nothingIsRestored: ["I3", "I6"]
+        case .writesAreNotReadBack: ["I13"]
+        case .commitsAreGivenUp, .claimsNeedNoAnswer, .claimsCountFromTheAnswer, .oldTokensAreSent:
+            ["I1", "a grant is lost"]
+        case .nothingIsPutBack: ["I2", "a grant is lost"]
+        case .writesAreBlind: ["I1", "I4", "I6", "I20", "a grant is lost"]
+        }
+    }
+
+    package func explains(_ violation: String) -> Bool { self.rules.contains { violation.hasPrefix("\($0):") } }
+}
+
+extension Mutation {
     /// A seed that has found it, at which a search begins. Other code may make another one the first.
     package var seed: UInt64 {
         switch self {

@@ -115,7 +115,10 @@ extension SimulatedCluster {
         let known = await self.logs()
         let count = loses ? min(1 + self.chance.number(below: 8), self.unreplicated(index)) : 0
         store.lose(count)
+        if count > 0 { self.ledger.add(.losses) }
         self.ledger.note("store \(index)", "fails over, and loses \(count) writes")
+        // Before anything of it is excused.
+        self.provider.noteLosses(stored: Set(before.compactMap { $0.1?.tokens?.refreshToken?.text }))
         for (account, record) in before {
             guard let record, record.claim != nil, self.record(of: account)?.claim != record.claim,
                 let token = record.tokens?.refreshToken
@@ -126,18 +129,17 @@ extension SimulatedCluster {
             guard let token = record?.tokens?.refreshToken?.text,
                 self.record(of: account)?.tokens?.refreshToken?.text != token
             else { continue }
-            self.watchKeepers(of: token)
+            self.watchKeepers(of: token, account)
         }
         if count > 0 { await self.noteLostCommits(of: known) }
-        self.provider.noteLosses(stored: Set(before.compactMap { $0.1?.tokens?.refreshToken?.text }))
         store.announceReconnect(toAnotherServer: true)
     }
 
     /// A failover has lost a refresh token that a journal has. The process puts it back within the rest that all others keep,
     /// unless it is held up just then: others may then send the token before.
-    private func watchKeepers(of refreshToken: String) {
+    private func watchKeepers(of refreshToken: String, _ account: AccountID) {
         Task(executorPreference: self.simulation) {
-            for _ in 0..<6 {
+            for _ in 0..<6 where self.record(of: account)?.tokens?.refreshToken?.text != refreshToken {
                 let isKeptHere = self.replicas.contains { replica in
                     replica.parts != nil && !replica.process.isStopped && replica.connections.allSatisfy(\.isWhole)
                         && replica.host.keeps(refreshToken, of: replica.incarnation)

@@ -2,7 +2,6 @@ internal import OAuth
 internal import ProviderClient
 internal import Simulation
 internal import Synchronization
-internal import TestKit
 internal import TokenModel
 
 /// An authorization server that rotates refresh tokens and detects their reuse: a refresh token that was replaced ends

@@ -21,7 +21,7 @@ package final class MigratingTokenStore: TokenStore {
         case before, leaving, after
     }
 
-    private struct State {
+    struct State {
         var phase: Phase
         /// Nothing is left in `previous`.
         var isDone = false
@@ -37,7 +37,7 @@ package final class MigratingTokenStore: TokenStore {
     }
 
     /// A change whose outcome is unknown may be carried out late. For so long after it no replica leaves `previous`.
-    private static let settling = Duration.seconds(10)
+    static let settling = Duration.seconds(10)
 
     /// The place of `current`, and that of `previous`.
     package var target: PlaceID { self.ends.target.id }
@@ -48,16 +48,16 @@ package final class MigratingTokenStore: TokenStore {
     /// The two stores before and after the move: if `previous` lacks records that are still in `current`, they are
     /// layered before the move too.
     private let before: any TokenStore
-    private let after: LayeredTokenStore
+    let after: LayeredTokenStore
     /// The records in `current`, whatever the phase.
     package let targetRecords: SealedRecords
-    private let places: (current: PlaceVault, previous: PlaceVault)
-    private let timepiece: Timepiece
+    let places: (current: PlaceVault, previous: PlaceVault)
+    let timepiece: Timepiece
     private let deadlines: Deadlines
-    private let state: Mutex<State>
-    private let broadcaster = ChangeBroadcaster()
+    let state: Mutex<State>
+    let broadcaster = ChangeBroadcaster()
     /// The hints of both stores. Open from the start, so that none is missed.
-    private let hints: (previous: AsyncStream<RecordChange>, current: AsyncStream<RecordChange>)
+    let hints: (previous: AsyncStream<RecordChange>, current: AsyncStream<RecordChange>)
 
     /// - Parameters:
     ///   - opening: the two stores as they were found.
@@ -229,169 +229,16 @@ package final class MigratingTokenStore: TokenStore {
 
     /// A replica that stood still for longer than its lease does not know that the others have moved on. Then a record may
     /// be gone from `previous`, and a change there may be too late.
-    private func expectUncommitted() async throws(StoreError) {
+    func expectUncommitted() async throws(StoreError) {
         let place = try await self.places.previous.read()?.record
         let isMoved = if case .movedAway = place?.stage { true } else { false }
         guard let place, !isMoved, place.moves == self.ends.source.moves else {
             throw StoreError(.unreachable, "the other replicas have moved to another store, and this one has not yet")
         }
     }
-
-    // MARK: - The move
-
-    /// Copies the kill log to `current` as far as it goes, so that little is left to copy when the replicas wait.
-    package func copyKillLog() async throws(StoreError) {
-        try await self.places.previous.putBack(self.ends.source)
-        try await self.places.current.putBack(self.ends.target)
-        try await KillLogCopying(from: self.previous, to: self.current).run { () async throws(StoreError) in
-            try await self.expectUncommitted()
-        }
-    }
-
-    /// Begins to leave `previous`: no call starts, except of records that stay in their store.
-    ///
-    /// - Returns: whether all calls have ended, and no change can land late any more.
-    package func leave() -> Bool {
-        let now = self.timepiece.now.boot
-        return self.state.withLock { state in
-            if state.phase == .before { state.phase = .leaving }
-            guard state.phase == .leaving else { return true }
-            let isSettled = state.uncertainAt.map { $0.advanced(by: Self.settling) <= now } ?? true
-            return state.calls == 0 && isSettled
-        }
-    }
-
-    /// Commits the move for all replicas. Call it when every replica of `previous` has left or lapsed.
-    package func commit() async throws(StoreError) {
-        guard try await self.places.previous.read()?.record.stage != .movedAway(to: self.target) else { return }
-        try await self.copyKillLog()
-        try await self.noteMovedAway()
-    }
-
-    private func noteMovedAway() async throws(StoreError) {
-        let moves = try await self.places.current.read()?.record.moves ?? 0
-        try await self.places.previous.putBack(self.ends.source)
-        _ = try await self.places.previous.change {
-            $0.moveAway(to: self.target, foundAs: self.ends.source, after: moves)
-        }
-    }
-
-    /// Goes over to `current` if the move is committed.
-    ///
-    /// - Returns: whether it is.
-    package func goOver() async throws(StoreError) -> Bool {
-        guard self.phase != .after else { return true }
-        let place = try await self.places.previous.read()?.record
-        guard place?.stage == .movedAway(to: self.target) else { return false }
-        try await self.noteFilling()
-        let now = self.timepiece.now.boot
-        let waiting = self.state.withLock { state in
-            (state.phase, state.arrivedAt) = (.after, now)
-            defer { state.waiting = [:] }
-            return state.waiting
-        }
-        for one in waiting.values { one.resume() }
-        self.broadcaster.announce(.anotherServer)
-        return true
-    }
-
-    /// Removes a record of `previous` that belongs to nobody any more. If that fails, it stays.
-    package func leaveBehind(_ key: RecordKey) async {
-        guard let stored = try? await self.previous.read(key) else { return }
-        try? await self.previous.remove(key, expecting: stored.version)
-    }
-
-    private func noteFilling() async throws(StoreError) {
-        let source = self.ends.source.id
-        try await self.places.current.putBack(self.ends.target)
-        _ = try await self.places.current.change { place in
-            switch place.stage {
-            case .own, .filling: return false
-            case .prepared, .movedAway:
-                place.stage = .filling(from: source)
-                return true
-            }
-        }
-    }
-
-    /// Passes hints on, and moves records in the background. Returns when its task is cancelled.
-    ///
-    /// - Parameter ended: called when nothing is left in `previous`.
-    package func run(ended: @Sendable (Progress) -> Void) async {
-        await withDiscardingTaskGroup { tasks in
-            tasks.addTask {
-                // A write may be heard of late. Later hints are of records that have moved.
-                for await change in self.hints.previous {
-                    // The failover of a store without records is nobody's concern, unless it has lost that they were moved.
-                    if change == .anotherServer, self.phase == .after { try? await self.noteMovedAway() }
-                    if !self.hasBeenThere(for: .seconds(3)) { self.broadcaster.announce(change) }
-                }
-            }
-            tasks.addTask { for await change in self.hints.current { self.broadcaster.announce(change) } }
-            while !Task.isCancelled {
-                // A store that can't be reached is tried again.
-                if self.phase == .after { try? await self.moveAll() }
-                if self.state.withLock(\.isDone) {
-                    ended(self.progress)
-                    break
-                }
-                await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(1)))
-            }
-        }
-    }
-
-    private func hasBeenThere(for time: Duration) -> Bool {
-        let since = self.timepiece.now.boot
-        return self.state.withLock { $0.phase == .after && $0.arrivedAt.advanced(by: time) < since }
-    }
-
-    /// Moves all records, until a pass finds none.
-    private func moveAll() async throws(StoreError) {
-        try await self.noteMovedAway()
-        try await self.noteFilling()
-        var (last, found) = (RecordKey?.none, false)
-        while !Task.isCancelled {
-            let page = try await self.previous.records(under: .all, after: last, limit: StoreGuarantees.listing)
-            guard let end = page.last?.key else {
-                guard found else { return try await self.noteDone() }
-                (last, found) = (nil, false)
-                continue
-            }
-            let keys = page.map(\.key).filter { !$0.isPinned }
-            found = found || !keys.isEmpty
-            try await self.move(keys)
-            last = end
-        }
-    }
-
-    private func noteDone() async throws(StoreError) {
-        let source = self.ends.source.id
-        _ = try await self.places.current.change { place in
-            guard place.stage == .filling(from: source) else { return false }
-            place.stage = .own
-            return true
-        }
-        self.state.withLock { $0.isDone = true }
-    }
-
-    private func move(_ keys: [RecordKey]) async throws(StoreError) {
-        let after = self.after
-        try await ConcurrentCalls.forEach(keys) { key throws(StoreError) in
-            if !Task.isCancelled, try await after.moveUp(key) { self.state.withLock { $0.moved += 1 } }
-        }
-    }
 }
 
-extension MigratingTokenStore {
-    package var progress: Progress {
-        self.state.withLock { state in
-            let stage: Progress.State =
-                switch state.phase {
-                case .before: .waiting
-                case .leaving: .leaving
-                case .after: state.isDone ? .done : .moving
-                }
-            return Progress(state: stage, moved: state.moved)
-        }
-    }
+extension RecordKey {
+    /// Whether a change of the record does not wait while the replicas leave a store: one that the move itself needs.
+    fileprivate var isChangedInAnyPhase: Bool { self.staysInItsStore || Prefix.killEnds.contains(self) }
 }

@@ -69,9 +69,8 @@ package struct StoreMigration: Sendable {
         of target: StorePlace,
         _ source: StorePlace
     ) throws(StoreError) -> (isCommitted: Bool, isTurnedAround: Bool) {
-        // A target is only filled after the commit. If the source does not know of it, a failover has lost it there.
-        let isFilled = target.stage == .filling(from: source.id)
-        if isFilled, source.stage == .own || source.stage == .filling(from: target.id) { return (true, false) }
+        // What a target of its own holds may be a copy.
+        if target.stage != .own, source.hasForgottenMove(to: target) { return (true, false) }
         switch source.stage {
         case .movedAway(target.id):
             guard target.stage == .movedAway(to: source.id), target.moves > source.moves else { return (true, false) }
@@ -139,23 +138,5 @@ extension OpenedStore {
         guard let place = try await StorePlace.read(self.records) else { return nil }
         try place.expectWhole()
         return place
-    }
-}
-
-extension MigratingTokenStore {
-    /// The state of a move, for people.
-    package struct Progress: Equatable, Sendable {
-        package enum State: String, Sendable {
-            /// Not all replicas have this target yet.
-            case waiting
-            /// The replicas go over.
-            case leaving
-            case moving
-            case done
-        }
-
-        package let state: State
-        /// The records that this process has moved.
-        package let moved: Int
     }
 }

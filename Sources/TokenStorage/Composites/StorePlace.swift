@@ -42,20 +42,26 @@ package struct StorePlace: Equatable, Sendable {
         self.inherited = inherited
     }
 
-    /// Notes that the records are moved to `target`, unless the store says so already, or was moved on or back meanwhile: then
-    /// it has more moves.
+    /// Notes that the records are moved to `target`, again if a failover has lost that.
     ///
-    /// - Parameters:
-    ///   - found: what the store said when the move was found.
-    ///   - moves: those of the target.
     /// - Returns: whether that is new.
-    mutating func moveAway(to target: PlaceID, foundAs found: StorePlace, after moves: UInt64) -> Bool {
-        let wasCommitted = found.stage == .movedAway(to: target)
-        let isBefore = wasCommitted ? self.moves < found.moves : self.moves == found.moves
-        guard isBefore, self.stage != .movedAway(to: target) else { return false }
-        self.stage = .movedAway(to: target)
-        self.moves = max(self.moves, moves) + 1
+    mutating func moveAway(to target: StorePlace) -> Bool {
+        guard self.mayMove(to: target) else { return false }
+        self.stage = .movedAway(to: target.id)
+        self.moves = max(self.moves, target.moves) + 1
         return true
+    }
+
+    /// Whether the records may still be moved to `target`. A store that was moved on, or that they were moved back to, says so.
+    private func mayMove(to target: StorePlace) -> Bool {
+        self.stage == .own || self.stage == .filling(from: target.id)
+    }
+
+    /// Whether a failover has lost that the records are moved to `target`, which has said so since. If they were moved back
+    /// meanwhile, this store has more moves.
+    func hasForgottenMove(to target: StorePlace) -> Bool {
+        let isUsed = target.stage == .own || target.stage == .filling(from: self.id)
+        return isUsed && self.mayMove(to: target) && self.moves <= target.moves
     }
 
     /// - Throws: ``StoreError/Code/moved`` if a gateway must not use the store alone.
@@ -157,17 +163,14 @@ struct PlaceVault: Sendable {
         return made
     }
 
-    /// Puts the place record back if a failover has lost it.
+    /// Puts the place record back if there is none, since a failover has lost it.
     ///
-    /// - Throws: ``StoreError/Code/moved`` if another process has made another one meanwhile.
-    func putBack(_ place: StorePlace) async throws(StoreError) {
-        if try await self.read() == nil { try await self.vault.put(place, at: .place) }
-        guard try await self.read()?.record.id == place.id else {
-            throw StoreError(
-                .moved,
-                "another gateway has begun this move anew, since a store had lost what it was for: restart this one"
-            )
-        }
+    /// - Returns: what is there then. Another process may have made another one.
+    @discardableResult
+    func putBack(_ place: StorePlace) async throws(StoreError) -> StorePlace? {
+        if let found = try await self.read() { return found.record }
+        try await self.vault.put(place, at: .place)
+        return try await self.read()?.record
     }
 
     /// Changes the place record, unless another process has changed it meanwhile.
@@ -190,9 +193,4 @@ struct PlaceVault: Sendable {
     }
 
     private static let mostTries = 8
-}
-
-extension RecordKey {
-    /// Whether a change of the record does not wait while the replicas leave a store: one that the move itself needs.
-    var isChangedInAnyPhase: Bool { self.staysInItsStore || Prefix.killEnds.contains(self) }
 }

@@ -223,6 +223,80 @@ struct MigratingTokenStoreTests {
         }
     }
 
+    /// Runs a replica that has gone over, until it has looked at the place of its source several times.
+    private func run(_ replica: MigratingTokenStore, until source: FaultyTokenStore, isReadTimes count: Int)
+        async throws
+    {
+        try await withThrowingTaskGroup { tasks in
+            tasks.addTask { await replica.run { _ in } }
+            try await within("looks at the source") {
+                while source.count(of: .read, at: .place) < count { await Task.yield() }
+            }
+            tasks.cancelAll()
+        }
+    }
+
+    @Test func `a replica of a move that was turned around takes nothing back when it wakes up`() async throws {
+        // Given a replica that stands still while the others move on, and back
+        let (source, target) = (FaultyTokenStore(), FaultyTokenStore())
+        let own = source.connect()
+        let stores = try await MigratingStores(from: [source, own], to: [target, target.connect()])
+        try await stores.goOver()
+        let back = MigratingTokenStore(try await StoreMigration(to: source, from: target, keys: stores.keys))
+        #expect(back.leave())
+        try await back.commit()
+        #expect(try await back.goOver())
+        await back.moveAllRecords()
+        try await source.write(self.old, at: self.alice, as: .first, expecting: nil)
+
+        // When it runs on
+        try await self.run(stores.replicas[1], until: own, isReadTimes: own.count(of: .read, at: .place) + 3)
+
+        // Then the records stay
+        #expect(try await source.read(self.alice)?.value == self.old)
+        #expect(try await target.read(self.alice) == nil)
+        _ = try await OpenedStore.openExisting(source, keys: stores.keys).wholePlace()
+    }
+
+    @Test func `a target from before a move back does not count when it is put back`() async throws {
+        let (source, target) = (FaultyTokenStore(), FaultyTokenStore())
+        let stores = try await MigratingStores(from: source, to: target)
+        try await stores.goOver()
+        let backup = target.history
+        let back = MigratingTokenStore(try await StoreMigration(to: source, from: target, keys: stores.keys))
+        #expect(back.leave())
+        try await back.commit()
+        #expect(try await back.goOver())
+        await back.moveAllRecords()
+
+        target.history = backup
+
+        await #expect(throws: StoreError(.moved, "")) {
+            _ = try await StoreMigration(to: target, from: source, keys: stores.keys)
+        }
+    }
+
+    @Test func `a former store that was emptied stays empty`() async throws {
+        let source = FaultyTokenStore()
+        let own = source.connect()
+        let stores = try await MigratingStores(from: [own], to: [MemoryTokenStore()])
+        try await stores.goOver()
+        try await withThrowingTaskGroup { tasks in
+            tasks.addTask { await stores.replicas[0].run { _ in } }
+            try await within("the move is done") {
+                while stores.replicas[0].progress.state != .done { await Task.yield() }
+            }
+            source.history = StoreHistory()
+            let looks = own.count(of: .read, at: .place)
+            source.announceReconnect(toAnotherServer: true)
+            try await within("a look at the source") {
+                while own.count(of: .read, at: .place) == looks { await Task.yield() }
+            }
+            tasks.cancelAll()
+        }
+        #expect(source.history.count == 0)
+    }
+
     @Test func `records move on from store to store, and back to the first`() async throws {
         let (first, second, third) = (MemoryTokenStore(), MemoryTokenStore(), MemoryTokenStore())
         let start = try await MigratingStores(from: first, to: second)
