@@ -15,6 +15,8 @@ final class SimulatedHost: Sendable {
         var processes: [IncarnationID: SimulatedProcess] = [:]
         var journals: [IncarnationID: [JournalPlace: Entry]] = [:]
         var places = 0
+        /// Since when an incarnation with a journal is known to have ended.
+        var foundDead: [IncarnationID: BootInstant] = [:]
         var killLog: [KillLogFileEntry] = []
         var pendingKills: [String: Secret] = [:]
     }
@@ -81,6 +83,14 @@ final class SimulatedHost: Sendable {
         return (entries.filter { !$0.isSettled }.map(\.entry), entries.filter(\.isSettled).map(\.entry))
     }
 
+    /// - Returns: since when it is known that the incarnation has ended; `nil` if it was not known.
+    func foundDead(_ incarnation: IncarnationID, at now: BootInstant) -> BootInstant? {
+        self.disk.withLock { disk in
+            defer { disk.foundDead[incarnation] = disk.foundDead[incarnation] ?? now }
+            return disk.foundDead[incarnation]
+        }
+    }
+
     func removeJournal(of incarnation: IncarnationID) { self.disk.withLock { $0.journals[incarnation] = nil } }
 
     /// The incarnations of this host that have left a journal.
@@ -127,7 +137,11 @@ struct HostConnection: HostState {
         let journal = self.host.journal(of: incarnation)
         let sum = await self.vault.inherit(journal.owed) { _, _ in } + self.vault.restore(journal.settled)
         guard sum.isWhole, !self.process.hasEnded else { return false }
-        self.host.removeJournal(of: incarnation)
+        let now = self.cluster.simulation.now
+        let since = self.host.foundDead(incarnation, at: now)
+        if !self.keepsSettled || since.map({ $0.duration(to: now) > .seconds(600) }) ?? false {
+            self.host.removeJournal(of: incarnation)
+        }
         return true
     }
 
@@ -140,8 +154,11 @@ struct HostConnection: HostState {
 
     func release(_ place: JournalPlace) async {
         guard !self.process.hasEnded else { return }
-        let keeps = self.vault.guarantees.failover == .losesSuffix && self.cluster.mutation != .nothingIsPutBack
-        self.host.release(place, of: self.incarnation, keeps: keeps)
+        self.host.release(place, of: self.incarnation, keeps: self.keepsSettled)
+    }
+
+    private var keepsSettled: Bool {
+        self.vault.guarantees.failover == .losesSuffix && self.cluster.mutation != .nothingIsPutBack
     }
 
     func entries() async throws(StoreError) -> [KillLogFileEntry] { self.host.killLog }

@@ -170,10 +170,13 @@ final class IncarnationLock: Sendable {
     /// Notes in the file that the incarnation stops in order.
     func markEnd() { try? self.file.write([Self.orderMark], at: self.head.count) }
 
+    /// Whether a process has found the incarnation dead, and taken over what its journal owed.
+    var isMarkedDead: Bool { self.head.last == Self.deadMark }
+
     /// Marks the incarnation as dead in the file, whose modification time then says since when. A second call does
     /// nothing.
     func markDead() {
-        guard self.head.last != Self.deadMark else { return }
+        guard !self.isMarkedDead else { return }
         try? self.file.write([Self.deadMark], at: self.head.count)
     }
 

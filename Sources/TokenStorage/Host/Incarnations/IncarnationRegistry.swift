@@ -8,7 +8,8 @@ package import TokenModel
 /// An incarnation is reported dead only after its journal has been taken over. Otherwise a process could spend a
 /// refresh token whose successor is in that journal. The file of a dead incarnation stays for one hour, so that the
 /// other processes on this host find it dead too. After that, its remaining claims are waited out like those of another
-/// host.
+/// host. Where a failover may lose what the store has acknowledged, its journal stays for ten minutes, as the entries of
+/// a running one do, and what was lost is committed again.
 ///
 /// A lock that was taken under another kernel boot proves the end of a process only if no other host uses the store. If
 /// other hosts use it, the journal is taken over all the same, because committing an entry twice has the effect of
@@ -38,6 +39,8 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
 
     /// How long the file of a dead incarnation stays, in seconds.
     private static let deadFileRetention = 3_600
+    /// How long the journal of a dead incarnation stays, in seconds.
+    private let deadJournalRetention: Int
 
     /// Begins an incarnation: locks its file, and makes its journal if one is wanted.
     ///
@@ -64,6 +67,7 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         self.incarnation = incarnation
         self.wantsJournal = capacity != nil
         self.isHostsAlone = store.store.guarantees.reach != .network
+        self.deadJournalRetention = store.store.guarantees.failover == .losesSuffix ? JournalCapacity.sharedRetention : 0
         self.own = try files.begin(incarnation)
         // A small journal is better than none.
         let seal = store.journalSeal(of: incarnation)
@@ -128,14 +132,22 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         let path = self.files.journalPath(of: incarnation)
         let isProof = self.isHostsAlone || lock.isUnder(self.files.kernel)
         let isStale = lock.isOlder(than: Self.deadFileRetention, at: now)
+        // The mark counts from when the incarnation was found dead.
+        let isSafe =
+            self.deadJournalRetention == 0
+            || lock.isMarkedDead && lock.isOlder(than: self.deadJournalRetention, at: now)
         var sum = Inheritance()
         do throws(SystemCallError) {
             let contents = try JournalFile.contents(at: path, self.store.journalSeal(of: incarnation))
             let accounts = self.store.accounts
-            sum = await accounts.inherit(contents.entries, self.dispose) + accounts.restore(contents.settled)
+            // What was owed by an incarnation that was found dead before has been committed or disposed of.
+            sum =
+                lock.isMarkedDead
+                ? await accounts.restore(contents.entries + contents.settled)
+                : await accounts.inherit(contents.entries, self.dispose) + accounts.restore(contents.settled)
             sum.unopened = contents.unopened
             sum.missingKeys = Set(contents.locked.keys)
-            if sum.isWhole, isProof || isStale { try PrivateDirectory.remove(path) }
+            if sum.isWhole, isProof ? isSafe : isStale { try PrivateDirectory.remove(path) }
         } catch {
             return nil
         }

@@ -190,6 +190,9 @@ package struct JournalCapacity: Equatable, Sendable {
     /// The same retention with the least size.
     var least: JournalCapacity { JournalCapacity(fileSize: Self.leastSize, retention: self.retention) }
 
+    /// How long entries stay, in seconds, after a store has acknowledged them that may lose them in a failover.
+    static let sharedRetention = 600
+
     /// Room for the refreshes of 60 s, while the store is unreachable. For a store that several hosts share, room for
     /// 600 s, in which a failover may lose acknowledged writes.
     ///
@@ -198,9 +201,9 @@ package struct JournalCapacity: Equatable, Sendable {
     ///   - burst: how many more refreshes may happen at once.
     package init(refreshesPerSecond: Int, burst: Int, on guarantees: StoreGuarantees) {
         let isShared = guarantees.reach == .network
-        self.retention = isShared ? .seconds(600) : .zero
+        self.retention = .seconds(isShared ? Self.sharedRetention : 0)
         let most = Self.largestSize / Self.entrySize
-        let entries = min(refreshesPerSecond, most) * (isShared ? 600 : 60) + min(burst, most)
+        let entries = min(refreshesPerSecond, most) * (isShared ? Self.sharedRetention : 60) + min(burst, most)
         self.fileSize = max(min(entries, most) * Self.entrySize, Self.leastSize)
     }
 

@@ -263,8 +263,7 @@ import TokenStorage
         #expect(await first.inheritAll().incarnations == 1)
         #expect(await second.inheritAll().incarnations == 1)
         #expect(self.directory.bytes(of: "boots/\(dead)") != nil)
-        let longAgo = timeval(tv_sec: time(nil) - 3_700, tv_usec: 0)
-        try #require(unsafe utimes(self.directory.path(of: "boots/\(dead)"), [longAgo, longAgo]) == 0)
+        try self.age("boots/\(dead)", by: 3_700)
         _ = await first.inheritAll()
 
         #expect(self.directory.bytes(of: "boots/\(dead)") == nil)
@@ -347,8 +346,7 @@ import TokenStorage
         #expect(try await store.accounts.read(self.alice)?.record == self.success)
         #expect(await register.inheritAll().committed == 0)
         #expect(self.directory.bytes(of: "journal/\(gone)") != nil)
-        let longAgo = timeval(tv_sec: time(nil) - 3_700, tv_usec: 0)
-        try #require(unsafe utimes(self.directory.path(of: "boots/\(gone)"), [longAgo, longAgo]) == 0)
+        try self.age("boots/\(gone)", by: 3_700)
         _ = await register.inheritAll()
         #expect(self.directory.bytes(of: "journal/\(gone)") == nil)
         #expect(self.directory.bytes(of: "boots/\(gone)") == nil)
@@ -395,6 +393,38 @@ import TokenStorage
         shared.recover()
         #expect(await register.inheritAll().committed == 1)
         #expect(try await store.accounts.read(self.alice)?.record == self.success)
+
+        // And if the store loses it once more soon after, too
+        shared.lose(1)
+        #expect(await register.inheritAll().committed == 1)
+        #expect(try await store.accounts.read(self.alice)?.record == self.success)
+        #expect(await register.inheritAll() == Inheritance())
+        try self.age("boots/\(dead)", by: 700)
+        #expect(await register.inheritAll() == Inheritance())
         #expect(self.directory.bytes(of: "journal/\(dead)") == nil)
+    }
+
+    @Test func `tokens that a shared store no longer accepts are disposed of once`() async throws {
+        // Given a success of a grant that another one has replaced since
+        let store = try await self.open(self.shared)
+        let dead = try await self.killed(store, keeping: self.success)
+        let replaced = AccountRecord.sample(grant: "h", generation: 1)
+        _ = try await store.accounts.write(replaced, for: self.alice, expecting: nil)
+        let disposed = Mutex<[AccountRecord]>([])
+        let register = try self.begin(store) { record, _ in disposed.withLock { $0.append(record) } }
+
+        // When its journal is inherited again and again
+        #expect(await register.inheritAll().dropped == 1)
+        #expect(await register.inheritAll() == Inheritance())
+        #expect(self.directory.bytes(of: "journal/\(dead)") != nil)
+
+        #expect(disposed.withLock { $0 } == [self.success])
+        #expect(try await store.accounts.read(self.alice)?.record == replaced)
+    }
+
+    /// Moves the modification time of a file back.
+    private func age(_ file: String, by seconds: Int) throws {
+        let then = timeval(tv_sec: time(nil) - seconds, tv_usec: 0)
+        try #require(unsafe utimes(self.directory.path(of: file), [then, then]) == 0)
     }
 }
