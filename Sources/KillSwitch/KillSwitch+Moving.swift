@@ -54,7 +54,7 @@ extension KillSwitch {
     /// Sees the move through, if this process takes part in one. Returns when it is over, or when the task is cancelled.
     func seeMoveThrough() async {
         guard let move = self.move else { return }
-        var missing: [String] = []
+        var (missing, obstacle): ([String], String?) = ([], nil)
         while !Task.isCancelled, move.phase != .after {
             do throws(StoreError) {
                 if self.isGoingOver {
@@ -66,7 +66,13 @@ extension KillSwitch {
                     missing = lacking
                 }
             } catch {
-                self.logger.debug("a move waits for a store", metadata: ["error.code": "\(error.code.rawValue)"])
+                if error.message != obstacle {
+                    self.logger.notice(
+                        "the move to another store waits",
+                        metadata: ["error.code": "\(error.code.rawValue)", "error.reason": "\(error.message)"]
+                    )
+                }
+                obstacle = error.message
             }
             let pause = self.isGoingOver ? Self.pause : Self.longPause
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: pause))

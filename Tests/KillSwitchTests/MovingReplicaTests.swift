@@ -91,6 +91,22 @@ import TokenStorage
         await #expect(throws: StoreError(.moved, "")) { try await self.settler("late", at: self.previous) }
     }
 
+    @Test func `a replica whose move was begun anew after a loss says once what to do`() async throws {
+        let a = try await self.mover("a")
+        // The target loses what it was for, and is prepared again.
+        self.current.lose(self.current.history.count)
+        let other = try await self.mover("other")
+        #expect(other.store.target != a.store.target)
+
+        try await self.house.run([a.replica]) {
+            await self.house.clock.pass(.seconds(30))
+            #expect(a.store.phase == .before)
+        }
+        let told = self.house.log.lines.filter { $0.contains("the move to another store waits") }
+        #expect(told.count == 1)
+        #expect(told.first?.contains("restart this one") == true)
+    }
+
     @Test func `a process that starts keeps the others from going over until it has joined`() async throws {
         let (a, late) = (try await self.mover("a"), try await self.mover("late"))
         let arrival = try await KillSwitch.announceArrival(

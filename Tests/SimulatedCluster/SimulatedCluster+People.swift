@@ -30,13 +30,13 @@ extension SimulatedCluster {
         _ = try await self.vault.write(record, for: account, expecting: nil)
     }
 
-    /// Sends requests for an account, to any replica, until the run ends.
+    /// Sends requests for an account, to any replica, until the run ends, once it has a grant.
     func call(_ account: AccountID) async {
         while !self.hasEnded, !self.callersRest.value {
             await self.network.pause(self.network.way(upTo: .seconds(2)))
             // Nobody knows yet of a process that is stopped: it finds its requests when it runs on.
             let serving = self.replicas.filter { $0.parts != nil }
-            guard !serving.isEmpty else { continue }
+            guard !serving.isEmpty, self.accounts.contains(account) else { continue }
             let replica = serving[self.chance.number(below: serving.count)]
             // A caller may go away before it has an answer; the process then runs on.
             replica.process.start { _ = await replica.proxy.request(account) }
@@ -67,7 +67,7 @@ extension SimulatedCluster {
         if self.weather.moves { self.roll() }
     }
 
-    /// Signs in to further members of the family, which nobody uses.
+    /// Signs in to further members of the family.
     func welcomeMembers() async {
         for account in self.members[3...] {
             let isDone = Answer(false)

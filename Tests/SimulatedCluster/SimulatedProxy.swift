@@ -13,6 +13,8 @@ final class SimulatedProxy: KillFence {
         var credentials: [AccountID: UpstreamCredential] = [:]
         var isLocked = false
         var engine: RefreshEngine?
+        /// The accounts whose tokens have been sent.
+        var used: Set<AccountID> = []
         /// The requests that have no answer yet.
         var open = 0
     }
@@ -63,6 +65,7 @@ final class SimulatedProxy: KillFence {
     }
 
     private func ask(_ engine: RefreshEngine, _ account: AccountID, refused: Generation?) async -> Outcome {
+        let wasUsed = self.state.withLock { $0.used.contains(account) }
         do throws(CredentialError) {
             let credential = try await engine.credential(for: account, refused: refused)
             guard let credential = self.state.withLock({ self.usable(credential, $0) }) else {
@@ -70,6 +73,9 @@ final class SimulatedProxy: KillFence {
             }
             return await self.send(credential, with: engine, isSecond: refused != nil)
         } catch {
+            if error.code == .accountEmpty, wasUsed, !error.wasEmptied {
+                self.ledger.violate("I2", "\(self.name) has sent a token of \(account), and says that it never had any")
+            }
             return .failed(error.code)
         }
     }
@@ -101,6 +107,7 @@ final class SimulatedProxy: KillFence {
             self.ledger.violate("I13", "\(self.name) sends \(text), which is in no store and in no journal")
         }
         self.ledger.sent(token, by: self.name)
+        self.state.withLock { _ = $0.used.insert(token.account) }
         let (provider, network) = (self.cluster.provider, self.cluster.network)
         let isAccepted = await network.call(
             there: .zero,

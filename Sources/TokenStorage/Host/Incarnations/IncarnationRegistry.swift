@@ -67,7 +67,8 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         self.incarnation = incarnation
         self.wantsJournal = capacity != nil
         self.isHostsAlone = store.store.guarantees.reach != .network
-        self.deadJournalRetention = store.store.guarantees.failover == .losesSuffix ? JournalCapacity.sharedRetention : 0
+        let losesSuffix = store.store.guarantees.failover == .losesSuffix
+        self.deadJournalRetention = losesSuffix ? JournalCapacity.sharedRetention : 0
         self.own = try files.begin(incarnation)
         // A small journal is better than none.
         let seal = store.journalSeal(of: incarnation)
