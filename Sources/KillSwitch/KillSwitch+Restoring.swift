@@ -17,6 +17,16 @@ extension KillSwitch {
         return try await self.log.contents()
     }
 
+    /// Writes the snapshot of the log again, where a failover has lost pages of it.
+    ///
+    /// - Returns: whether it had.
+    @discardableResult
+    func restoreSnapshot() async throws(StoreError) -> Bool {
+        guard try await self.log.restoreSnapshot(knowing: self.known.contents) else { return false }
+        self.logger.error("the store had lost a part of the kill log's snapshot, and has one again")
+        return true
+    }
+
     /// Refuses a store that lacks entries of this host's copy of its kill log. Call it before anything is written to
     /// the store, or taken from what an earlier process has left for it.
     ///

@@ -325,7 +325,7 @@ extension KillSwitch {
                 let result = await self.replicas.write(record, for: id, as: version, expecting: expecting)
                 action = self.step { $0.didWriteReplica(result) }
             case .readLog(let last):
-                let result = await Self.result { () async throws(StoreError) in try await self.log.read(behind: last) }
+                let result = await Self.result { () async throws(StoreError) in try await self.readLog(behind: last) }
                 action = self.step { $0.didReadLog(result) }
             case .place(let entry, let epoch):
                 let result = await Self.result { () async throws(StoreError) in
@@ -348,6 +348,15 @@ extension KillSwitch {
                 if hadLapsed { self.logger.notice("the kill log can be read again, and tokens are used again") }
                 return
             }
+        }
+    }
+
+    private func readLog(behind last: Epoch) async throws(StoreError) -> KillLog.Reading {
+        do throws(StoreError) {
+            return try await self.log.read(behind: last)
+        } catch {
+            guard error.code == .unreadable, try await self.restoreSnapshot() else { throw error }
+            return try await self.log.read(behind: last)
         }
     }
 

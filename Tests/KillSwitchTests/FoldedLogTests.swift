@@ -218,6 +218,49 @@ import TokenStorage
         #expect(try await self.log.contents().last == Epoch(20))
     }
 
+    @Test func `I4_pages that a failover has lost alone are replaced by a process that knows the log`() async throws {
+        let entries = self.entries(20)
+        try await self.write(entries)
+        let whole = try await self.log.contents()
+        try await self.losePages(of: whole.folded(upTo: Epoch(15)).snapshot)
+        await #expect(throws: StoreError(.unreadable, "")) { _ = try await self.log.contents() }
+
+        // One that knows less, and one that knows another log
+        #expect(try await !self.log.restoreSnapshot(knowing: KillLogContents(entries: Array(entries.prefix(10)))))
+        #expect(try await !self.log.restoreSnapshot(knowing: KillLogContents(entries: self.entries(20))))
+        await #expect(throws: StoreError(.unreadable, "")) { _ = try await self.log.contents() }
+        #expect(try await self.log.restoreSnapshot(knowing: whole))
+
+        #expect(try await self.log.contents() == whole.folded(upTo: Epoch(15)))
+        #expect(try await !self.log.restoreSnapshot(knowing: whole))
+    }
+
+    /// Folds the log, with a failover between the pages and number 1, which names them.
+    private func losePages(of snapshot: KillLogSnapshot) async throws {
+        let store = self.house.store
+        store.beforeWrite(at: .kill(1)) { store.lose(1) }
+        _ = try await self.log.fold(snapshot)
+    }
+
+    @Test(arguments: [false, true])
+    func `a replica puts lost pages back within a minute, or at once if it has to read the whole log`(
+        readsAll: Bool
+    ) async throws {
+        try await self.write(self.entries(20))
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            await self.house.clock.pass(.seconds(1))
+            try await self.losePages(of: try await self.log.contents().folded(upTo: Epoch(15)).snapshot)
+            if readsAll { self.house.store.erase(.kill(20)) }
+
+            try await until("the log to be whole", within: .seconds(readsAll ? 5 : 60)) {
+                (try? await self.log.contents())?.last == Epoch(20)
+            }
+            #expect(one.kills.holdsLease)
+            #expect(self.house.log.text.contains("had lost a part of the kill log's snapshot"))
+        }
+    }
+
     @Test func `if two replicas fold at once, one succeeds, and the log's contents stay the same`() async throws {
         let entries = self.entries(20)
         try await self.write(entries)

@@ -2,6 +2,7 @@ internal import KillSwitch
 internal import Simulation
 internal import Synchronization
 internal import TokenModel
+internal import TokenStorage
 
 /// What has happened in a cluster, and what of it should not have.
 package final class Ledger: Sendable {
@@ -125,14 +126,15 @@ package final class Ledger: Sendable {
 
     func wasDurable(_ accessToken: String) -> Bool { self.state.withLock { $0.durable.contains(accessToken) } }
 
-    /// A store has a record of the grant. Invariant I2: a grant that another one has replaced does not come back, unless a
-    /// failover has lost the other one.
-    func stored(_ grant: GrantID, of account: AccountID) {
+    /// A store has a record of a grant. Invariant I2: a grant that another one has replaced does not come back, unless a
+    /// failover has lost the other one. Of two imports at the same time either may be the last.
+    func stored(_ record: AccountRecord, of account: AccountID) {
         let isBack = self.state.withLock { state in
             var grants = state.grants[account, default: []]
-            guard grants.last != grant else { return false }
-            let isBack = grants.contains(grant) && state.counts[.losses, default: 0] == 0
-            grants.append(grant)
+            guard grants.last != record.grant else { return false }
+            let isImport = record.tokens?.refreshToken?.text.hasSuffix("-0") == true
+            let isBack = grants.contains(record.grant) && !isImport && state.counts[.losses, default: 0] == 0
+            grants.append(record.grant)
             state.grants[account] = grants
             return isBack
         }

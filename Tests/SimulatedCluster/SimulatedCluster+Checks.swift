@@ -110,16 +110,28 @@ extension SimulatedCluster {
     }
 
     /// The kill log of each store.
-    func logs() async -> [KillLogContents] {
+    ///
+    /// - Parameter waits: for what a failover has lost of a snapshot, until the replicas have put it back. Otherwise such a
+    ///   log is left out.
+    func logs(waits: Bool = true) async -> [KillLogContents] {
         var logs: [KillLogContents] = []
         for (index, records) in self.countingStores.map(self.records).enumerated() {
-            if let log = try? await KillLog(records).contents() {
-                logs.append(log)
-                continue
+            let end = self.simulation.now.advanced(by: .seconds(waits ? 90 : 0))
+            while true {
+                do throws(StoreError) {
+                    logs.append(try await KillLog(records).contents())
+                    break
+                } catch {
+                    // The target of a move that is not committed may have lost a part of what is copied.
+                    if index > 0, case .prepared? = try? await StorePlace.read(records)?.stage { break }
+                    if error.code == .unreadable, !waits { break }
+                    guard error.code == .unreadable, self.simulation.now < end else {
+                        self.ledger.violate("the simulation", "store \(index) can't be read: \(error.message)")
+                        break
+                    }
+                    await self.network.pause(.seconds(1))
+                }
             }
-            // The target of a move that is not committed may have lost a part of what is copied.
-            if index > 0, case .prepared? = try? await StorePlace.read(records)?.stage { continue }
-            self.ledger.violate("the simulation", "a store can't be read")
         }
         return logs
     }
@@ -139,6 +151,17 @@ extension SimulatedCluster {
             let other = fences.first { !isSame($0.epochs, fences[0].epochs) }
             return other.map { "\($0.name) is fenced by another log than \(fences[0].name)" }
         }
+    }
+
+    /// Invariant I4 of a move: nobody writes into the second store while a replica may use the first. A failover may have
+    /// lost what the others have waited for.
+    func expectNobodyStays(because mover: String) {
+        guard self.ledger.count(.losses) == 0 else { return }
+        let staying = self.replicas.first { replica in
+            replica.proxy.hasLease && replica.parts?.move.map { $0.phase != .after } ?? false
+        }
+        guard let staying else { return }
+        self.ledger.violate("I4", "\(mover) uses the second store while \(staying.name) has a lease in the first")
     }
 
     /// Every replica knows the members of the family that exist, where no hint was lost and no read was stale.

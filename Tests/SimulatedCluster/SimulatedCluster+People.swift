@@ -77,6 +77,7 @@ extension SimulatedCluster {
                 await replica.process.start { isDone.value = await self.signIn(account, at: replica, parts) }.value
             }
             self.welcomed(account)
+            if self.chance.happens(min(self.weather.failovers, 0.5)) { self.failOverSoon() }
         }
     }
 

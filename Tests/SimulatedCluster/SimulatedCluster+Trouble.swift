@@ -61,7 +61,7 @@ extension SimulatedCluster {
             for connection in replica.connections { if isIsolated { connection.isolate() } else { connection.cut() } }
             self.later(pause) { for connection in replica.connections { connection.mend() } }
         case .failover:
-            await self.failOver()
+            await self.failOver(of: self.chance.number(below: 2))
         case .wallJump:
             let jump = [Duration.seconds(-3_600), .seconds(3_600), .seconds(40)][self.chance.number(below: 3)]
             self.ledger.note(replica.name, "has its wall clock set by \(jump)")
@@ -106,14 +106,24 @@ extension SimulatedCluster {
         }
     }
 
+    /// Lets a failover come that loses what was just written, unless that is replicated by then.
+    func failOverSoon() {
+        Task(executorPreference: self.simulation) {
+            await self.network.pause(self.network.way(upTo: .seconds(4)))
+            if self.chance.hasFaults { await self.failOver(of: 0, losesAll: true) }
+        }
+    }
+
     /// Another server takes over. It lacks the last writes, where the store is one that loses any.
-    private func failOver() async {
+    ///
+    /// - Parameter losesAll: it has only what was replicated.
+    private func failOver(of index: Int, losesAll: Bool = false) async {
         self.ledger.add(.failovers)
         let loses = self.weather.store == .redis
-        let (index, before) = (self.chance.number(below: 2), self.accounts.map { ($0, self.record(of: $0)) })
-        let store = self.stores[index]
         let known = await self.logs()
-        let count = loses ? min(1 + self.chance.number(below: 8), self.unreplicated(index)) : 0
+        let before = self.accounts.map { ($0, self.record(of: $0)) }
+        let store = self.stores[index]
+        let count = loses ? min(losesAll ? .max : 1 + self.chance.number(below: 8), self.unreplicated(index)) : 0
         store.lose(count)
         if count > 0 { self.ledger.add(.losses) }
         self.ledger.note("store \(index)", "fails over, and loses \(count) writes")
@@ -130,6 +140,7 @@ extension SimulatedCluster {
                 self.record(of: account)?.tokens?.refreshToken?.text != token
             else { continue }
             self.watchKeepers(of: token, account)
+            if self.record(of: account) == nil { self.watchUsers(of: account) }
         }
         if count > 0 { await self.noteLostCommits(of: known) }
         store.announceReconnect(toAnotherServer: true)
@@ -150,6 +161,23 @@ extension SimulatedCluster {
         }
     }
 
+    /// A failover has lost all records of an account. A replica that has used it knows one and puts it back, unless it is held
+    /// up.
+    private func watchUsers(of account: AccountID) {
+        Task(executorPreference: self.simulation) {
+            var users = self.replicas.filter { $0.proxy.hasUsed(account) }
+            for _ in 0..<30 where self.record(of: account) == nil {
+                users = users.filter { user in
+                    user.parts != nil && !user.process.isStopped && user.connections.allSatisfy(\.isWhole)
+                }
+                guard !users.isEmpty else { return }
+                await self.network.pause(.seconds(1))
+            }
+            guard self.record(of: account) == nil else { return }
+            self.ledger.violate("I2", "\(users[0].name) has used \(account), which a failover has lost for good")
+        }
+    }
+
     private func noteLostCommits(of former: [KillLogContents]) async {
         let names = Dictionary(self.replicas.map { ($0.incarnation, $0.name) }) { first, _ in first }
         var listed: Set<String> = []
@@ -159,7 +187,7 @@ extension SimulatedCluster {
             }
             listed.formUnion(list.entries.compactMap { names[$0.record.incarnation] })
         }
-        let logs = await self.logs()
+        let logs = await self.logs(waits: false)
         self.ledger.lost(
             except: { id in logs.contains { $0.contains(id) } || !former.contains { $0.contains(id) } },
             of: self.replicas.map(\.name),

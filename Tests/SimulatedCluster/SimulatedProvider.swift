@@ -169,7 +169,8 @@ final class SimulatedProvider: Sendable {
 
     /// Excuses the loss of refresh tokens that nobody has any more.
     ///
-    /// - Parameter stored: the refresh tokens that a store had until now. A journal must have those.
+    /// - Parameter stored: the refresh tokens that a store had until now. A journal must have those that a refresh has
+    ///   brought; those of a sign-in are in no journal.
     func noteLosses(stored: Set<String> = []) {
         let (grants, held, state) = self.state.withLock { state in
             let held = state.inHand.values.flatMap { $0 } + state.onTheWay.values.flatMap(\.values)
@@ -177,7 +178,9 @@ final class SimulatedProvider: Sendable {
         }
         for (name, grant) in grants.sorted(by: { $0.key < $1.key }) where grant.serial > 0 {
             guard !held.contains(grant.live), !state.isKnown(grant.live) else { continue }
-            if stored.contains(grant.live) { self.ledger.violate("I2", "a failover has lost \(grant.live) for good") }
+            if stored.contains(grant.live), state.journalled.contains(grant.live) {
+                self.ledger.violate("I2", "a failover has lost \(grant.live) for good")
+            }
             // The store may have another grant by now, or none.
             let isWanted = state.storedToken(grant.account).flatMap { state.grantOf[$0] } == name
             if isWanted, state.journalled.contains(grant.live) {

@@ -10,6 +10,8 @@ final class SimulatedProxy: KillFence {
     private struct State {
         var epochs = KillEpochs()
         var leaseUntil = BootInstant.distantPast
+        /// When others could last see that the replica lives.
+        var heartbeatAt = BootInstant.distantPast
         var credentials: [AccountID: UpstreamCredential] = [:]
         var isLocked = false
         var engine: RefreshEngine?
@@ -49,6 +51,9 @@ final class SimulatedProxy: KillFence {
 
     var hasLease: Bool { self.state.withLock { $0.leaseUntil > self.timepiece.now.boot } }
 
+    /// Whether the replica has sent a token of the account.
+    func hasUsed(_ account: AccountID) -> Bool { self.state.withLock { $0.used.contains(account) } }
+
     var openRequests: Int { self.state.withLock { $0.open } }
 
     // MARK: - Requests
@@ -65,7 +70,7 @@ final class SimulatedProxy: KillFence {
     }
 
     private func ask(_ engine: RefreshEngine, _ account: AccountID, refused: Generation?) async -> Outcome {
-        let wasUsed = self.state.withLock { $0.used.contains(account) }
+        let wasUsed = self.hasUsed(account)
         do throws(CredentialError) {
             let credential = try await engine.credential(for: account, refused: refused)
             guard let credential = self.state.withLock({ self.usable(credential, $0) }) else {
@@ -155,5 +160,21 @@ final class SimulatedProxy: KillFence {
 
     func replaced(_ account: AccountID) async { await self.state.withLock({ $0.engine })?.reread(account) }
 
-    func setLeaseDeadline(_ instant: BootInstant) { self.state.withLock { $0.leaseUntil = instant } }
+    func setLeaseDeadline(_ instant: BootInstant) {
+        let heartbeatAt = self.state.withLock { state in
+            state.leaseUntil = instant
+            return state.heartbeatAt
+        }
+        // Others count from when they see the heartbeat.
+        if self.cluster.weather.store != .sqlite, self.cluster.mutation != .leaseByReading,
+            instant > heartbeatAt.advanced(by: SimulatedReplica.lease)
+        {
+            self.ledger.violate("I6", "\(self.name) takes a lease that is longer than the others wait for it")
+        }
+    }
+
+    func heartbeatLanded() {
+        let now = self.timepiece.now.boot
+        self.state.withLock { $0.heartbeatAt = now }
+    }
 }

@@ -56,11 +56,9 @@ final class SimulatedReplica: Sendable {
         self.process = process
         self.cluster = cluster
         self.start = start
-        self.connections = cluster.stores.map { store in
-            let isMirror = cluster.countingStores.allSatisfy { $0 !== store }
-            return StoreConnection(store.connect(), process, named: name, in: cluster, isMirror: isMirror)
-        }
-        self.proxy = SimulatedProxy(named: name, process, host.clock.timepiece, in: cluster)
+        let proxy = SimulatedProxy(named: name, process, host.clock.timepiece, in: cluster)
+        self.connections = cluster.stores.indices.map { StoreConnection($0, process, proxy, named: name, in: cluster) }
+        self.proxy = proxy
         host.begin(self.incarnation, process)
     }
 

@@ -16,6 +16,9 @@ final class StoreConnection: TokenStore {
     private let cluster: SimulatedCluster
     /// What is written here is no news.
     private let isMirror: Bool
+    /// The replicas go over to it.
+    private let isTarget: Bool
+    private let proxy: SimulatedProxy
     private let link: Answer<Link>
 
     /// How the process is connected to the store.
@@ -30,14 +33,18 @@ final class StoreConnection: TokenStore {
     private static let patience = Duration.seconds(2)
     private static let unreachable = StoreError(.unreachable, "no answer in time")
 
+    /// - Parameter number: that of the store in the cluster.
     init(
-        _ store: FaultyTokenStore,
+        _ number: Int,
         _ process: SimulatedProcess,
+        _ proxy: SimulatedProxy,
         named name: String,
-        in cluster: SimulatedCluster,
-        isMirror: Bool
+        in cluster: SimulatedCluster
     ) {
-        self.isMirror = isMirror
+        let store = cluster.stores[number].connect()
+        self.isMirror = cluster.weather.mirrors && number == 1
+        self.isTarget = cluster.weather.moves && number == 1
+        self.proxy = proxy
         let (network, weather, mutation) = (cluster.network, cluster.weather, cluster.mutation)
         self.guarantees =
             switch mutation {
@@ -157,6 +164,7 @@ final class StoreConnection: TokenStore {
             let isAccount = RecordKey.Prefix.accounts.contains(key)
             try await self.call(struck: isAccount ? 0.02 : 0.002) { () async throws(StoreError) in
                 let current = isBlind ? store.history.record(key)?.version : expecting
+                if RecordKey.Prefix.replicas.contains(key) { self.proxy.heartbeatLanded() }
                 try await store.write(value, at: key, as: version, expecting: current)
                 self.wrote(StoredRecord(version: version, value: value), at: key)
             }
@@ -193,7 +201,8 @@ final class StoreConnection: TokenStore {
     private func wrote(_ stored: StoredRecord, at key: RecordKey) {
         guard let (account, record) = self.noteDurable(stored, at: key) else { return }
         // What a replica that knows of no move puts into the store that was left counts nothing.
-        if self.cluster.stored(key) == stored { self.cluster.ledger.stored(record.grant, of: account) }
+        if self.cluster.stored(key) == stored { self.cluster.ledger.stored(record, of: account) }
+        if self.isTarget { self.cluster.expectNobodyStays(because: self.name) }
         let claim = record.claim == nil ? "" : ", a claim"
         let failure = record.failureRecord.map { ", \($0.dead ? "dead" : "failed"): \($0.reason)" } ?? ""
         let token = record.tokens?.refreshToken?.text ?? "no token"

@@ -51,14 +51,24 @@ package struct KillLog: Sendable {
     }
 
     /// All of the log.
+    ///
+    /// - Throws: ``StoreError/Code/unreadable`` where a failover has lost pages of the snapshot; see
+    ///   ``restoreSnapshot(knowing:)``.
     package func contents() async throws(StoreError) -> KillLogContents {
+        var incomplete: KillLogSnapshotHeader?
         for _ in 0..<Self.mostReads {
             let page = try await self.log.page(behind: 0, limit: StoreGuarantees.uncutPage)
             guard let first = page.first, first.number == 1 else { return KillLogContents() }
             var snapshot = KillLogSnapshot.none
             if case .snapshot(let header) = try self.open(first) {
-                // The snapshot is gone because a newer one has just replaced it.
-                guard let found = try await self.snapshot(header) else { continue }
+                guard let found = try await self.snapshot(header) else {
+                    guard header != incomplete else {
+                        throw StoreError(.unreadable, "the store has lost a part of the kill log's snapshot")
+                    }
+                    // Perhaps the pages are gone because a newer snapshot has just replaced this one.
+                    incomplete = header
+                    continue
+                }
                 snapshot = found
             } else if page.count < StoreGuarantees.uncutPage {
                 // One page holds the whole log, read at one moment.

@@ -103,6 +103,9 @@ private struct KillLogSnapshotPage {
 /// The pages are written first, under a new ID. Then a compare-and-set makes number 1 of the log name them, and they
 /// take effect. The entries are removed last, except the one that the snapshot ends with: by that entry a replica
 /// recognizes the log. A fold that is cut off at any point leaves a log that says the same as before.
+///
+/// A failover between the pages and number 1 can lose the pages alone. Every process that knows the log can write a
+/// snapshot in their place (``restoreSnapshot(knowing:)``).
 extension KillLog {
     /// Replaces the entries that `snapshot` covers by the snapshot. Each of them must be in the store.
     ///
@@ -120,6 +123,12 @@ extension KillLog {
         // it replaces number 1: a process that has begun to write pages by then and has not finished fails to replace
         // number 1.
         let former = try await self.pageKeys().filter { !present.contains($0.key) }
+        try await self.write(snapshot, insteadOf: first)
+        for page in former { try await self.remove(page) }
+        return snapshot.last
+    }
+
+    private func write(_ snapshot: KillLogSnapshot, insteadOf first: NumberedLog.Item) async throws(StoreError) {
         let id = KillID.random().rawValue
         let pages = KillLogSnapshotPage.pages(of: snapshot)
         for (index, page) in pages.enumerated() {
@@ -131,8 +140,26 @@ extension KillLog {
         }
         let header = KillLogSnapshotHeader(id: id, last: snapshot.last, pages: pages.count)
         try await self.log.replace(first, with: header.encoded())
-        for page in former { try await self.remove(page) }
-        return snapshot.last
+    }
+
+    /// Writes a snapshot in place of one of which the store has lost pages.
+    ///
+    /// - Parameter known: the log as this process has applied it.
+    /// - Returns: whether pages were lost, and are replaced by this call or another one.
+    package func restoreSnapshot(knowing known: KillLogContents) async throws(StoreError) -> Bool {
+        guard let first = try await self.log.item(1), case .snapshot(let header) = try self.open(first),
+            try await self.snapshot(header) == nil, known.last >= header.last
+        else { return false }
+        // The entry that the lost snapshot ends with shows whether it was of this log.
+        if let anchor = try await self.entry(header.last), let own = known[header.last], anchor.id != own.id {
+            return false
+        }
+        do throws(StoreError) {
+            try await self.write(known.folded(upTo: header.last).snapshot, insteadOf: first)
+        } catch {
+            guard error.code == .conflict else { throw error }
+        }
+        return true
     }
 
     /// Removes entries that a snapshot has replaced, including those that an earlier process has left.

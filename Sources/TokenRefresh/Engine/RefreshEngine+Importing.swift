@@ -144,6 +144,13 @@ extension RefreshEngine {
                 throw .killed(account, by: epochs, at: [plan.provider])
             }
             guard !plan.grant.mints else { throw .minted(account, by: plan.grant) }
+            // Its writer has read more of the log than this call. A kill since then takes these tokens too, and they must not
+            // replace any that came after it.
+            if let entry, entry.record.observedEpoch > epochs.last {
+                let observed = signIn?.observedEpoch ?? epochs.last
+                let verdict = try await self.epochs(for: account).verdict(on: observed, of: account, at: plan.provider)
+                guard verdict == .live else { throw .killedMeanwhile(account) }
+            }
             let isLive = epochs.verdict(on: entry?.record, of: account, at: plan.provider) == .live
             if let old = entry?.record, isLive, old.tokens != nil {
                 if let other = skip(old) {

@@ -78,6 +78,27 @@ import TokenStorage
         }
     }
 
+    @Test func `I2_an import that a kill has overtaken does not replace tokens that came after the kill`() async throws
+    {
+        try await self.house.put(.valid())
+        let house = self.house
+        try await house.withReplica(self.endpoint) { replica in
+            // Given an import that has read the log, and then a kill, its end and another import by another replica
+            house.store.beforeWrite(at: .account(alice.rawValue)) {
+                _ = house.kills.change { $0.raise(.account(alice), at: $0.last.next, holds: true) }
+                let epochs = house.kills.change { $0.lift(.account(alice), at: $0.last.next) }
+                try? await house.put(.valid(grant: GrantID("later")).with { $0.observedEpoch = epochs.last })
+            }
+
+            await #expect(throws: AccountChangeError.self) {
+                try await replica.engine.importTokens(Secret("rt-8"), for: alice)
+            }
+
+            #expect(try await house.record()?.grant == GrantID("later"))
+            #expect(await replica.ask().value.generation != nil)
+        }
+    }
+
     @Test func `given removed tokens, they can't be imported again, but other tokens can`() async throws {
         try await self.house.put(.valid())
         try await self.house.withReplica(self.endpoint) { replica in
