@@ -45,12 +45,21 @@ struct IncarnationKeeper: Sendable {
     }
 
     /// Returns when its task is canceled.
-    func run() async {
-        while !Task.isCancelled {
-            let clock = Timepiece.system
-            await clock.rest(until: clock.now.boot.advanced(by: Self.interval))
-            guard !Task.isCancelled else { return }
-            self.report(await self.host.inheritAll())
+    func run(_ store: any TokenStore) async {
+        await withDiscardingTaskGroup { tasks in
+            tasks.addTask {
+                // Within the rest that claims keep after a failover.
+                for await change in store.changes() where change == .anotherServer {
+                    self.report(await self.host.inheritAll(hasFailedOver: true))
+                }
+            }
+            while !Task.isCancelled {
+                let clock = Timepiece.system
+                await clock.rest(until: clock.now.boot.advanced(by: Self.interval))
+                guard !Task.isCancelled else { break }
+                self.report(await self.host.inheritAll())
+            }
+            tasks.cancelAll()
         }
     }
 

@@ -79,6 +79,7 @@ extension StoreError {
         )
     }
     static let logLosing = StoreError(.unreachable, "the kill log lacks again and again what was written back to it")
+    static let logIncomplete = StoreError(.unreachable, "the store has lost a part of the kill log's snapshot")
     static let recordContended = StoreError(.unreachable, "this replica's record was written by others each time")
 }
 

@@ -182,6 +182,7 @@ package struct KillMachine: ~Copyable, Sendable {
     package mutating func didReadLog(_ result: Result<KillLog.Reading, StoreError>) -> PollAction {
         switch (self.poll, result) {
         case (.reading, .failure(let error)), (.comparing, .failure(let error)): return self.end(error)
+        case (.reading, .success(.incomplete)), (.comparing, .success(.incomplete)): return self.end(.logIncomplete)
         case (.reading, .success(.whole(let read))), (.comparing, .success(.whole(let read))): return self.compare(read)
         case (.reading, .success(.tail(let read))):
             let anchors = self.anchors

@@ -20,7 +20,6 @@ extension KillSwitch {
     /// Writes the snapshot of the log again, where a failover has lost pages of it.
     ///
     /// - Returns: whether it had.
-    @discardableResult
     func restoreSnapshot() async throws(StoreError) -> Bool {
         guard try await self.log.restoreSnapshot(knowing: self.known.contents) else { return false }
         self.logger.error("the store had lost a part of the kill log's snapshot, and has one again")

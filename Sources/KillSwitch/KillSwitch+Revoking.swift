@@ -122,11 +122,8 @@ extension KillSwitch {
         let keeper = KillLogKeeper(self.log, self.replicas, fewest: self.fewestToFold)
         while !Task.isCancelled {
             do throws(StoreError) {
-                try await self.restoreSnapshot()
                 if let epoch = try await keeper.fold(self.known) {
                     self.state.withLock { $0.machine.log.fold(upTo: epoch) }
-                    // A failover may have come in the middle of it.
-                    try await self.restoreSnapshot()
                 }
             } catch {
                 self.logger.debug(

@@ -279,7 +279,11 @@ extension KillSwitch {
             guard !Task.isCancelled else { return }
             if RecordKey.Prefix.kills.contains(change.key) || change.key.rawValue.isEmpty { self.ringForRenewal() }
             // The server before may have listed an earlier state of the accounts.
-            if change == .anotherServer { self.sweepAll() }
+            if change == .anotherServer {
+                self.sweepAll()
+                // A poll that has to read the whole log does this too.
+                _ = try? await self.restoreSnapshot()
+            }
         }
     }
 
@@ -352,12 +356,9 @@ extension KillSwitch {
     }
 
     private func readLog(behind last: Epoch) async throws(StoreError) -> KillLog.Reading {
-        do throws(StoreError) {
-            return try await self.log.read(behind: last)
-        } catch {
-            guard error.code == .unreadable, try await self.restoreSnapshot() else { throw error }
-            return try await self.log.read(behind: last)
-        }
+        let reading = try await self.log.read(behind: last)
+        guard reading == .incomplete, try await self.restoreSnapshot() else { return reading }
+        return try await self.log.read(behind: last)
     }
 
     /// Hands the machine an event, and tells the event loops the lease that results.

@@ -6,148 +6,8 @@ import TokenModel
 import TokenStorage
 
 /// A kill log whose beginning is replaced by a snapshot.
-@Suite(.simulated) struct FoldedLogTests {
-    private let house = ReplicaGroup()
-    private let bob = KillScope.account(AccountID("bob"))
-    private var log: KillLog { KillLog(self.house.records) }
-
-    private func imported(_ account: String) -> KillEntry {
-        let account = AccountID(account)
-        return KillEntry(
-            .replaced,
-            .account(account),
-            replacements: [KillEntry.Replacement(account: account, grant: .random())],
-            at: self.house.clock.wall
-        )
-    }
-
-    /// `count` entries. The second one kills bob, the last but one revives him, and the others record imports into a
-    /// few accounts.
-    private func entries(_ count: Int) -> [KillEntry] {
-        (1...count).map { number in
-            switch number {
-            case 2: KillEntry(.kill, self.bob, reason: "drill", at: self.house.clock.wall)
-            case count - 1: KillEntry(.revive, self.bob, reason: "over", at: self.house.clock.wall)
-            default: self.imported("account-\(number % 7)")
-            }
-        }
-    }
-
-    private func write(_ entries: [KillEntry]) async throws {
-        for (index, entry) in entries.enumerated() {
-            #expect(try await self.log.place(entry, at: Epoch(UInt64(index + 1))) == .written)
-        }
-    }
-
-    /// The keys under a prefix.
-    private func keys(_ prefix: RecordKey.Prefix) async throws -> [RecordKey] {
-        var keys: [RecordKey] = []
-        try await self.house.store.forEachRecord(under: prefix) { keys.append($0.key) }
-        return keys
-    }
-
-    private func fold(upTo epoch: UInt64) async throws {
-        let snapshot = try await self.log.contents().folded(upTo: Epoch(epoch)).snapshot
-        #expect(try await self.log.fold(snapshot) == Epoch(epoch))
-        try await self.log.removeFolded()
-    }
-
-    // MARK: - Contents
-
-    @Test(arguments: [1, 2, 3, 9, 10])
-    func `a folded log has the same kills and latest imports as the whole log`(end: UInt64) {
-        let whole = KillLogContents(entries: self.entries(10))
-
-        let folded = whole.folded(upTo: Epoch(end))
-
-        #expect(folded.last == whole.last)
-        #expect(folded.lastEntry == whole.lastEntry)
-        #expect(folded.imports == whole.imports)
-        #expect(folded.agrees(with: whole) && whole.agrees(with: folded))
-        let kills = { (contents: KillLogContents) in contents.numbered().filter { $0.entry.kind != .replaced } }
-        #expect(kills(folded) == kills(whole))
-        #expect(folded.folded(upTo: Epoch(10)) == whole.folded(upTo: Epoch(10)))
-    }
-
-    @Test func `logs with different kills at one number do not agree, whether or not they are folded`() {
-        let entries = self.entries(10)
-        let whole = KillLogContents(entries: entries)
-        var others = entries
-        others[1] = KillEntry(.kill, .all, at: self.house.clock.wall)
-        let other = KillLogContents(entries: others)
-
-        let pairs = [
-            (whole, other), (whole.folded(upTo: Epoch(5)), other), (whole, other.folded(upTo: Epoch(5))),
-        ]
-        for (one, another) in pairs {
-            #expect(!one.agrees(with: another))
-            #expect(!another.agrees(with: one))
-        }
-        #expect(whole.agrees(with: KillLogContents(entries: Array(others.prefix(1)))))
-    }
-
-    @Test(arguments: [[KillStreams.abort, .drain], [.drain, .abort]])
-    func `of two kills of a scope that wait for the store, the one that aborts requests counts`(
-        _ streams: [KillStreams]
-    ) {
-        var log = FencedLog()
-        for streams in streams {
-            let entry = KillEntry(.kill, self.bob, streams: streams, at: self.house.clock.wall)
-            _ = log.pendingKill(PendingKill(entry: entry))
-        }
-
-        #expect(log.fencing(by: KillLogContents()).pending == [self.bob: .abort])
-    }
-
-    @Test func `a log is folded as far as every replica has read, but not past an incomplete kill`() {
-        var log = FencedLog()
-        let imports = (1...3_000).map { _ in self.imported("alice") }
-        let kill = KillEntry(.kill, self.bob, at: self.house.clock.wall)
-        let contents = KillLogContents(entries: imports + [kill, self.imported("alice")])
-        _ = log.fenced(by: contents, log.fencing(by: contents), draining: 0)
-
-        #expect(log.foldableUpTo(read: [Epoch(3_002), Epoch(1_700)]) == Epoch(1_700))
-        #expect(log.foldableUpTo(read: [Epoch(999)]) == nil)
-        #expect(log.foldableUpTo(read: [Epoch(3_002)]) == Epoch(3_000))
-        log.note(kill: Epoch(3_001)) { $0.isEnded = true }
-        #expect(log.foldableUpTo(read: [Epoch(3_002)]) == Epoch(3_002))
-        log.fold(upTo: Epoch(3_002))
-        #expect(log.foldableUpTo(read: [Epoch(3_002)]) == nil)
-        #expect(log.contents.entries.isEmpty && log.contents.last == Epoch(3_002))
-    }
-
-    @Test func `a lock and its end stand as before when the log is folded, and when it is read piece by piece`() {
-        let now = self.house.clock.wall
-        let lock = KillEntry(.locked, .all, reason: "stolen", at: now)
-        let entries =
-            [self.imported("a"), lock, self.imported("b"), self.imported("c")]
-            + [KillEntry(.unlocked, .all, at: now), self.imported("d")]
-        for count in 1...entries.count {
-            let expected = (2...4).contains(count) ? NumberedKillEntry(epoch: Epoch(2), entry: lock) : nil
-            let whole = KillLogContents(entries: Array(entries.prefix(count)))
-            #expect(whole.standingLock == expected, "\(count) entries")
-            for end in 1...count {
-                let folded = whole.folded(upTo: Epoch(UInt64(end)))
-                #expect(folded.standingLock == expected, "\(count) entries, folded up to \(end)")
-                var read = KillLogContents(entries: Array(entries.prefix(end)))
-                read.append(entries[end..<count])
-                #expect(read.standingLock == expected, "\(count) entries, of which \(end) were read before")
-            }
-        }
-    }
-
-    @Test func `a log is not folded past a lock that is not complete`() {
-        var log = FencedLog()
-        let lock = KillEntry(.locked, .all, at: self.house.clock.wall)
-        let contents = KillLogContents(entries: [self.imported("a"), self.imported("a"), lock, self.imported("a")])
-        _ = log.fenced(by: contents, log.fencing(by: contents), draining: 0)
-
-        #expect(log.foldableUpTo(read: [Epoch(4)], fewest: 1) == Epoch(2))
-        log.note(kill: Epoch(3)) { $0.isEnded = true }
-        #expect(log.foldableUpTo(read: [Epoch(4)], fewest: 1) == Epoch(4))
-    }
-
-    // MARK: - Store
+@Suite(.simulated) struct FoldedLogTests: LogSuite {
+    let house = ReplicaGroup()
 
     @Test func `a folded log reads as what was folded, and its folded entries are removed`() async throws {
         let entries = self.entries(600)
@@ -222,40 +82,57 @@ import TokenStorage
         let entries = self.entries(20)
         try await self.write(entries)
         let whole = try await self.log.contents()
-        try await self.losePages(of: whole.folded(upTo: Epoch(15)).snapshot)
-        await #expect(throws: StoreError(.unreadable, "")) { _ = try await self.log.contents() }
+        try await self.fold(upTo: 15)
+        try await self.losePages()
+        await #expect(throws: StoreError(.unreachable, "")) { _ = try await self.log.contents() }
+        #expect(try await self.log.read(behind: .start) == .incomplete)
 
-        // One that knows less, and one that knows another log
+        // One that knows less, one that knows another log, and one that has nothing of what is lost
         #expect(try await !self.log.restoreSnapshot(knowing: KillLogContents(entries: Array(entries.prefix(10)))))
         #expect(try await !self.log.restoreSnapshot(knowing: KillLogContents(entries: self.entries(20))))
-        await #expect(throws: StoreError(.unreadable, "")) { _ = try await self.log.contents() }
+        #expect(try await !self.log.restoreSnapshot(knowing: whole.folded(upTo: Epoch(18))))
+        #expect(try await self.log.read(behind: .start) == .incomplete)
         #expect(try await self.log.restoreSnapshot(knowing: whole))
 
         #expect(try await self.log.contents() == whole.folded(upTo: Epoch(15)))
         #expect(try await !self.log.restoreSnapshot(knowing: whole))
     }
 
-    /// Folds the log, with a failover between the pages and number 1, which names them.
-    private func losePages(of snapshot: KillLogSnapshot) async throws {
+    private func losePages() async throws {
+        for key in try await self.keys(.killSnapshots) { self.house.store.erase(key) }
+    }
+
+    @Test func `I4_a failover between the pages of a snapshot and number 1 loses nothing of the log`() async throws {
+        try await self.write(self.entries(20))
+        let whole = try await self.log.contents()
         let store = self.house.store
         store.beforeWrite(at: .kill(1)) { store.lose(1) }
-        _ = try await self.log.fold(snapshot)
+
+        try await self.fold(upTo: 15)
+
+        #expect(try await self.log.contents() == whole.folded(upTo: Epoch(15)))
     }
 
     @Test(arguments: [false, true])
-    func `a replica puts lost pages back within a minute, or at once if it has to read the whole log`(
+    func `a replica puts lost pages back after a failover, and if it has to read the whole log`(
         readsAll: Bool
     ) async throws {
         try await self.write(self.entries(20))
         let one = self.house.replica("a")
         try await self.house.run([one]) {
             await self.house.clock.pass(.seconds(1))
-            try await self.losePages(of: try await self.log.contents().folded(upTo: Epoch(15)).snapshot)
-            if readsAll { self.house.store.erase(.kill(20)) }
+            try await self.fold(upTo: 15)
+            try await self.losePages()
+            if readsAll {
+                self.house.store.erase(.kill(20))
+            } else {
+                self.house.store.announceReconnect(toAnotherServer: true)
+            }
 
-            try await until("the log to be whole", within: .seconds(readsAll ? 5 : 60)) {
+            try await until("the log to be whole", within: .seconds(5)) {
                 (try? await self.log.contents())?.last == Epoch(20)
             }
+            await self.house.clock.pass(.seconds(5))
             #expect(one.kills.holdsLease)
             #expect(self.house.log.text.contains("had lost a part of the kill log's snapshot"))
         }

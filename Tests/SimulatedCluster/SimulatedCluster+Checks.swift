@@ -124,8 +124,8 @@ extension SimulatedCluster {
                 } catch {
                     // The target of a move that is not committed may have lost a part of what is copied.
                     if index > 0, case .prepared? = try? await StorePlace.read(records)?.stage { break }
-                    if error.code == .unreadable, !waits { break }
-                    guard error.code == .unreadable, self.simulation.now < end else {
+                    guard waits else { break }
+                    guard self.simulation.now < end else {
                         self.ledger.violate("the simulation", "store \(index) can't be read: \(error.message)")
                         break
                     }

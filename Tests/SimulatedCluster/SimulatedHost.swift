@@ -83,6 +83,10 @@ final class SimulatedHost: Sendable {
         return (entries.filter { !$0.isSettled }.map(\.entry), entries.filter(\.isSettled).map(\.entry))
     }
 
+    func isFoundDead(_ incarnation: IncarnationID) -> Bool {
+        self.disk.withLock { $0.foundDead[incarnation] != nil }
+    }
+
     /// - Returns: since when it is known that the incarnation has ended; `nil` if it was not known.
     func foundDead(_ incarnation: IncarnationID, at now: BootInstant) -> BootInstant? {
         self.disk.withLock { disk in
@@ -129,14 +133,16 @@ struct HostConnection: HostState {
     }
 
     /// Takes over the journals of all that have ended here.
-    func inheritAll() async {
-        for incarnation in self.host.leavers { _ = await self.inherit(from: incarnation) }
+    func inheritAll(hasFailedOver: Bool = false) async {
+        for incarnation in self.host.leavers { _ = await self.inherit(from: incarnation, again: hasFailedOver) }
     }
 
-    private func inherit(from incarnation: IncarnationID) async -> Bool {
-        let journal = self.host.journal(of: incarnation)
-        let sum = await self.vault.inherit(journal.owed) { _, _ in } + self.vault.restore(journal.settled)
-        guard sum.isWhole, !self.process.hasEnded else { return false }
+    private func inherit(from incarnation: IncarnationID, again: Bool = false) async -> Bool {
+        if again || !self.host.isFoundDead(incarnation) {
+            let journal = self.host.journal(of: incarnation)
+            let sum = await self.vault.inherit(journal.owed) { _, _ in } + self.vault.restore(journal.settled)
+            guard sum.isWhole, !self.process.hasEnded else { return false }
+        }
         let now = self.cluster.simulation.now
         let since = self.host.foundDead(incarnation, at: now)
         if !self.keepsSettled || since.map({ $0.duration(to: now) > .seconds(600) }) ?? false {

@@ -13,6 +13,7 @@ internal import TokenStorage
 final class SimulatedReplica: Sendable {
     /// What a replica has once its store is open.
     struct Open: Sendable {
+        let store: any TokenStore
         let kills: KillSwitch
         let engine: RefreshEngine
         let signIns: SignInService
@@ -116,6 +117,11 @@ final class SimulatedReplica: Sendable {
                     await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(10)))
                     await open.disk.inheritAll()
                     try? await self.correctClock()
+                }
+            }
+            tasks.addTask {
+                for await change in open.store.changes() where change == .anotherServer {
+                    await open.disk.inheritAll(hasFailedOver: true)
                 }
             }
             tasks.addTask {
@@ -278,6 +284,7 @@ final class SimulatedReplica: Sendable {
         )
         proxy.open(engine)
         return Open(
+            store: opened.store,
             kills: kills,
             engine: engine,
             signIns: signIns,

@@ -125,7 +125,7 @@ private struct EngineService: Service {
         let (part, logger) = (self.part, self.logger)
         await withDiscardingTaskGroup { tasks in
             tasks.addTask { await part.keeper.run() }
-            tasks.addTask { await part.incarnations.run() }
+            tasks.addTask { await part.incarnations.run(part.driver.store) }
             tasks.addTask { await part.storeWatch.run() }
             tasks.addTask {
                 await part.driver.run { progress in

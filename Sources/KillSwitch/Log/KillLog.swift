@@ -19,6 +19,8 @@ package struct KillLog: Sendable {
         case tail([KillEntry])
         /// The whole log: the read was from the start, or there is a gap behind the given number.
         case whole(KillLogContents)
+        /// Pages of the snapshot are missing; see ``restoreSnapshot(knowing:)``.
+        case incomplete
     }
 
     /// The entry numbered `epoch`; `nil` where the log ends before it, or where a snapshot has replaced it.
@@ -45,16 +47,23 @@ package struct KillLog: Sendable {
 
     /// All entries behind `last`, in order.
     package func read(behind last: Epoch) async throws(StoreError) -> Reading {
-        guard last > .start else { return .whole(try await self.contents()) }
-        let tail = try await self.tail(behind: last)
-        return tail.isCut ? .whole(try await self.contents()) : .tail(tail.entries)
+        if last > .start {
+            let tail = try await self.tail(behind: last)
+            guard tail.isCut else { return .tail(tail.entries) }
+        }
+        return try await self.whole().map { .whole($0) } ?? .incomplete
     }
 
     /// All of the log.
     ///
-    /// - Throws: ``StoreError/Code/unreadable`` where a failover has lost pages of the snapshot; see
-    ///   ``restoreSnapshot(knowing:)``.
+    /// - Throws: ``StoreError/Code/unreachable`` where pages of the snapshot are missing.
     package func contents() async throws(StoreError) -> KillLogContents {
+        guard let whole = try await self.whole() else { throw .logIncomplete }
+        return whole
+    }
+
+    /// - Returns: `nil` where pages of the snapshot are missing.
+    private func whole() async throws(StoreError) -> KillLogContents? {
         var incomplete: KillLogSnapshotHeader?
         for _ in 0..<Self.mostReads {
             let page = try await self.log.page(behind: 0, limit: StoreGuarantees.uncutPage)
@@ -62,9 +71,7 @@ package struct KillLog: Sendable {
             var snapshot = KillLogSnapshot.none
             if case .snapshot(let header) = try self.open(first) {
                 guard let found = try await self.snapshot(header) else {
-                    guard header != incomplete else {
-                        throw StoreError(.unreadable, "the store has lost a part of the kill log's snapshot")
-                    }
+                    guard header != incomplete else { return nil }
                     // Perhaps the pages are gone because a newer snapshot has just replaced this one.
                     incomplete = header
                     continue

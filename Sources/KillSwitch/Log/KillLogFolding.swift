@@ -124,6 +124,8 @@ extension KillLog {
         // number 1.
         let former = try await self.pageKeys().filter { !present.contains($0.key) }
         try await self.write(snapshot, insteadOf: first)
+        // A failover may have come between the pages and number 1.
+        _ = try await self.restoreSnapshot(knowing: KillLogContents(snapshot: snapshot, entries: []))
         for page in former { try await self.remove(page) }
         return snapshot.last
     }
@@ -145,13 +147,13 @@ extension KillLog {
     /// Writes a snapshot in place of one of which the store has lost pages.
     ///
     /// - Parameter known: the log as this process has applied it.
-    /// - Returns: whether pages were lost, and are replaced by this call or another one.
+    /// - Returns: whether pages were missing, and are replaced by this call or another one.
     package func restoreSnapshot(knowing known: KillLogContents) async throws(StoreError) -> Bool {
         guard let first = try await self.log.item(1), case .snapshot(let header) = try self.open(first),
-            try await self.snapshot(header) == nil, known.last >= header.last
+            try await self.snapshot(header) == nil, (known.snapshot.last...known.last).contains(header.last)
         else { return false }
         // The entry that the lost snapshot ends with shows whether it was of this log.
-        if let anchor = try await self.entry(header.last), let own = known[header.last], anchor.id != own.id {
+        if let anchor = try await self.entry(header.last), known[header.last].map(anchor.standsFor) != true {
             return false
         }
         do throws(StoreError) {

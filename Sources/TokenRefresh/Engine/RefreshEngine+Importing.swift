@@ -148,8 +148,12 @@ extension RefreshEngine {
             // replace any that came after it.
             if let entry, entry.record.observedEpoch > epochs.last {
                 let observed = signIn?.observedEpoch ?? epochs.last
-                let verdict = try await self.epochs(for: account).verdict(on: observed, of: account, at: plan.provider)
-                guard verdict == .live else { throw .killedMeanwhile(account) }
+                let later = try await self.epochs(for: account)
+                switch later.verdict(on: observed, of: account, at: plan.provider) {
+                case .live: break
+                case .dead: throw .killedMeanwhile(account)
+                case .killed: throw .killed(account, by: later, at: [plan.provider])
+                }
             }
             let isLive = epochs.verdict(on: entry?.record, of: account, at: plan.provider) == .live
             if let old = entry?.record, isLive, old.tokens != nil {

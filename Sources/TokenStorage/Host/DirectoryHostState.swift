@@ -44,8 +44,10 @@ package final class DirectoryHostState: HostState {
     }
 
     /// Finds incarnations that have ended, and takes over their journals.
-    package func inheritAll() async -> Inheritance {
-        await self.register.withLock { $0 }?.inheritAll() ?? Inheritance()
+    ///
+    /// - Parameter hasFailedOver: the store may have lost what was taken over before.
+    package func inheritAll(hasFailedOver: Bool = false) async -> Inheritance {
+        await self.register.withLock { $0 }?.inheritAll(hasFailedOver: hasFailedOver) ?? Inheritance()
     }
 
     /// Ends the incarnation; see ``IncarnationRegistry/close(leavesNothing:)``.

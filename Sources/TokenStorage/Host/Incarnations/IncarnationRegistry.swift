@@ -9,7 +9,7 @@ package import TokenModel
 /// refresh token whose successor is in that journal. The file of a dead incarnation stays for one hour, so that the
 /// other processes on this host find it dead too. After that, its remaining claims are waited out like those of another
 /// host. Where a failover may lose what the store has acknowledged, its journal stays for ten minutes, as the entries of
-/// a running one do, and what was lost is committed again.
+/// a running one do, and after a failover what was lost is committed again.
 ///
 /// A lock that was taken under another kernel boot proves the end of a process only if no other host uses the store. If
 /// other hosts use it, the journal is taken over all the same, because committing an entry twice has the effect of
@@ -86,12 +86,14 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
     }
 
     /// Finds incarnations that have ended, and takes over their journals. Also erases what this one's journal needs no more.
-    package func inheritAll() async -> Inheritance {
+    ///
+    /// - Parameter hasFailedOver: the store may have lost what was taken over before.
+    package func inheritAll(hasFailedOver: Bool = false) async -> Inheritance {
         var sum = Inheritance()
         self.own?.touch(under: self.files.kernel)
         self.journal?.dropSettled()
         for incarnation in self.files.all() where incarnation != self.incarnation {
-            if let inherited = await self.inherit(from: incarnation) { sum = sum + inherited }
+            if let inherited = await self.inherit(from: incarnation, again: hasFailedOver) { sum = sum + inherited }
         }
         return sum
     }
@@ -119,8 +121,9 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         self.own = nil
     }
 
+    /// - Parameter again: commits what was taken over before, where the store has it no more.
     /// - Returns: `nil` if there is no proof that `incarnation` has ended.
-    private func inherit(from incarnation: IncarnationID) async -> Inheritance? {
+    private func inherit(from incarnation: IncarnationID, again: Bool = false) async -> Inheritance? {
         guard let lock = self.files.seize(incarnation) else { return nil }
         let now = Int(Date.now.timeIntervalSince1970)
         guard lock.isOfStore else {
@@ -137,18 +140,22 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         let isSafe =
             self.deadJournalRetention == 0
             || lock.isMarkedDead && lock.isOlder(than: self.deadJournalRetention, at: now)
-        var sum = Inheritance()
+        // What it owed has been committed or disposed of.
+        let isTakenOver = isProof && lock.isMarkedDead
+        var (sum, isEmpty) = (Inheritance(), false)
         do throws(SystemCallError) {
-            let contents = try JournalFile.contents(at: path, self.store.journalSeal(of: incarnation))
-            let accounts = self.store.accounts
-            // What was owed by an incarnation that was found dead before has been committed or disposed of.
-            sum =
-                lock.isMarkedDead
-                ? await accounts.restore(contents.entries + contents.settled)
-                : await accounts.inherit(contents.entries, self.dispose) + accounts.restore(contents.settled)
-            sum.unopened = contents.unopened
-            sum.missingKeys = Set(contents.locked.keys)
-            if sum.isWhole, isProof ? isSafe : isStale { try PrivateDirectory.remove(path) }
+            if !isTakenOver || again {
+                let contents = try JournalFile.contents(at: path, self.store.journalSeal(of: incarnation))
+                let accounts = self.store.accounts
+                sum =
+                    isTakenOver
+                    ? await accounts.restore(contents.entries + contents.settled)
+                    : await accounts.inherit(contents.entries, self.dispose) + accounts.restore(contents.settled)
+                sum.unopened = contents.unopened
+                sum.missingKeys = Set(contents.locked.keys)
+                isEmpty = contents.entries.isEmpty && contents.settled.isEmpty
+            }
+            if sum.isWhole, isProof ? isSafe || isEmpty : isStale { try PrivateDirectory.remove(path) }
         } catch {
             return nil
         }
@@ -163,7 +170,8 @@ package actor IncarnationRegistry: IncarnationWitness, SuccessJournal {
         }
         if self.dead.insert(incarnation).inserted, !lock.hasEndedInOrder { sum.incarnations = 1 }
         lock.markDead()
-        if isStale { lock.remove() }
+        // Nobody finds a journal without its incarnation's file.
+        if isStale, isSafe || isEmpty { lock.remove() }
         // Hold the lock up to here, across all suspension points.
         withExtendedLifetime(lock) {}
         return sum
