@@ -174,6 +174,7 @@ extension RouteConfiguration {
                 idle: route.timeouts.idle
             ),
             maxConnections: route.maximumConnections,
+            connectionAge: route.connectionAge,
             via: route.via,
             passesCookies: route.passesCookies,
             appendsForwarded: route.forwarded == .append,

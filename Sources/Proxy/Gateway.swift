@@ -59,6 +59,9 @@ package final class Gateway {
         do throws(GatewayError) {
             let caller = try self.callers.authenticate(request, &unverified)
             unverified.sent(caller)
+            guard !self.table.via.marks(request) else { 
+                throw GatewayError(.loopDetected, "the request has passed this gateway before: an upstream leads back here")
+            }
             match = try self.match(request, for: caller)
         } catch {
             return .reply(error)

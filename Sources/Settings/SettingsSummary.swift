@@ -154,7 +154,8 @@ package struct SettingsSummary: Sendable {
                 + (route.forwarded == .append ? " Forwarded and X-Forwarded-* extended," : "")
                 + (route.expect == .auto ? "" : " no Expect of the gateway's own,")
                 + " connect \(Quantity.text(timeouts.connect)), response \(Quantity.text(timeouts.response)),"
-                + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop",
+                + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop"
+                + " for \(Quantity.text(route.connectionAge)) each",
         ] + Self.lines(route.cache) + Self.lines(route.upstreamTLS)
     }
 }

@@ -30,6 +30,8 @@ package struct RequestHead: Sendable {
     package let hasCookies: Bool
     /// There is a field that some upstreams take for the request's method; see ``KnownField/isMethodOverride``.
     package let overridesMethod: Bool
+    /// There is a `Via`.
+    let hasVia: Bool
     /// There is a field name with `_`.
     let hasUnderscores: Bool
 
@@ -60,13 +62,14 @@ package enum HTTPMethod: UInt8, Sendable {
         }
     }
 
-    /// Whether `range` names a method that callers may use. `TRACE` would have the upstream send the token back.
+    /// Whether `range` names a method that callers may use. `TRACE`, which some servers call `TRACK`, would have the
+    /// upstream send the token back.
     package static func isServed(_ range: ByteRange, in bytes: Span<UInt8>) -> Bool {
         for position in range.lower..<range.upper where !bytes[position].isToken { return false }
-        return !range.isEmpty && !bytes.matches(range, "trace") && !bytes.matches(range, "connect")
+        return !range.isEmpty && !["trace", "track", "connect"].contains { bytes.matches(range, $0) }
     }
 
-    /// - Throws: ``WireError/Code/methodNotAllowed`` for `TRACE` and `CONNECT`, ``WireError/Code/badRequest`` for a
+    /// - Throws: ``WireError/Code/methodNotAllowed`` for `TRACE`, `TRACK` and `CONNECT`, ``WireError/Code/badRequest`` for a
     ///   known method that is not in upper case, which some upstreams would take for the known one.
     init(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
         let (method, text): (HTTPMethod, StaticString) =
@@ -76,7 +79,7 @@ package enum HTTPMethod: UInt8, Sendable {
             case (3, 0x70): (.other, "pri")
             case (4, 0x68): (.head, "head")
             case (4, 0x70): (.post, "post")
-            case (5, 0x74): (.other, "trace")
+            case (5, 0x74): (.other, bytes[range.upper - 1].lowercased == 0x6B ? "track" : "trace")
             case (5, 0x70): (.patch, "patch")
             case (6, 0x64): (.delete, "delete")
             case (7, 0x63): (.other, "connect")
@@ -95,7 +98,7 @@ package enum HTTPMethod: UInt8, Sendable {
             return
         }
         guard range.count != 3 else { throw .bad("an HTTP/2 preface") }
-        throw WireError(.methodNotAllowed, "TRACE and CONNECT are not served")
+        throw WireError(.methodNotAllowed, "TRACE, TRACK and CONNECT are not served")
     }
 }
 

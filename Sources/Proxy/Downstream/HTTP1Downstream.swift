@@ -9,7 +9,7 @@ import TokenModel
 ///
 /// Reads stop while the exchange can't take more: that is the backpressure on the caller. No further request is read
 /// while the caller leaves responses unread. A caller that ends its side after its requests still gets their responses.
-final class HTTP1Downstream: ChannelDuplexHandler {
+final class HTTP1Downstream: ChannelDuplexHandler, TurnTaking {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
     typealias OutboundIn = ByteBuffer
@@ -42,6 +42,8 @@ final class HTTP1Downstream: ChannelDuplexHandler {
     private var reader: RequestReader
     let writer: HTTP1ResponseWriter
     private var isProcessing = false
+    /// The rest of what was read waits for the connection's next turn.
+    private var awaitsTurn = false
     private var isReadWithheld = false
     /// The caller has ended its side.
     private var isInputEnded = false
@@ -190,34 +192,52 @@ final class HTTP1Downstream: ChannelDuplexHandler {
             self.reader.count < Self.highWater && self.exchange?.wantsBody == true
         case .open:
             // What waits while no request is in progress is an incomplete head, which has a limit of its own.
-            self.reader.count < Self.highWater || self.isWritable && self.exchange?.isIdle == true
+            self.reader.count < Self.highWater
+                || self.isWritable && !self.awaitsTurn && self.exchange?.isIdle == true
         case .ending(let ending): ending.lingers
         case .tunnelling: self.exchange?.wantsBody == true
         case .closed: false
         }
     }
 
-    /// Takes from the reader everything that the exchange can take now.
+    /// Takes from the reader everything that the exchange can take in this turn.
     private func process() {
-        guard !self.isProcessing, self.reader.hasBegun || self.isInputEnded, let exchange = self.exchange else {
-            return
-        }
+        guard !self.isProcessing, !self.awaitsTurn, self.reader.hasBegun || self.isInputEnded,
+            let exchange = self.exchange
+        else { return }
         self.isProcessing = true
-        while self.step(exchange) {}
+        var turn = Turn()
+        while !turn.isOver, self.step(exchange, &turn) {}
         self.isProcessing = false
+        if turn.isOver { self.awaitTurn() }
+    }
+
+    private func awaitTurn() {
+        self.awaitsTurn = true
+        self.loop.turns.append(self)
+    }
+
+    func takeTurn() {
+        self.awaitsTurn = false
+        self.resume()
     }
 
     /// - Returns: whether there may be more to do.
-    private func step(_ exchange: Exchange) -> Bool {
+    private func step(_ exchange: Exchange, _ turn: inout Turn) -> Bool {
         guard case .open = self.state else { return false }
         guard self.reader.isInBody ? exchange.wantsBody : exchange.isIdle && self.isWritable else { return false }
         do throws(WireError) {
             switch try self.reader.next() {
             case .head(let head):
+                turn.tookHead()
                 self.writer.begin(head)
                 exchange.begin(head)
-            case .bytes(let bytes): exchange.requestBytes(bytes)
-            case .end(let trailers): exchange.requestEnded(trailers)
+            case .bytes(let bytes):
+                turn.tookPiece()
+                exchange.requestBytes(bytes)
+            case .end(let trailers):
+                turn.tookPiece()
+                exchange.requestEnded(trailers)
             case .needsMore:
                 if self.isInputEnded { self.endOfInput(exchange) }
                 return false

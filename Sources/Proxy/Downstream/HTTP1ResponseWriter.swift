@@ -107,6 +107,7 @@ extension HTTP1ResponseWriter {
             keepAlive: self.minorVersion == 0 && !closes,
             extra: isReplayed ? "Martlet-Replayed: 1\r\n" : "",
             cacheLines: cacheLines,
+            date: response.hasDate ? nil : self.loop.dateLine,
             targets: route?.targets,
             passesCookies: passesCookies,
             reusing: self.loop.responseHeads.take()

@@ -106,6 +106,7 @@ extension Exchange {
     func forget() {
         if let record = self.record.take() { self.loop.meter.ended(record, at: .now) }
         if self.wait != nil { self.loop.stopsWaiting(self) }
+        self.endOpenBody()
         self.request.reset()
         self.settle()
         self.trailers = nil
@@ -190,10 +191,10 @@ extension Exchange {
         }
     }
 
-    /// The exchange waits for the body, and the body comes too slowly. Once a response has begun, both sides may be in
-    /// a dialogue, and only silence counts.
+    /// The exchange waits for a body of known length, and that comes too slowly. One without a length may come as it is
+    /// made. Once a response has begun, both sides may be in a dialogue, and only silence counts.
     private func isBodyTooSlow() -> Bool {
-        guard !self.request.isWhole, self.response.phase == .none, self.wantsBody else { return false }
+        guard !self.request.isWhole, self.head?.body.isChunked == false, self.response.phase == .none, self.wantsBody else { return false }
         guard self.attempt.phase == .sent || self.request.awaitsWhole else { return false }
         self.pace.waited()
         return self.pace.isTooSlow(self.record?.bytesIn ?? 0, by: self.loop.callerTimeouts)

@@ -1,3 +1,4 @@
+import HTTPWire
 import TokenModel
 
 /// Assigns the indexes under which routes find what they share. Indexes that an older table has assigned stay the same.
@@ -11,6 +12,7 @@ struct RouteIndexes {
     private(set) var cookieNotices: [CookieNotice]
     /// The response cache of each of the ``names``; `nil` for routes that have never had one.
     private(set) var caches: [RouteCache?]
+    let via: Via
 
     private var slotOf: [AccountID: Int] = [:]
     private var poolOf: [UpstreamOrigin: Int] = [:]
@@ -27,6 +29,7 @@ struct RouteIndexes {
         self.names = old?.names ?? []
         self.cookieNotices = old?.cookieNotices ?? []
         self.caches = old?.caches ?? []
+        self.via = old?.via ?? .random()
         self.trusts = Set(self.pools.compactMap(\.tls))
         for (place, account) in self.slots.enumerated() { self.slotOf[account] = place }
         for (place, pool) in self.pools.enumerated() { self.poolOf[pool] = place }
@@ -53,6 +56,7 @@ struct RouteIndexes {
             slot: slot,
             line: self.line(of: plan.injection),
             pool: self.pool(of: UpstreamOrigin(plan)),
+            via: self.via,
             cookieNotice: self.cookieNotices[name],
             cache: plan.cache == nil ? nil : self.caches[name]
         )

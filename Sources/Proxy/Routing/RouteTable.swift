@@ -24,6 +24,8 @@ package final class RouteTable: Sendable {
     let cookieNotices: [CookieNotice]
     /// The response cache of each of the ``names``, if its route has or had one.
     let caches: [RouteCache?]
+    /// The gateway's own member of `Via`, the same from its start to its end.
+    let via: Via
     /// The slots of accounts that no route uses any more.
     package let unusedSlots: [Int]
     private let approvalRule: @Sendable (AccountID) -> Bool
@@ -56,6 +58,7 @@ package final class RouteTable: Sendable {
         self.names = places.names
         self.cookieNotices = places.cookieNotices
         self.caches = places.caches
+        self.via = places.via
         let fixed = Set(routes.compactMap(\.slot))
         self.unusedSlots = places.slots.indices.filter { slot in
             !fixed.contains(slot) && !Self.offer(places.slots[slot], routes)

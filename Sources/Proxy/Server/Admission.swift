@@ -106,17 +106,20 @@ final class AddressGate: ChannelInboundHandler, RemovableChannelHandler {
     }
 }
 
-/// Limits the connections of one address, over all event loops.
-package final class AddressLimit: Sendable {
+/// Limits the connections of one address.
+package typealias AddressLimit = KeyedLimit<PeerNetwork>
+
+/// Limits how many places one holder has, over all event loops.
+package final class KeyedLimit<Key: Hashable & Sendable>: Sendable {
     private let most: Atomic<Int>
-    private let counts = Mutex<[PeerNetwork: Int]>([:])
+    private let counts = Mutex<[Key: Int]>([:])
 
     /// - Parameter limit: 0 for no limit.
     package init(_ limit: Int) {
         self.most = Atomic(limit)
     }
 
-    /// Connections per address; 0 for no limit. Connections accepted while there was no limit are not counted.
+    /// Places of one holder; 0 for no limit. Connections accepted while there was no limit are not counted.
     package var limit: Int {
         get { self.most.load(ordering: .relaxed) }
         set { self.most.store(newValue, ordering: .relaxed) }
@@ -125,25 +128,25 @@ package final class AddressLimit: Sendable {
     /// Whether there is a limit.
     package var isSet: Bool { self.limit > 0 }
 
-    /// Number of addresses that have counted connections now.
+    /// Number of holders that have places now.
     package var count: Int { self.counts.withLock(\.count) }
 
-    /// Takes a place for an address, if one is left.
-    package func enter(_ address: PeerNetwork) -> Bool {
+    /// Takes a place for a holder, if one is left.
+    package func enter(_ key: Key) -> Bool {
         let limit = self.limit
         return self.counts.withLock { counts in
-            let count = counts[address] ?? 0
+            let count = counts[key] ?? 0
             guard count < limit || limit == 0 else { return false }
-            counts[address] = count + 1
+            counts[key] = count + 1
             return true
         }
     }
 
-    /// Gives back a place of an address.
-    package func leave(_ address: PeerNetwork) {
+    /// Gives back a place of a holder.
+    package func leave(_ key: Key) {
         self.counts.withLock { counts in
-            // Without this, every address ever seen would be remembered.
-            counts[address] = counts[address].flatMap { $0 > 1 ? $0 - 1 : nil }
+            // Without this, every holder ever seen would be remembered.
+            counts[key] = counts[key].flatMap { $0 > 1 ? $0 - 1 : nil }
         }
     }
 }

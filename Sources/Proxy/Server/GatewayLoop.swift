@@ -33,6 +33,7 @@ final class GatewayLoop {
     var responseHeads = SpareBuffers()
     var isDraining: Bool { self.state.isDraining }
     let readShare = ReadShare()
+    let turns: TurnQueue
     private(set) var callers: [HTTP1Downstream] = []
     /// What response caches ask on their own behalf.
     private(set) var revalidations: [Revalidation] = []
@@ -58,6 +59,7 @@ final class GatewayLoop {
         credentialQueries: AsyncStream<CredentialQuery>.Continuation
     ) {
         self.eventLoop = eventLoop
+        self.turns = TurnQueue(on: eventLoop)
         self.headLimits = tables.headLimits
         self.callerTimeouts = tables.callerTimeouts
         self.credentialTimeout = credentialTimeout

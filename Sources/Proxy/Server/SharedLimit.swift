@@ -57,6 +57,8 @@ final class SharedLimits: Sendable {
     /// Sockets to upstreams, with those still connecting. No request is refused because of this limit: idle connections
     /// are closed instead, and connecting ones that no request waits for.
     let upstreams: SharedLimit
+    /// Requests whose body has no length and is still coming. Such a body may take as long as its caller likes.
+    let openBodies: OpenBodies
     /// Requests that wait for credentials.
     let waiters: SharedLimit
     /// Bytes of request bodies that are kept to be sent or replayed.
@@ -66,6 +68,7 @@ final class SharedLimits: Sendable {
         self.connections = SharedLimit(plan.connections)
         self.addresses = AddressLimit(plan.connectionsPerAddress)
         self.upstreams = SharedLimit(plan.connections)
+        self.openBodies = OpenBodies(plan.connections)
         self.waiters = SharedLimit(plan.waiters)
         self.replayMemory = SharedLimit(plan.replayMemory)
     }
@@ -76,6 +79,7 @@ final class SharedLimits: Sendable {
         self.connections.limit = plan.connections
         self.addresses.limit = plan.connectionsPerAddress
         self.upstreams.limit = plan.connections
+        self.openBodies.reload(plan.connections)
         self.waiters.limit = plan.waiters
         self.replayMemory.limit = plan.replayMemory
     }
