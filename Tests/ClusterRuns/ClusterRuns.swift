@@ -17,7 +17,7 @@ import Simulation
     )
 
     @Option(help: "The first seed.") var first: UInt64 = 0
-    @Option(help: "How many seeds to run.") var count: UInt64 = .max
+    @Option(help: "How many seeds to run, at most; without it, all that the time allows.") var count: UInt64?
     @Option(help: "For how long to begin with further seeds.") var minutes = 1.0
     @Option(help: "How many seeds to run at once.") var jobs = 2
     @Option(help: "Run until one seed violates a promise for want of this rule.") var without: Mutation?
@@ -33,7 +33,7 @@ import Simulation
 
     func run() async throws {
         let begin = Date()
-        let (last, overflows) = self.first.addingReportingOverflow(self.count)
+        let (last, overflows) = self.first.addingReportingOverflow(self.count ?? .max)
         let end = overflows ? UInt64.max : last
         var (next, done, violated) = (self.first, 0, [UInt64]())
         var sums: [Ledger.Count: Int] = [:]
