@@ -122,7 +122,7 @@ extension Peer {
     ) async throws -> Int {
         var sent = 0
         while sent < limit {
-            let written = self.channel.writeAndFlush(bytes)
+            let written: EventLoopFuture<Void> = self.channel.writeAndFlush(bytes)
             if try await !self.isDone(written, within: .milliseconds(500)) {
                 try await settle()
                 guard try await self.isDone(written, within: .milliseconds(50)) else { return sent }
