@@ -111,21 +111,19 @@ extension Peer {
     }
 
     /// Sends `bytes` repeatedly until the kernel has taken nothing for half a second, or `limit` bytes have left. On a busy
-    /// machine that may be before the other side stops reading, unless `settle` shows that it has.
+    /// machine that may be before the other side stops reading, unless `isStalled` says whether it has.
     ///
-    /// - Parameter settle: returns when the other side has read all that it will.
     /// - Returns: the number of bytes that the kernel has taken.
     func sendUntilStalled(
         _ bytes: ByteBuffer,
         limit: Int,
-        settle: () async throws -> Void = {}
+        isStalled: () throws -> Bool = { true }
     ) async throws -> Int {
         var sent = 0
         while sent < limit {
             let written: EventLoopFuture<Void> = self.channel.writeAndFlush(bytes)
-            if try await !self.isDone(written, within: .milliseconds(500)) {
-                try await settle()
-                guard try await self.isDone(written, within: .milliseconds(50)) else { return sent }
+            while try await !self.isDone(written, within: .milliseconds(500)) {
+                if try isStalled() { return sent }
             }
             sent += bytes.readableBytes
         }
