@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Foundation
 internal import Simulation
 internal import Synchronization
@@ -63,11 +64,20 @@ internal import TokenModel
         await #expect(throws: Stuck.self) {
             try await simulation.run {
                 let isAwake = Mutex(false)
+                let hasBegun = DispatchSemaphore(value: 0)
                 async let sleeper: Void = {
-                    while !isAwake.withLock({ $0 }) { try? await simulation.sleep(for: .seconds(1)) }
+                    while !isAwake.withLock({ $0 }) {
+                        hasBegun.signal()
+                        try? await simulation.sleep(for: .seconds(1))
+                    }
                 }()
                 await withCheckedContinuation { continuation in
-                    Thread { continuation.resume() }.start()
+                    Thread {
+                        // Not before this task is suspended: only then does the sleeper begin.
+                        hasBegun.wait()
+                        continuation.resume()
+                    }
+                    .start()
                 }
                 isAwake.withLock { $0 = true }
                 await sleeper
