@@ -94,13 +94,6 @@ struct Rig: Sendable {
         probe.close()
     }
 
-    /// Whether a caller's connection and an upstream's both wait for a reader: the gateway takes no more of a body, since the
-    /// upstream takes none.
-    func isUploadStalled() throws -> Bool {
-        let waiting = try Transit.sockets().filter { $0.unacknowledged > 0 && $0.awaitsRoom }
-        return [self.port, self.upstream.port].allSatisfy { port in waiting.contains { $0.otherPort == port } }
-    }
-
     /// Lets time pass for a frozen gateway, which has read everything that was sent before.
     func pass(_ time: Duration) async throws {
         try await self.settle()
