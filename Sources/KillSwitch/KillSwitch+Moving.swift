@@ -112,6 +112,7 @@ extension KillSwitch {
 
     private func begin(_ move: MigratingTokenStore) async throws(StoreError) {
         try await self.copyLog(to: move, until: self.epochs.last)
+        try move.expectLastingPlaces()
         let entry = KillEntry(.moved, .all, destination: move.target, at: self.timepiece.now.wall)
         // If another entry has this number, the next round tries again: perhaps that one is the move.
         guard try await self.log.place(entry, at: self.epochs.last.next) == .written else { return }

@@ -15,12 +15,14 @@ import TokenStorage
 
     /// A replica that goes from one store to the other, with a handle of its own.
     ///
-    /// - Parameter connection: its connection to the first store, if it has one of its own.
+    /// - Parameters:
+    ///   - connection: its connection to the first store, if it has one of its own.
+    ///   - mayLosePlaces: a failover may still lose what names the two stores.
     private func mover(
         _ name: String,
         back: Bool = false,
         connection: FaultyTokenStore? = nil,
-        lease: Duration = .seconds(10)
+        mayLosePlaces: Bool = false
     ) async throws -> (replica: Replica, store: MigratingTokenStore) {
         _ = try await OpenedStore.open(self.previous, keys: self.keys)
         let previous = connection ?? self.previous
@@ -28,7 +30,8 @@ import TokenStorage
         let migration = try await StoreMigration(to: second, from: first, keys: self.keys)
         let store = MigratingTokenStore(migration, timepiece: self.house.clock.timepiece)
         let records = try await OpenedStore.open(store, keys: self.keys).records
-        return (self.house.replica(name, records: records, lease: lease, move: store), store)
+        if !mayLosePlaces { await self.house.clock.pass(.seconds(10)) }
+        return (self.house.replica(name, records: records, lease: .seconds(10), move: store), store)
     }
 
     /// A replica that stays at a store.
@@ -105,6 +108,22 @@ import TokenStorage
         let told = self.house.log.lines.filter { $0.contains("the move to another store waits") }
         #expect(told.count == 1)
         #expect(told.first?.contains("restart this one") == true)
+    }
+
+    @Test func `a move begins once no failover can take what names the two stores`() async throws {
+        let a = try await self.mover("a", mayLosePlaces: true)
+        try await self.house.run([a.replica]) {
+            await self.house.clock.pass(.seconds(9))
+            #expect(a.store.phase == .before)
+            #expect(self.house.log.lines.contains { $0.contains("a failover may still lose what names") })
+
+            // When one has, and the record was put back
+            self.current.lose(self.current.history.count)
+            await self.house.clock.pass(.seconds(9))
+            #expect(a.store.phase == .before)
+
+            try await until("it to go over", within: .seconds(3)) { a.store.phase == .after }
+        }
     }
 
     @Test func `a process that starts keeps the others from going over until it has joined`() async throws {

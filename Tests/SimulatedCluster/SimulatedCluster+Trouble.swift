@@ -110,8 +110,7 @@ extension SimulatedCluster {
     func failOverSoon() {
         Task(executorPreference: self.simulation) {
             await self.network.pause(self.network.way(upTo: .seconds(4)))
-            // An operator has to empty the target of a move if a failover and the end of all processes have taken what names it.
-            if self.chance.hasFaults { await self.failOver(of: 0, losesAll: !self.weather.moves) }
+            if self.chance.hasFaults { await self.failOver(of: 0, losesAll: true) }
         }
     }
 

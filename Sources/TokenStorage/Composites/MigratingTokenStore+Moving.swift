@@ -5,16 +5,35 @@ internal import TokenModel
 extension MigratingTokenStore {
     /// Copies the kill log to `current` as far as it goes, so that little is left to copy when the replicas wait.
     package func copyKillLog() async throws(StoreError) {
-        let source = try await self.places.previous.putBack(self.ends.source)
-        let target = try await self.places.current.putBack(self.ends.target)
-        guard source?.id == self.ends.source.id, target?.id == self.target else {
-            throw StoreError(
-                .moved,
-                "another gateway has begun this move anew, since a store had lost what it was for: restart this one"
-            )
-        }
+        try await self.putBackPlaces()
         try await KillLogCopying(from: self.previous, to: self.current).run { () async throws(StoreError) in
             try await self.expectUncommitted()
+        }
+    }
+
+    /// Puts back the place records that a failover has lost.
+    private func putBackPlaces() async throws(StoreError) {
+        for (vault, place) in [(self.places.previous, self.ends.source), (self.places.current, self.ends.target)] {
+            let (found, isNew) = try await vault.putBack(place)
+            if isNew { self.state.withLock { $0.placedAt = self.timepiece.now.boot } }
+            guard found?.id == place.id else {
+                throw StoreError(
+                    .moved,
+                    "another gateway has begun this move anew, since a store had lost what it was for: restart this one"
+                )
+            }
+        }
+    }
+
+    /// Expects that no failover can take the place records any more. Once the kill log names the target, a target that has
+    /// lost its name and finds no process that knows it would stop them all.
+    package func expectLastingPlaces() throws(StoreError) {
+        guard self.guarantees.failover == .losesSuffix else { return }
+        guard self.state.withLock(\.placedAt).advanced(by: Self.replication) <= self.timepiece.now.boot else {
+            throw StoreError(
+                .unreachable,
+                "a failover may still lose what names the two stores: it begins ten seconds after that was written"
+            )
         }
     }
 

@@ -28,6 +28,8 @@ package final class MigratingTokenStore: TokenStore {
         var moved = 0
         /// The calls in progress, without those of records that stay in their store.
         var calls = 0
+        /// When this process found the place records of both stores, or last put one back.
+        var placedAt: BootInstant
         /// When this process went over.
         var arrivedAt = BootInstant.distantPast
         /// When a change last ended with an unknown outcome.
@@ -38,6 +40,8 @@ package final class MigratingTokenStore: TokenStore {
 
     /// A change whose outcome is unknown may be carried out late. For so long after it no replica leaves `previous`.
     static let settling = Duration.seconds(10)
+    /// What has stood for so long is on the standby of a store too.
+    static let replication = Duration.seconds(10)
 
     /// The place of `current`, and that of `previous`.
     package var target: PlaceID { self.ends.target.id }
@@ -77,7 +81,7 @@ package final class MigratingTokenStore: TokenStore {
         self.timepiece = timepiece
         self.deadlines = Deadlines(patience, by: timepiece)
         self.hints = (self.previous.changes(), self.current.changes())
-        self.state = Mutex(State(phase: opening.isCommitted ? .after : .before))
+        self.state = Mutex(State(phase: opening.isCommitted ? .after : .before, placedAt: timepiece.now.boot))
     }
 
     deinit { self.broadcaster.finish() }

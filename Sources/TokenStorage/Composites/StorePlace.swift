@@ -165,12 +165,12 @@ struct PlaceVault: Sendable {
 
     /// Puts the place record back if there is none, since a failover has lost it.
     ///
-    /// - Returns: what is there then. Another process may have made another one.
+    /// - Returns: what is there then, and whether there was none. Another process may have made another one.
     @discardableResult
-    func putBack(_ place: StorePlace) async throws(StoreError) -> StorePlace? {
-        if let found = try await self.read() { return found.record }
+    func putBack(_ place: StorePlace) async throws(StoreError) -> (found: StorePlace?, isNew: Bool) {
+        if let found = try await self.read() { return (found.record, false) }
         try await self.vault.put(place, at: .place)
-        return try await self.read()?.record
+        return (try await self.read()?.record, true)
     }
 
     /// Changes the place record, unless another process has changed it meanwhile.
