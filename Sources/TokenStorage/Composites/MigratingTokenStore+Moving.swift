@@ -114,13 +114,7 @@ extension MigratingTokenStore {
     /// - Parameter ended: called when nothing is left in `previous`.
     package func run(ended: @Sendable (Progress) -> Void) async {
         await withDiscardingTaskGroup { tasks in
-            tasks.addTask {
-                // A write may be heard of late. Later hints are of records that have moved.
-                for await change in self.hints.previous where !self.hasBeenThere(for: .seconds(3)) {
-                    self.broadcaster.announce(change)
-                }
-            }
-            tasks.addTask { await self.keepCommitted() }
+            tasks.addTask { await self.followPrevious() }
             tasks.addTask { for await change in self.hints.current { self.broadcaster.announce(change) } }
             while !Task.isCancelled {
                 // A store that can't be reached is tried again.
@@ -134,9 +128,13 @@ extension MigratingTokenStore {
         }
     }
 
-    /// Looks after each failover of `previous` whether it still knows of the move: else a process that starts could use it.
-    private func keepCommitted() async {
-        for await change in self.previous.changes() where change == .anotherServer && self.phase == .after {
+    /// Passes on the hints of `previous`, and looks after each of its failovers whether it still knows of the move: else a
+    /// process that starts could use it.
+    private func followPrevious() async {
+        for await change in self.hints.previous {
+            // A write may be heard of late. Later hints are of records that have moved.
+            if !self.hasBeenThere(for: .seconds(3)) { self.broadcaster.announce(change) }
+            guard change == .anotherServer, self.phase == .after else { continue }
             while !Task.isCancelled, (try? await self.stands()) == nil {
                 await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .seconds(1)))
             }
