@@ -15,6 +15,16 @@ package struct FencedLog: Sendable {
         package var isEnded = false
     }
 
+    /// An account's last import, as the log reports it.
+    package struct Import: Sendable {
+        /// What it began.
+        package let grant: GrantID
+        /// The number of its entry; that of the last entry that a snapshot contains, if it is in there.
+        package let epoch: Epoch
+
+        package init(grant: GrantID, epoch: Epoch) { (self.grant, self.epoch) = (grant, epoch) }
+    }
+
     /// The kills that this process has fenced itself against.
     package private(set) var epochs = KillEpochs()
     /// The log that ``epochs`` is folded from.
@@ -22,8 +32,8 @@ package struct FencedLog: Sendable {
     package private(set) var kills: [Kill] = []
     /// Kills that may not be in the log yet.
     package private(set) var pendingKills: [PendingKill] = []
-    /// For each account, the grant that its last import began, as far as the log reports imports.
-    package private(set) var imports: [AccountID: GrantID] = [:]
+    /// The last import of each account.
+    package private(set) var imports: [AccountID: Import] = [:]
     /// Kills that were complete at the start.
     package var ended: Set<Epoch> = []
 
@@ -60,12 +70,17 @@ package struct FencedLog: Sendable {
     ) -> (kills: [Kill], pendingKills: [PendingKill]) {
         var (folded, kills) = (self.epochs, [Kill]())
         let entries = contents.numbered(behind: folded.last)
-        if contents.snapshot.last > self.contents.last { self.imports = contents.snapshot.imports }
+        let snapshot = contents.snapshot
+        if snapshot.last > self.contents.last {
+            self.imports = snapshot.imports.mapValues { Import(grant: $0, epoch: snapshot.last) }
+        }
         for numbered in entries {
             let entry = numbered.entry
             let wasKilled = folded.holds(entry.scope)
             folded.fold(numbered)
-            for replacement in entry.replacements { self.imports[replacement.account] = replacement.grant }
+            for replacement in entry.replacements {
+                self.imports[replacement.account] = Import(grant: replacement.grant, epoch: numbered.epoch)
+            }
             guard entry.isSeenThrough || entry.kind == .moved else { continue }
             let before = self.pendingKills.first { $0.entry.id == entry.id }?.draining ?? 0
             kills.append(

@@ -31,8 +31,8 @@ extension KillSwitch {
     /// How many imports the next entry will report.
     package var waitingImports: Int { self.state.withLock { $0.imports.count } }
 
-    /// The grant that the last import into the account began, as far as this process has read the log.
-    package func lastReplacement(of account: AccountID) -> GrantID? { self.known.imports[account] }
+    /// The last import into the account, as far as this process has read the log.
+    package func lastImport(of account: AccountID) -> FencedLog.Import? { self.known.imports[account] }
 
     /// Kills an account's tokens; new ones may come.
     package func removed(_ account: AccountID) async throws(StoreError) {

@@ -10,7 +10,7 @@ extension KillSwitch {
         let entries = contents.numbered(behind: known.epochs.last).map(\.entry)
         var replaced = Set(entries.flatMap(\.replacements).map(\.account))
         if contents.snapshot.last > known.epochs.last {
-            replaced.formUnion(contents.snapshot.imports.filter { known.imports[$0.key] != $0.value }.keys)
+            replaced.formUnion(contents.snapshot.imports.filter { known.imports[$0.key]?.grant != $0.value }.keys)
         }
         let (_, begun, pendingKills) = await self.fenceAnew(cause: contents)
         if let lock = self.newLock, lock.epoch > known.epochs.last { await self.take(lock.entry) }

@@ -190,7 +190,7 @@ import TokenStorage
             #expect(next.kills.killedScopes.isEmpty)
             for account in (0..<7).map({ AccountID("account-\($0)") }) {
                 let last = entries.flatMap(\.replacements).last { $0.account == account }?.grant
-                #expect(next.kills.lastReplacement(of: account) == last)
+                #expect(next.kills.lastImport(of: account)?.grant == last)
             }
             let report = try await next.kills.kill(self.bob, reason: "again", streams: .abort, wait: .seconds(1))
             #expect(report.state == .complete)

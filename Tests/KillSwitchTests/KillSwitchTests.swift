@@ -297,7 +297,7 @@ import TokenStorage
 
             #expect(one.kills.epochs.last == Epoch(2))
             try await until("the other to hear of all") { Set(other.fence.replaced).isSuperset(of: names) }
-            #expect(names.allSatisfy { other.kills.lastReplacement(of: $0) == GrantID("of \($0)") })
+            #expect(names.allSatisfy { other.kills.lastImport(of: $0)?.grant == GrantID("of \($0)") })
         }
     }
 

@@ -1,3 +1,4 @@
+package import KillSwitch
 internal import Logging
 internal import Synchronization
 package import TokenModel
@@ -191,12 +192,15 @@ extension AccountVault.Entry {
     /// that one wins, unless the kill log, as this process read it before the fallback, says that this record's grant
     /// replaced it.
     ///
-    /// - Parameter lastImport: the grant of the account's last import in the kill log.
-    package func isLost(in found: AccountVault.Entry?, lastImport: GrantID?) -> Bool {
+    /// - Parameter lastImport: the account's last import in the kill log.
+    package func isLost(in found: AccountVault.Entry?, lastImport: FencedLog.Import?) -> Bool {
         guard let found = found?.record else { return true }
-        guard found.grant == self.record.grant else { return lastImport == self.record.grant }
-        // Another import came after this record. A process that knows its result puts that back.
-        guard lastImport == nil || lastImport == self.record.grant else { return false }
+        guard found.grant == self.record.grant else { return lastImport?.grant == self.record.grant }
+        // Another import came after this record. A process that knows its result puts that back. (The import that began
+        // this record's grant may have no entry: its process ended before.)
+        if let lastImport, lastImport.grant != self.record.grant, lastImport.epoch > self.record.observedEpoch {
+            return false
+        }
         if found.generation < self.record.generation { return true }
         // Another process may still wait for a response under that claim.
         return found.generation == self.record.generation && found.claim == nil && self.record.claim != nil

@@ -129,9 +129,9 @@ package protocol KillReader: Sendable {
     /// are dead. When this returns, the entry is durable and this process obeys it.
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError)
 
-    /// The grant that the last import into the account began, as far as this process has read the log; `nil` if there
-    /// was none. This reads nothing, so it may be called while the log is being followed.
-    func lastImport(of account: AccountID) -> GrantID?
+    /// The last import into the account, as far as this process has read the log; `nil` if there was none. This reads
+    /// nothing, so it may be called while the log is being followed.
+    func lastImport(of account: AccountID) -> FencedLog.Import?
 
     /// Has the killed tokens of a record revoked that is about to be overwritten or that was never stored. Nobody would
     /// find these tokens afterwards. A second call does no harm.
@@ -162,8 +162,6 @@ extension KillSwitch: KillReader {
             try await self.removed(account)
         }
     }
-
-    package func lastImport(of account: AccountID) -> GrantID? { self.lastReplacement(of: account) }
 
     package func storeForRevocation(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
         try await self.storeForRevocation(tokensOf: record, account)

@@ -1,3 +1,4 @@
+import KillSwitch
 import Synchronization
 import TokenModel
 import TokenRefresh
@@ -15,7 +16,7 @@ final class ScriptedKills: KillReader {
         var unrevoked: [AccountID: [ForgottenToken]] = [:]
         var settled: [Secret] = []
         var storedDead = 0
-        var imports: [AccountID: GrantID] = [:]
+        var imports: [AccountID: FencedLog.Import] = [:]
         var atNextRead: (@Sendable (inout KillEpochs) -> Void)?
         var afterNextRead: (@Sendable (inout KillEpochs) -> Void)?
     }
@@ -81,12 +82,14 @@ final class ScriptedKills: KillReader {
     func changed(_ account: AccountID, grant: GrantID?) async throws(StoreError) {
         self.state.withLock { state in
             state.changed.append(account)
-            if let grant { state.imports[account] = grant }
+            if let grant {
+                state.imports[account] = FencedLog.Import(grant: grant, epoch: state.epochs.last.next)
+            }
             if grant == nil { state.epochs.raise(.account(account), at: state.epochs.last.next, holds: false) }
         }
     }
 
-    func lastImport(of account: AccountID) -> GrantID? { self.state.withLock { $0.imports[account] } }
+    func lastImport(of account: AccountID) -> FencedLog.Import? { self.state.withLock { $0.imports[account] } }
 
     func storeForRevocation(_ record: AccountRecord, of account: AccountID) async throws(StoreError) {
         let isTaken = self.state.withLock { state in
