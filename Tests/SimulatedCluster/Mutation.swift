@@ -79,11 +79,11 @@ extension Mutation {
         case .leaseByReading: 19
         case .leaseFromTheEnd: 50
         case .forgetfulStore: 5
-        case .commitsAreGivenUp: 3
+        case .commitsAreGivenUp: 4
         case .writesAreNotReadBack: 1
         case .claimsCountFromTheAnswer: 3
         case .nothingIsPutBack: 16
-        case .oldTokensAreSent: 82
+        case .oldTokensAreSent: 217
         case .ordersAreDropped, .nothingIsRestored, .claimsNeedNoAnswer, .writesAreBlind: 0
         }
     }

@@ -41,6 +41,7 @@ final class SimulatedProvider: Sendable {
         var onTheWay: [ObjectIdentifier: [String: String]] = [:]
         /// The refresh tokens that each process was answered with.
         var inHand: [ObjectIdentifier: Set<String>] = [:]
+        var processes: [ObjectIdentifier: SimulatedProcess] = [:]
         /// The refresh tokens whose claim a failover has lost.
         var unclaimed: Set<String> = []
         /// The refresh tokens that a journal has had.
@@ -129,6 +130,7 @@ final class SimulatedProvider: Sendable {
         let isSecond = self.state.withLock { state in
             let isSecond = state.underWay.values.contains { $0.contains(refreshToken) }
             state.underWay[ObjectIdentifier(process), default: []].append(refreshToken)
+            state.processes[ObjectIdentifier(process)] = process
             return isSecond && !state.unclaimed.contains(refreshToken)
         }
         self.ledger.note(name, "sends \(refreshToken)")
@@ -155,6 +157,7 @@ final class SimulatedProvider: Sendable {
             state.underWay[ObjectIdentifier(process)] = nil
             state.onTheWay[ObjectIdentifier(process)] = nil
             state.inHand[ObjectIdentifier(process)] = nil
+            state.processes[ObjectIdentifier(process)] = nil
         }
         self.noteLosses()
     }
@@ -216,7 +219,13 @@ final class SimulatedProvider: Sendable {
                 ?? true
             {
                 grant.isDead = true
-                let isExcused = grant.isExcused || state.unclaimed.contains(refreshToken)
+                // No claim waits for a process that is stopped for so long with the answer in hand.
+                let isLate =
+                    grant.former.map { $0.replacedAt.duration(to: now) > ProviderConnection.answerLimit } ?? false
+                let isStuck = state.inHand.contains { id, tokens in
+                    tokens.contains(grant.live) && state.processes[id]?.isStopped == true
+                }
+                let isExcused = grant.isExcused || state.unclaimed.contains(refreshToken) || isLate && isStuck
                 return (.dead(.invalidGrant), isExcused ? nil : "\(refreshToken) was replaced, and is sent again")
             }
             return (.success(self.issue(grant, name, askedAt: askedAt, &state)), nil)

@@ -11,10 +11,12 @@ package import TokenStorage
 /// So a process that knows the newer record puts it back before anything uses the older one. The other processes get
 /// time for that: after a fallback was noticed, and when the store's server is another one, no claim is written for 3 s.
 ///
-/// A process that knows none of the lost records can't notice the fallback.
+/// A process that knows none of the lost records can't notice the fallback. One that has lost its lease puts nothing back
+/// before it holds it again: it may have missed that the records were moved to another store.
 extension RefreshEngine {
     /// How long no claim is written after a fallback. The other replicas notice it within one poll of the store.
     private static let restAfterFall = Duration.seconds(3)
+    private static let pauseOfLooks = Duration.milliseconds(100)
     /// The maximum number of tries. Other replicas may repair the same record at the same time.
     private static let mostRepairs = 8
 
@@ -35,6 +37,9 @@ extension RefreshEngine {
                     guard known.isLost(in: entry, lastImport: self.kills.lastImport(of: account)) else {
                         self.yield(to: entry, after: known, account)
                         return .success(entry)
+                    }
+                    guard self.kills.holdsLease else {
+                        return .failure(StoreError(.unreachable, "this replica has no lease, and repairs nothing"))
                     }
                     return .success(try await self.putBack(known, over: entry, of: account))
                 }
@@ -122,15 +127,32 @@ extension RefreshEngine {
             // Accounts that are not in use may have changed too.
             state.nextComparison = .distantPast
         }
-        let known = self.state.withLock { $0.accountStates.values.filter { $0.snapshot != nil }.map(\.account) }
-        await withTaskGroup { readers in
-            var rest = known.makeIterator()
-            for account in (0..<Self.mostReadsAtOnce).compactMap({ _ in rest.next() }) {
-                readers.addTask { await self.look(at: account) }
+        var unread = self.state.withLock { $0.accountStates.values.filter { $0.snapshot != nil }.map(\.account) }
+        while true {
+            unread = await self.look(at: unread)
+            let now = self.timepiece.now.boot
+            // The others wait for what this process puts back.
+            guard !unread.isEmpty, !Task.isCancelled, now < self.state.withLock(\.claimsRestUntil) else { return }
+            await self.timepiece.rest(until: now.advanced(by: Self.pauseOfLooks))
+        }
+    }
+
+    /// Reads the records of accounts.
+    ///
+    /// - Returns: the accounts whose records could not be read.
+    private func look(at accounts: [AccountID]) async -> [AccountID] {
+        await withTaskGroup(of: AccountID?.self) { readers in
+            var (rest, unread) = (accounts.makeIterator(), [AccountID]())
+            func readNext() {
+                guard let account = rest.next() else { return }
+                readers.addTask { await self.look(at: account) ? nil : account }
             }
-            while await readers.next() != nil, !Task.isCancelled {
-                if let account = rest.next() { readers.addTask { await self.look(at: account) } }
+            for _ in 0..<Self.mostReadsAtOnce { readNext() }
+            while let account = await readers.next(), !Task.isCancelled {
+                if let account { unread.append(account) }
+                readNext()
             }
+            return unread
         }
     }
 

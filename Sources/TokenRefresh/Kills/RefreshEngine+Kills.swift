@@ -122,6 +122,9 @@ extension RefreshEngine {
 
 /// The engine's view of the kill switch.
 package protocol KillReader: Sendable {
+    /// Whether this process holds its lease, so that it has read the log lately.
+    var holdsLease: Bool { get }
+
     /// All kills, from a read of the log that begins after this call. This process is fenced against all of them.
     func read() async throws(StoreError) -> KillEpochs
 

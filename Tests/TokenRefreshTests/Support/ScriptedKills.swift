@@ -9,6 +9,7 @@ final class ScriptedKills: KillReader {
     private struct State {
         var epochs = KillEpochs()
         var isAway = false
+        var holdsLease = true
         var reads = 0
         var changed: [AccountID] = []
         var takenAway: [AccountRecord] = []
@@ -30,6 +31,10 @@ final class ScriptedKills: KillReader {
         self.state = Mutex(state)
     }
 
+    var holdsLease: Bool {
+        get { self.state.withLock { $0.holdsLease } }
+        set { self.state.withLock { $0.holdsLease = newValue } }
+    }
     /// How often the log was read.
     var readCount: Int { self.state.withLock { $0.reads } }
     /// The accounts whose changes were announced to all replicas, in order.
