@@ -73,7 +73,7 @@ extension KillSwitch {
             if self.known.kill(entry.id) != nil { continue }
             if failure.code == .moved, self.move != nil {
                 // The replicas go over to another store at this moment.
-                guard self.timepiece.now.boot < moved else { throw KillSwitchError(failure) }
+                guard self.timepiece.now.boot < moved, !Task.isCancelled else { throw KillSwitchError(failure) }
             } else {
                 tries += 1
                 guard failure.code == .unreachable, tries < Self.mostTries else { throw KillSwitchError(failure) }

@@ -45,7 +45,7 @@ extension KillSwitch {
             if known != nil, let arrival { try await self.replicas.remove(arrival) }
             known = nil
             guard case .failure(let error) = result else { return }
-            guard self.isGoingOver else { throw error }
+            guard self.isGoingOver, !Task.isCancelled else { throw error }
             try await self.goOver()
             await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: Self.pause))
         }

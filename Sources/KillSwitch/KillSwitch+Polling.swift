@@ -24,7 +24,8 @@ extension KillSwitch {
                 return try await self.pollOnce(renews: renews, until: deadline)
             } catch {
                 // The replicas go over to another store at this moment: that takes less than a caller waits.
-                guard error.code == .moved, self.move != nil, self.timepiece.now.boot < end else { throw error }
+                guard error.code == .moved, self.move != nil, self.timepiece.now.boot < end, !Task.isCancelled
+                else { throw error }
                 await self.timepiece.rest(until: self.timepiece.now.boot.advanced(by: .milliseconds(20)))
             }
         }

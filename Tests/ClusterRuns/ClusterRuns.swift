@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import SimulatedCluster
 import Simulation
+import Synchronization
 
 /// Runs seed after seed of the simulated cluster, and tells the rate and what went wrong.
 @main struct ClusterRuns: AsyncParsableCommand {
@@ -31,8 +32,27 @@ import Simulation
         let sums: [Ledger.Count: Int]
     }
 
+    /// The seeds that run, and when each began.
+    private static let running = Mutex<[UInt64: Date]>([:])
+    /// A seed takes a second or two. One that takes so long goes round in circles, and no time passes in it.
+    private static let longest: TimeInterval = 120
+
+    private static func watch() async throws {
+        while true {
+            try await Task.sleep(for: .seconds(5))
+            let stuck = Self.running.withLock { running in
+                running.first { Date().timeIntervalSince($0.value) > Self.longest }?.key
+            }
+            guard let stuck else { continue }
+            print("seed \(stuck) does not end")
+            Self.exit(withError: ExitCode.failure)
+        }
+    }
+
     func run() async throws {
         let begin = Date()
+        let watch = Task { try await Self.watch() }
+        defer { watch.cancel() }
         let (last, overflows) = self.first.addingReportingOverflow(self.count ?? .max)
         let end = overflows ? UInt64.max : last
         var (next, done, violated) = (self.first, 0, [UInt64]())
@@ -74,6 +94,8 @@ import Simulation
     }
 
     private static func run(_ seed: UInt64, without mutation: Mutation?, tellsAll: Bool) async -> Run {
+        Self.running.withLock { $0[seed] = Date() }
+        defer { Self.running.withLock { $0[seed] = nil } }
         let cluster = SimulatedCluster(seed: seed, weather: mutation?.weather, without: mutation)
         var isWhole = true
         var text = ""

@@ -156,7 +156,7 @@ extension KillSwitch {
         while true {
             // While the replicas go over to another store, no lease can be had.
             let deadline = begin.advanced(by: self.isGoingOver ? Self.longestMove : .seconds(1))
-            guard self.timepiece.now.boot < deadline else { break }
+            guard self.timepiece.now.boot < deadline, !Task.isCancelled else { break }
             do throws(StoreError) {
                 try await self.poll(until: deadline)
                 if self.holdsLease { return }
