@@ -162,15 +162,7 @@ import TokenStorage
 
     @Test func `I4_nobody uses the other store while a replica may still use the first`() async throws {
         let again = try await self.mover("again")
-        // It has joined with its target, and never reads again.
-        let silent = ReplicaRecord(
-            incarnation: .random(),
-            name: "silent",
-            lease: .seconds(3),
-            target: again.store.target,
-            joinedAt: self.house.clock.wall
-        )
-        _ = try await ReplicaVault(self.records(in: self.previous)).write(silent, for: .random(), expecting: nil)
+        try await self.addSilent(beside: again.store)
         let begin = self.house.clock.now
         try await self.house.run([again.replica]) {
             try await until("it to leave the first store") { again.store.phase == .leaving }
@@ -179,6 +171,34 @@ import TokenStorage
                 again.store.phase == .after && again.replica.kills.holdsLease
             }
             #expect(begin.duration(to: self.house.clock.now) >= .seconds(3))
+        }
+    }
+
+    /// Adds a replica that has joined with its target, and never reads again.
+    private func addSilent(beside store: MigratingTokenStore) async throws {
+        let silent = ReplicaRecord(
+            incarnation: .random(),
+            name: "silent",
+            lease: .seconds(3),
+            target: store.target,
+            joinedAt: self.house.clock.wall
+        )
+        _ = try await ReplicaVault(self.records(in: self.previous)).write(silent, for: .random(), expecting: nil)
+    }
+
+    @Test func `a start that is cancelled while the replicas go over ends at once`() async throws {
+        let (a, late) = (try await self.mover("a"), try await self.mover("late"))
+        try await self.addSilent(beside: a.store)
+        try await self.house.run([a.replica]) {
+            try await until("it to leave the first store") { a.store.phase == .leaving }
+            let start = Task(executorPreference: Simulation.running) { try await late.replica.kills.start() }
+            await self.house.clock.pass(.milliseconds(100))
+            #expect(a.store.phase == .leaving)
+
+            start.cancel()
+
+            await #expect(throws: StoreError.self) { try await start.value }
+            #expect(a.store.phase == .leaving)
         }
     }
 
