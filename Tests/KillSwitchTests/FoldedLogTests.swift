@@ -235,7 +235,7 @@ import TokenStorage
                 _ = try await log.place(self.imported(name), at: Epoch(number))
             }
             _ = try await log.fold(try await log.contents().folded(upTo: Epoch(5)).snapshot)
-            try await self.removeFolded()
+            try await self.removeFolded(over: log)
             #expect(one.fence.replaced.isEmpty)
 
             // When the replica reaches the store again

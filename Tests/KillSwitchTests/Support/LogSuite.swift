@@ -56,8 +56,11 @@ extension LogSuite {
     }
 
     /// Removes folded entries, as is done when the snapshot has stood for a while.
-    func removeFolded() async throws {
-        let first = try #require(try await self.log.log.item(1))
-        try await self.log.removeFolded(by: first)
+    ///
+    /// - Parameter log: the log over a connection of its own, if that is meant.
+    func removeFolded(over log: KillLog? = nil) async throws {
+        let log = log ?? self.log
+        let first = try #require(try await log.log.item(1))
+        try await log.removeFolded(by: first)
     }
 }
