@@ -169,7 +169,10 @@ extension KillLog {
     ///
     /// - Parameter first: number 1, which names the snapshot. Nothing is removed if it has changed.
     package func removeFolded(by first: NumberedLog.Item) async throws(StoreError) {
-        guard case .snapshot(let header) = try self.open(first), try await self.log.item(1)?.stored == first.stored
+        func stands() async throws(StoreError) -> Bool { try await self.log.item(1)?.stored == first.stored }
+        // Opened only where it stands: the key of one that does not may be gone.
+        guard try await stands(), case .snapshot(let header) = try self.open(first),
+            try await self.snapshot(header) != nil
         else { return }
         // Usually nothing is left to remove, and one record shows that.
         var limit = 1
@@ -177,7 +180,8 @@ extension KillLog {
         while !Task.isCancelled {
             let page = try await self.log.page(behind: 1, limit: limit)
             let folded = page.prefix { $0.number < header.last.rawValue }
-            if folded.isEmpty { return }
+            // Another server may have taken over since.
+            guard !folded.isEmpty, try await stands() else { return }
             // Removes several at once, so that the store can commit them together: kills wait for the same disk.
             let log = self.log
             try await folded.readEach { (item: NumberedLog.Item) async throws(StoreError) in
@@ -234,7 +238,7 @@ package struct KillLogKeeper: Sendable {
     private let log: KillLog
     private let replicas: ReplicaVault
     private let fewest: Int
-    /// Number 1 of the log after the last call.
+    /// Number 1 of the log after the last call, if that has ended well.
     private var first: NumberedLog.Item?
 
     /// - Parameter fewest: the number of entries that is worth a fold, see ``FencedLog/foldableUpTo(read:fewest:)``.
@@ -249,7 +253,7 @@ package struct KillLogKeeper: Sendable {
     /// - Parameter known: the log as this process has applied it.
     /// - Returns: the number up to which the log in the store is folded; `nil` where that was not looked at.
     package mutating func fold(_ known: FencedLog) async throws(StoreError) -> Epoch? {
-        if let first = self.first { try await self.log.removeFolded(by: first) }
+        if let first = self.first.take() { try await self.log.removeFolded(by: first) }
         var folded: Epoch?
         if known.foldableUpTo(read: [], fewest: self.fewest) != nil {
             let listing = try await self.replicas.list()
