@@ -243,7 +243,7 @@ let package = Package(
         tests(of: "SimulatedCluster", using: ["Simulation", "TestKit"]),
         tests(of: "TokenModel"),
         tests(of: "Telemetry", using: ["TestKit", "TokenModel", logging]),
-        tests(of: "SystemSupport", using: ["TestKit", "TokenModel", nioCore, nioPosix]),
+        tests(of: "SystemSupport", using: ["TestKit", "TokenModel", nioCore, nioEmbedded, nioPosix]),
         tests(of: "TextCoding", using: ["TokenModel"]),
         tests(of: "HTTPWire", using: ["Properties", nioCore, nioEmbedded, nioHTTP1]),
         tests(of: "HTTPCaching", using: ["HTTPWire", "Properties", "TestKit", "TextCoding", "TokenModel", nioCore]),

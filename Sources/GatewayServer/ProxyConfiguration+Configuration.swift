@@ -34,6 +34,7 @@ extension ProxyConfiguration {
             connections: connections,
             connectionsPerAddress: settings.limits.connectionsPerAddress,
             replayMemory: settings.limits.replayMemory,
+            headMemory: settings.limits.headMemory,
             waiters: settings.limits.waiters,
             approval: settings.requireApproval.map { ApprovalRule(wait: $0.wait, applies: $0.applies) },
             eventLoops: eventLoops
@@ -174,6 +175,7 @@ extension RouteConfiguration {
                 idle: route.timeouts.idle
             ),
             maxConnections: route.maximumConnections,
+            connectionAge: route.connectionAge,
             via: route.via,
             passesCookies: route.passesCookies,
             appendsForwarded: route.forwarded == .append,

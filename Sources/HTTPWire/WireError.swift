@@ -11,13 +11,13 @@ package struct WireError: Error, Sendable {
         case targetTooLong = "target_too_long"
         /// The head, a field, the number of fields, or the trailers are too large: 431.
         case headTooLarge = "head_too_large"
-        /// `TRACE` or `CONNECT`: 405.
+        /// `TRACE`, `TRACK` or `CONNECT`: 405.
         case methodNotAllowed = "method_not_allowed"
         /// An `Expect` other than `100-continue`: 417.
         case expectationFailed = "expectation_failed"
         /// A transfer coding other than `chunked`: 501.
         case notImplemented = "not_implemented"
-        /// HTTP, but neither 1.0 nor 1.1: 505.
+        /// HTTP, but not 1.x: 505.
         case versionUnsupported = "version_unsupported"
     }
 
@@ -78,6 +78,7 @@ package enum WireRule: String, Sendable, CaseIterable {
     case contentLengthsDiffer = "content_lengths_differ"
     case transferEncoding = "transfer_encoding"
     case transferEncodingBytes = "transfer_encoding_bytes"
+    case transferEncodingEnd = "transfer_encoding_end"
     case transferEncodingTwice = "transfer_encoding_twice"
     case transferEncodingInHTTP10 = "transfer_encoding_in_http_1_0"
 
@@ -95,7 +96,7 @@ package enum WireRule: String, Sendable, CaseIterable {
     package var finding: StaticString {
         switch self {
         case .notHTTP: "no HTTP status line where it belongs"
-        case .httpVersion: "an HTTP version other than 1.0 and 1.1"
+        case .httpVersion: "an HTTP version other than 1.x"
         case .statusLineControl: "a control character in the status line"
         case .statusCode: "a status code that is not three digits from 100 on"
         case .bareLineFeed: "a line ends with a bare LF"
@@ -113,6 +114,7 @@ package enum WireRule: String, Sendable, CaseIterable {
         case .contentLength: "a Content-Length that is no decimal number of at most 18 digits"
         case .contentLengthsDiffer: "two lengths in Content-Length that differ"
         case .transferEncoding: "a transfer coding other than chunked"
+        case .transferEncodingEnd: "transfer codings of which not exactly the last one is chunked"
         case .transferEncodingBytes: "bytes above 0x7F in a transfer coding"
         case .transferEncodingTwice: "more than one Transfer-Encoding"
         case .transferEncodingInHTTP10: "Transfer-Encoding in HTTP/1.0"

@@ -47,6 +47,8 @@ package final class Gateway {
         case wait(RouteTable.Match)
         /// The gateway is locked, which the request is told.
         case locked(RouteTable.Match)
+        /// The gateway is the last that the OPTIONS request may reach.
+        case options(RouteTable.Match)
         case reply(GatewayError)
     }
 
@@ -59,6 +61,12 @@ package final class Gateway {
         do throws(GatewayError) {
             let caller = try self.callers.authenticate(request, &unverified)
             unverified.sent(caller)
+            guard !self.table.via.marks(request) else {
+                throw GatewayError(
+                    .loopDetected,
+                    "the request has passed this gateway before: an upstream leads back here"
+                )
+            }
             match = try self.match(request, for: caller)
         } catch {
             return .reply(error)
@@ -69,6 +77,7 @@ package final class Gateway {
         guard !match.route.rewrite.isMistakable(request) else {
             return .reply(GatewayError(.badRequest, "a field name that the upstream may read as the injected field's"))
         }
+        if request.maxForwards == 0 { return .options(match) }
         guard !self.slots[match.slot].hasCredential else { return .forward(match) }
         return self.isLocked ? .locked(match) : .wait(match)
     }

@@ -23,6 +23,7 @@ extension GatewayError {
             (503, "Service Unavailable")
         case .upstreamTimeout: (504, "Gateway Timeout")
         case .versionUnsupported: (505, "HTTP Version Not Supported")
+        case .loopDetected: (508, "Loop Detected")
         }
     }
 
@@ -40,6 +41,7 @@ extension GatewayError {
         case .callerForbidden: "The caller may not do this"
         case .lengthRequired: "The upstream needs the body's length"
         case .noRoute: "No route matches the request"
+        case .loopDetected: "The request has passed the gateway before"
         case .bodyTimeout: "The caller stopped sending"
         case .upstreamUnreachable: "The upstream can't be reached"
         case .upstreamReset: "The upstream closed the connection"
@@ -70,14 +72,15 @@ extension GatewayError {
         case .badRequest: "the request could be read in more than one way, or not at all"
         case .targetTooLong: "the request target is longer than limits.target"
         case .headTooLarge: "the head is larger than limits.head, limits.field or limits.fields"
-        case .methodNotAllowed: "TRACE and CONNECT are not served"
+        case .methodNotAllowed: "TRACE, TRACK and CONNECT are not served"
         case .expectationFailed: "only 100-continue is expected here"
         case .notImplemented: "only chunked is known"
-        case .versionUnsupported: "only HTTP/1.0 and HTTP/1.1 are known"
+        case .versionUnsupported: "only HTTP/1 is known"
         case .callerUnknown:
             "send a key in Martlet-Key, as Authorization: Bearer, or as the password of Authorization: Basic"
         case .callerForbidden: "this caller may not use the route, its account or the method; web pages may use nothing"
         case .noRoute: "no route matches the host and path; see the routes of martlet.yaml"
+        case .loopDetected: "its Via names this gateway: an upstream leads back to it"
         case .lengthRequired:
             "the upstream speaks HTTP/1.0: send Content-Length, or a body within the route's replay limit"
         case .bodyTimeout: "the request's body stopped coming; the connection closes, send the request again"
@@ -106,6 +109,7 @@ extension GatewayError {
             .versionUnsupported, .lengthRequired, .bodyTimeout:
             "http_request_error"
         case .noRoute: "destination_not_found"
+        case .loopDetected: "proxy_loop_detected"
         case .upstreamUnreachable: "destination_unavailable"
         case .upstreamReset: "connection_terminated"
         case .upstreamInvalid: "http_protocol_error"
@@ -137,9 +141,7 @@ extension GatewayError {
         let statusLineLength = reply.writeString("HTTP/1.1 \(self.status.code) \(self.status.reason)\r\n")
         reply.writeString("Content-Type: application/problem+json\r\nContent-Length: \(body.utf8.count)\r\n")
         reply.writeString("Cache-Control: no-store\r\nProxy-Status: martlet; error=\(self.proxyStatus)\r\n")
-        if self.code == .methodNotAllowed {
-            reply.writeString("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n")
-        }
+        if self.code == .methodNotAllowed { reply.writeStaticString(LocalReply.allow) }
         if self.code == .callerUnknown { reply.writeStaticString("WWW-Authenticate: Bearer realm=\"martlet\"\r\n") }
         if let seconds = self.retryAfterSeconds { reply.writeString("Retry-After: \(seconds)\r\n") }
         if close { reply.writeStaticString("Connection: close\r\n") }
@@ -198,6 +200,21 @@ package struct LocalReply {
     let statusLineLength: Int
     /// Length of the body at the end of ``bytes``, in bytes.
     package let bodyLength: Int
+
+    /// The `Allow` line of the methods that are served by name.
+    static let allow: StaticString = "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
+
+    /// The response to an OPTIONS request that goes no further.
+    static func options(close: Bool, keepAlive: Bool) -> LocalReply {
+        var reply = ByteBuffer()
+        let statusLineLength = reply.writeString("HTTP/1.1 200 OK\r\n")
+        reply.writeStaticString("Content-Length: 0\r\nCache-Control: no-store\r\nProxy-Status: martlet\r\n")
+        reply.writeStaticString(self.allow)
+        if close { reply.writeStaticString("Connection: close\r\n") }
+        if keepAlive { reply.writeStaticString("Connection: keep-alive\r\n") }
+        reply.writeStaticString("\r\n")
+        return LocalReply(bytes: reply, statusLineLength: statusLineLength, bodyLength: 0)
+    }
 
     /// Head and body as they are sent, with the date behind the status line.
     ///

@@ -15,6 +15,7 @@ package struct GatewayError: Error, Sendable {
         case callerUnknown = "caller_unknown"
         case callerForbidden = "caller_forbidden"
         case noRoute = "no_route"
+        case loopDetected = "loop_detected"
         case lengthRequired = "length_required"
         case bodyTimeout = "body_timeout"
         case upstreamUnreachable = "upstream_unreachable"
@@ -104,7 +105,8 @@ extension GatewayError {
     package var fault: Fault {
         switch self.code {
         case .badRequest, .targetTooLong, .headTooLarge, .methodNotAllowed, .expectationFailed, .notImplemented,
-            .versionUnsupported, .callerUnknown, .callerForbidden, .noRoute, .lengthRequired, .bodyTimeout:
+            .versionUnsupported, .callerUnknown, .callerForbidden, .noRoute, .loopDetected, .lengthRequired,
+            .bodyTimeout:
             .caller
         case .upstreamUnreachable, .upstreamReset, .upstreamInvalid, .upstreamTimeout: .upstream
         case .refreshFailed, .providerConfig, .reauthorizationRequired: .provider

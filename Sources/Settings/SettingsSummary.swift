@@ -60,7 +60,7 @@ package struct SettingsSummary: Sendable {
         let share = limits.connectionsPerAddress == 0 ? "" : ", \(limits.connectionsPerAddress) of one address"
         let pace = limits.bodyRate == 0 ? "at any pace" : "at \(Quantity.text(limits.bodyRate)) a second or more"
         return "connections \(limits.connections)\(share), idle for \(Quantity.text(limits.idleTimeout)),"
-            + " a head within \(Quantity.text(limits.headerTimeout)),"
+            + " a head within \(Quantity.text(limits.headerTimeout)), all of them in \(Quantity.text(limits.headMemory)),"
             + " a handshake within \(Quantity.text(limits.handshakeTimeout)),"
             + " bodies \(pace), \(Quantity.text(limits.replayMemory)) of them kept"
     }
@@ -154,7 +154,8 @@ package struct SettingsSummary: Sendable {
                 + (route.forwarded == .append ? " Forwarded and X-Forwarded-* extended," : "")
                 + (route.expect == .auto ? "" : " no Expect of the gateway's own,")
                 + " connect \(Quantity.text(timeouts.connect)), response \(Quantity.text(timeouts.response)),"
-                + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop",
+                + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop"
+                + " for \(Quantity.text(route.connectionAge)) each",
         ] + Self.lines(route.cache) + Self.lines(route.upstreamTLS)
     }
 }

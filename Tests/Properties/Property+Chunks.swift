@@ -44,7 +44,7 @@ extension Property {
                 wire += Array(before.readableBytesView) + piece + [0x0D, 0x0A]
             }
             guard case .lastChunk = encoder.end() else { throw Violation("no last chunk") }
-            let last = UpstreamRequest(path: "/", host: "a", via: true, injectedName: "X-Key")
+            let last = UpstreamRequest(path: "/", host: "a", via: nil, injectedName: "X-Key")
                 .lastChunk(trailers)
             wire += Array(last.readableBytesView)
             // The bytes after a body are not part of it.

@@ -126,9 +126,9 @@ extension RequestHead {
             target.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control },
             "a control character in the target"
         )
-        try require(parts[2].elementsEqual("HTTP/1.\(self.minorVersion)".utf8), "another version")
+        try require(parts[2].dropLast().elementsEqual("HTTP/1.".utf8) && (parts[2].last == 0x30) == (self.minorVersion == 0), "another version")
         try require(
-            !["TRACE", "CONNECT", "PRI"].contains(Array(parts[0]).text),
+            !["TRACE", "TRACK", "CONNECT", "PRI"].contains(Array(parts[0]).text),
             "a method that is not served"
         )
     }

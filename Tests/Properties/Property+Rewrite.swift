@@ -28,7 +28,7 @@ extension Property {
             let upstream = UpstreamRequest(
                 path: "/v2/",
                 host: "api.example:444",
-                via: true,
+                via: Via(word: "w"),
                 injectedName: name,
                 passesCookies: passesCookies,
                 appendsForwarded: passesCookies
@@ -65,7 +65,9 @@ extension Property {
                 try Self.checkForwarding(fields.filter(\.isForwarding), isAppended: passesCookies)
                 try require(
                     arriving.map(\.name) == passing.map(\.name) + [Array("Via".utf8)]
-                        && arriving.map(\.value) == passing.map(\.value) + [Array("1.1 martlet".utf8)],
+                        && arriving.map(\.value) == passing.map(\.value) + [
+                            Array("1.\(request.minorVersion) martlet (w)".utf8)
+                        ],
                     "other fields arrive: \(String(buffer: head))"
                 )
                 try Self.checkConnection(fields, upgrades: request.asksForWebSocket, else: [])

@@ -78,7 +78,7 @@ extension Property {
 
     /// Checks that the rewritten target stays below the upstream's path, and that only the prefix has changed.
     private static func checkRewriting(of request: RequestHead, _ path: [UInt8], _ query: [UInt8]) throws {
-        let upstream = UpstreamRequest(path: "/v2/", host: "b", via: false, injectedName: "Authorization")
+        let upstream = UpstreamRequest(path: "/v2/", host: "b", via: nil, injectedName: "Authorization")
         let first = path.dropFirst().firstIndex(of: 0x2F).map { $0 + 1 }
         for prefix in [0, 1, first].compactMap({ $0 }) where prefix <= max(1, path.count) {
             let head = upstream.head(for: request, replacing: prefix, framing: .none, spare: 0)

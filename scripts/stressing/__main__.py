@@ -10,6 +10,11 @@ case has a time limit. Prints each measured value beside its bound; exits 1 when
                have a p99 of at most twice their p99 before or 50 ms, and the admin listener responds within 1 s
   descriptors  256 file descriptors and 1,000 connections: every connection gets a response or is closed, the admin listener
                responds within 1 s, and callers are served again within 5 s after the connections are closed
+  flood        4 connections that pipeline requests which the gateway answers itself, then send and get bodies of one-byte chunks:
+               other callers' p99 is at most 20 ms or five times what it was before
+  strangers    300 places, and 300 silent connections that come back at once when they are closed: 1,000 requests, each on a new
+               connection, all get a response, with a p99 of at most 100 ms
+  heads        9,900 connections with 30 KiB of a head that never ends: at most 80 MiB of memory (RSS), most of it given back
   admin-attack 64 connections, then 256, that try wrong admin tokens: callers get at least 80 % of the responses per second
                that they get without the attack, and a request with the right token gets a response within 1 s
   admin-siege  600 silent connections, then 5,000, to the admin listener; each reconnects when it is closed: a request with
@@ -41,7 +46,7 @@ from stressing.processes import Processes, say
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DESCRIPTORS = 1 << 15
 # The time limit of each case, in seconds.
-CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "admin-attack": 300, "admin-siege": 180, "websockets": 300, "restart": 600}
+CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "flood": 180, "strangers": 120, "heads": 180, "admin-attack": 300, "admin-siege": 180, "websockets": 300, "restart": 600}
 
 
 def parse():

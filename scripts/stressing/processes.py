@@ -66,7 +66,7 @@ class Processes:
         self.python("upstream", port, stdout=subprocess.DEVNULL).wait_for(port)
         return port
 
-    def gateway(self, upstream, descriptors=None):
+    def gateway(self, upstream, descriptors=None, connections=16384):
         port, admin, home = free_port(), free_port(), self.work / f"gateway-{len(self.running)}"
         home.mkdir()
         configuration = f"""
@@ -83,7 +83,7 @@ routes:
 """
         # The default of `limits.connections` is too low for some cases. A gateway without that limit rejects the key, so the
         # second attempt leaves it out.
-        for limits in ("limits: { connections: 16384 }\n", ""):
+        for limits in (f"limits: {{ connections: {connections} }}\n", ""):
             (home / "martlet.yaml").write_text(configuration + limits)
             check = ask([self.options.program, "check", "--config", home / "martlet.yaml"])
             if check.returncode == 0:

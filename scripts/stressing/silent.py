@@ -1,6 +1,6 @@
-"""Makes connections and sends nothing on them. Reconnects a second after the gateway has closed a connection.
+"""Makes connections and sends nothing on them. Reconnects a second after the gateway has closed a connection, or after PAUSE seconds.
 
-    python3 -m stressing.silent PORT COUNT FILE
+    python3 -m stressing.silent PORT COUNT FILE [PAUSE]
 
 Writes a line of JSON to FILE each second: how many connections are `open`, and how many were `made` and `ended` so far.
 """
@@ -16,6 +16,7 @@ import time
 
 def main():
     port, count, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    pause = float(sys.argv[4]) if len(sys.argv) > 4 else 1
     poll, held, waiting, made, ended, told = select.epoll(), {}, collections.deque(), 0, 0, 0
     with open(path, "w", buffering=1) as lines:
         while True:
@@ -33,7 +34,7 @@ def main():
             for number, _ in poll.poll(0.1):
                 poll.unregister(number)
                 held.pop(number).close()
-                waiting.append(time.monotonic() + 1)
+                waiting.append(time.monotonic() + pause)
                 ended += 1
             if time.monotonic() >= told + 1:
                 told = time.monotonic()

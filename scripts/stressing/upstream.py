@@ -1,5 +1,5 @@
 """A plain upstream. `/small` returns a short text, `/bytes/N` returns N bytes, `/last/N` returns N bytes and then closes the
-connection, `/sink` returns how many bytes the request had.
+connection, `/sink` returns how many bytes the request had. `/crumbs` returns chunks of one byte without end.
 
     python3 -m stressing.upstream PORT
 """
@@ -9,6 +9,7 @@ import contextlib
 import sys
 
 PIECE = b"x" * 65536
+CRUMBS = b"1\r\nx\r\n" * 10_000
 
 
 def head(status, length):
@@ -41,7 +42,12 @@ async def serve(reader, writer):
             lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
             path = lines[0].split(b" ")[1].decode()
             sent = await body(reader, lines[1:])
-            if path.startswith(("/bytes/", "/last/")):
+            if path == "/crumbs":
+                writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                while True:
+                    writer.write(CRUMBS)
+                    await writer.drain()
+            elif path.startswith(("/bytes/", "/last/")):
                 left = int(path.rpartition("/")[2])
                 writer.write(head(200, left))
                 while left > 0:

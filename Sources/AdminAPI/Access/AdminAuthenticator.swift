@@ -61,12 +61,10 @@ final class AdminAuthenticator: Sendable {
         return tokens.administrator(presenting: token)
     }
 
-    /// What an `Authorization` field shows, before the request is handled. While there are many connections, one with
-    /// a right token must not be closed only because its request has not been handled yet.
-    func glance(at authorization: String?) -> ConnectionRegistry<ObjectIdentifier>.Showing {
-        guard let authorization else { return .nothing }
-        guard let token = Self.bearerToken(authorization), self.isOpened(by: token) else { return .wrongToken }
-        return .rightToken
+    /// Whether an `Authorization` field shows a right token, before the request is handled. While there are many
+    /// connections, one with a right token must not be closed only because its request has not been handled yet.
+    func glance(at authorization: String?) -> Bool {
+        authorization.flatMap(Self.bearerToken).map(self.isOpened) ?? false
     }
 
     /// Whether `token` is an admin token.

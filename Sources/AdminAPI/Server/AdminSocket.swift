@@ -106,13 +106,7 @@ package struct AdminLimits: Sendable {
         self.sessions = sessions
     }
 
-    /// The places for connections. Connections of one network that have not shown a valid token may take three
-    /// quarters of them, so that others have the rest.
-    var places: ConnectionRegistry<ObjectIdentifier>.Places {
-        ConnectionRegistry.Places(all: self.connections, perNetwork: max(self.connections * 3 / 4, 1))
-    }
-
     /// How many requests with a wrong token wait in all. A further one gets its response at once, because it would
     /// otherwise occupy a place for as long as it waits.
-    var refusalsHeld: Int { max(self.places.perNetwork * 3 / 4, 1) }
+    var refusalsHeld: Int { max(self.connections / 2, 1) }
 }

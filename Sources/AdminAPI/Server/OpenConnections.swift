@@ -16,65 +16,43 @@ final class OpenConnections: Sendable {
 
     private struct State {
         var phase = Phase.serving
-        var connections: [ObjectIdentifier: any Channel] = [:]
-        /// `nil` if a peer may open any number of connections.
-        var book: ConnectionRegistry<ObjectIdentifier>?
         /// When a shortage of places was last logged.
         var saidAt = BootInstant.distantPast
     }
 
-    private let state: Mutex<State>
+    private let state = Mutex(State())
+    private let places: ConnectionPlaces
     private let logger: Logger
 
-    /// - Parameter places: `nil` for any number of connections.
-    init(_ places: ConnectionRegistry<ObjectIdentifier>.Places?, logger: Logger) {
-        self.state = Mutex(State(book: places.map { ConnectionRegistry($0) }))
+    /// - Parameter limit: how many there may be.
+    init(_ limit: Int, logger: Logger) {
+        self.places = ConnectionPlaces(limit)
         self.logger = logger
     }
 
     /// Gives a new connection a place, or closes it. Must be called on its event loop when it becomes active.
     func opened(_ connection: any Channel) {
-        let id = ObjectIdentifier(connection)
-        let network = connection.remoteAddress.flatMap { PeerNetwork($0) }
-        let (arrival, leaving, isStopping) = self.state.withLock { state in
-            let arrival = state.book?.arrive(id, from: network) ?? .admitted
-            var leaving: (any Channel)?
-            if case .admittedInPlace(of: let other) = arrival { leaving = state.connections.removeValue(forKey: other) }
-            if arrival != .turnedAway { state.connections[id] = connection }
-            return (arrival, leaving, state.phase == .stopping)
-        }
+        let arrival = self.places.arrive(connection)
         if arrival != .admitted { self.reportShortage() }
-        leaving?.close(promise: nil)
         if arrival == .turnedAway {
             connection.close(promise: nil)
-        } else if isStopping {
+        } else if self.state.withLock({ $0.phase == .stopping }) {
             Self.quiesce(connection)
         }
     }
 
-    /// Records that the head of a request has arrived. A connection that shows a right token keeps its place from now
-    /// on.
-    func asked(_ connection: any Channel, showing: ConnectionRegistry<ObjectIdentifier>.Showing) {
-        self.state.withLock { $0.book?.ask(ObjectIdentifier(connection), showing: showing) }
+    /// Notes that the head of a request has arrived. A connection that shows a token keeps its place from now on.
+    func asked(_ connection: any Channel, showsToken: Bool) {
+        if showsToken { self.places.recognize(connection) } else { self.places.wake(connection) }
     }
 
-    /// Records that a request was authenticated, so that its connection keeps its place.
-    func recognized(_ connection: any Channel) {
-        self.state.withLock { $0.book?.recognize(ObjectIdentifier(connection)) }
-    }
+    /// Notes that a request was authenticated, so that its connection keeps its place.
+    func recognized(_ connection: any Channel) { self.places.recognize(connection) }
 
-    /// Records that the connection's request has its response.
-    func answered(_ connection: any Channel) {
-        self.state.withLock { $0.book?.respond(ObjectIdentifier(connection)) }
-    }
+    /// Notes that the connection's request has its response.
+    func answered(_ connection: any Channel) { self.places.rest(connection) }
 
-    func closed(_ connection: any Channel) {
-        self.state.withLock { state in
-            let id = ObjectIdentifier(connection)
-            state.connections[id] = nil
-            state.book?.leave(id)
-        }
-    }
+    func closed(_ connection: any Channel) { self.places.leave(connection) }
 
     /// Closes the connections without a request at once, and the others after their response.
     func stop() {
@@ -82,7 +60,7 @@ final class OpenConnections: Sendable {
             guard state.phase == .serving else { return }
             state.phase = .stopping
             // This only adds to the event loop's queue, so the lock is not held for long.
-            for connection in state.connections.values { Self.quiesce(connection) }
+            for connection in self.places.connections { Self.quiesce(connection) }
         }
     }
 

@@ -69,7 +69,7 @@ final class OperatorListener: Sendable {
         do {
             switch place {
             case .network(let address, let claim, let encrypt):
-                let connections = OpenConnections(limits.places, logger: responder.logger)
+                let connections = OpenConnections(limits.connections, logger: responder.logger)
                 let http = Self.http(to: responder, over: connections, limits: limits)
                 let listener = try await ConnectionListener.bind(
                     host: address.host,
@@ -91,7 +91,7 @@ final class OperatorListener: Sendable {
                 return OperatorListener(listener, loops, connections, grace: limits.stopGrace)
             case .socket(let descriptor):
                 // Only the gateway's user and root can connect, so places need no protection.
-                let connections = OpenConnections(nil, logger: responder.logger)
+                let connections = OpenConnections(.max, logger: responder.logger)
                 let http = Self.http(to: responder, over: connections, limits: limits)
                 let listener = try await ConnectionListener.take(
                     socket: descriptor,

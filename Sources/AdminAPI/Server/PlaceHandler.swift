@@ -3,6 +3,7 @@ internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 internal import NIOHTTPTypes
+internal import SystemSupport
 
 /// The first handler of a connection's pipeline. It gets the connection a place, builds the rest of the pipeline when
 /// the first bytes arrive, and closes the connection if its first request does not arrive in time.
@@ -70,6 +71,8 @@ final class PlaceHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        // It is not worth a TLS farewell.
+        if event is ConnectionPlaces.GivesWay { return context.close(promise: nil) }
         guard !self.isBuilt else { return context.fireUserInboundEventTriggered(event) }
         if event is ChannelShouldQuiesceEvent || event as? ChannelEvent == .inputClosed { context.close(promise: nil) }
     }
@@ -113,8 +116,8 @@ final class HeadHandler: ChannelInboundHandler, RemovableChannelHandler {
                 self.isFirst = false
                 try? context.pipeline.syncOperations.handler(type: PlaceHandler.self).cancelHeadTimeout()
             }
-            let showing = self.door?.glance(at: head.headerFields[.authorization]) ?? .nothing
-            self.connections.asked(context.channel, showing: showing)
+            let showsToken = self.door?.glance(at: head.headerFields[.authorization]) ?? false
+            self.connections.asked(context.channel, showsToken: showsToken)
         }
         context.fireChannelRead(data)
     }

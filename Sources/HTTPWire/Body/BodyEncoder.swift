@@ -33,8 +33,8 @@ extension BodyFraming {
     /// - Parameter mergesEqualLengths: accepts a repetition of the same length, in a field of its own or in a list (RFC
     ///   9112 §6.3); otherwise a second length is refused.
     /// - Throws: ``WireError/Code/badRequest`` for both at once, for two lengths, for a length that is not a plain
-    ///   decimal number, and for a coding that is not ASCII; ``WireError/Code/notImplemented`` for a coding other than
-    ///   exactly `chunked`.
+    ///   decimal number, for a coding that is not ASCII, and for codings of which not exactly the last one is `chunked`
+    ///   (RFC 9112 §6.3); ``WireError/Code/notImplemented`` for another coding below `chunked`.
     static func declared(
         by fields: inout [Field],
         in bytes: Span<UInt8>,
@@ -59,12 +59,23 @@ extension BodyFraming {
                 if let declared { throw WireError(declared.isChunked ? .transferEncodingTwice : .twoFramings) }
                 guard minorVersion == 1 else { throw WireError(.transferEncodingInHTTP10) }
                 guard bytes.isASCII(fields[index].value) else { throw WireError(.transferEncodingBytes) }
-                guard bytes.matches(fields[index].value, "chunked") else { throw WireError(.transferEncoding) }
+                try Self.expectChunked(fields[index].value, in: bytes)
                 declared = .chunked
             default: break
             }
         }
         return declared
+    }
+
+    private static func expectChunked(_ codings: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
+        var (members, isChunked, isAlone) = (ListMembers(of: codings), false, true)
+        while let coding = members.next(in: bytes) {
+            guard !isChunked else { throw WireError(.transferEncodingEnd) }
+            isChunked = bytes.matches(coding, "chunked")
+            if !isChunked { isAlone = false }
+        }
+        guard isChunked else { throw WireError(.transferEncodingEnd) }
+        guard isAlone else { throw WireError(.transferEncoding) }
     }
 
     /// A list of lengths that are all the same. An empty member is refused.

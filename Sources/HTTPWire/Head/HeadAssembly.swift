@@ -144,9 +144,9 @@ struct SpareFields {
     }
 }
 
-/// `HTTP/1.1` or `HTTP/1.0` (RFC 9112 §2.3).
+/// `HTTP/1.x` (RFC 9112 §2.3).
 enum HTTPVersion {
-    /// The minor version.
+    /// The minor version: a higher one than 1 is read as the highest that is understood here (RFC 9110 §2.5).
     ///
     /// - Throws: ``WireError/Code/versionUnsupported`` for another version of HTTP, ``WireError/Code/badRequest`` for
     ///   bytes that are no HTTP version.
@@ -156,9 +156,7 @@ enum HTTPVersion {
             bytes[range.lower + 3] == 0x50, bytes[range.lower + 4] == .slash,
             bytes[range.lower + 5].isDigit, bytes[range.lower + 6] == .dot, bytes[range.lower + 7].isDigit
         else { throw .bad("no HTTP version where it belongs") }
-        guard bytes[range.lower + 5] == 0x31, bytes[range.lower + 7] <= 0x31 else {
-            throw WireError(.httpVersion)
-        }
-        return bytes[range.lower + 7] & 1
+        guard bytes[range.lower + 5] == 0x31 else { throw WireError(.httpVersion) }
+        return bytes[range.lower + 7] == 0x30 ? 0 : 1
     }
 }

@@ -30,12 +30,29 @@ package struct RequestHead: Sendable {
     package let hasCookies: Bool
     /// There is a field that some upstreams take for the request's method; see ``KnownField/isMethodOverride``.
     package let overridesMethod: Bool
+    /// There is a `Via`.
+    let hasVia: Bool
     /// There is a field name with `_`.
     let hasUnderscores: Bool
 
     /// Whether sending it twice does no more than sending it once (RFC 9110 §9.2.2), also for an upstream that takes a
     /// field for the request's method.
     package var isIdempotent: Bool { self.method.isIdempotent && !self.overridesMethod }
+
+    /// By how many more hops an OPTIONS request may be forwarded (RFC 9110 §7.6.2); `nil` for any number, and for other
+    /// methods.
+    package var maxForwards: Int? {
+        guard self.method == .options else { return nil }
+        let bytes = self.bytes.readableBytesUInt8Span
+        guard let field = self.fields.first(where: { bytes.isMaxForwards($0) }) else { return nil }
+        guard !field.value.isEmpty, field.value.count <= 9 else { return nil }
+        var count = 0
+        for position in field.value.lower..<field.value.upper {
+            guard bytes[position].isDigit else { return nil }
+            count = count * 10 + Int(bytes[position] & 0x0F)
+        }
+        return count
+    }
 
     /// Whether an upstream that takes a field for the request's method may send a body where the response has none here
     /// (RFC 9110 §9.3.2).
@@ -60,13 +77,14 @@ package enum HTTPMethod: UInt8, Sendable {
         }
     }
 
-    /// Whether `range` names a method that callers may use. `TRACE` would have the upstream send the token back.
+    /// Whether `range` names a method that callers may use. `TRACE`, which some servers call `TRACK`, would have the
+    /// upstream send the token back.
     package static func isServed(_ range: ByteRange, in bytes: Span<UInt8>) -> Bool {
         for position in range.lower..<range.upper where !bytes[position].isToken { return false }
-        return !range.isEmpty && !bytes.matches(range, "trace") && !bytes.matches(range, "connect")
+        return !range.isEmpty && !["trace", "track", "connect"].contains { bytes.matches(range, $0) }
     }
 
-    /// - Throws: ``WireError/Code/methodNotAllowed`` for `TRACE` and `CONNECT`, ``WireError/Code/badRequest`` for a
+    /// - Throws: ``WireError/Code/methodNotAllowed`` for `TRACE`, `TRACK` and `CONNECT`, ``WireError/Code/badRequest`` for a
     ///   known method that is not in upper case, which some upstreams would take for the known one.
     init(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
         let (method, text): (HTTPMethod, StaticString) =
@@ -76,7 +94,7 @@ package enum HTTPMethod: UInt8, Sendable {
             case (3, 0x70): (.other, "pri")
             case (4, 0x68): (.head, "head")
             case (4, 0x70): (.post, "post")
-            case (5, 0x74): (.other, "trace")
+            case (5, 0x74): (.other, bytes[range.upper - 1].lowercased == 0x6B ? "track" : "trace")
             case (5, 0x70): (.patch, "patch")
             case (6, 0x64): (.delete, "delete")
             case (7, 0x63): (.other, "connect")
@@ -95,7 +113,7 @@ package enum HTTPMethod: UInt8, Sendable {
             return
         }
         guard range.count != 3 else { throw .bad("an HTTP/2 preface") }
-        throw WireError(.methodNotAllowed, "TRACE and CONNECT are not served")
+        throw WireError(.methodNotAllowed, "TRACE, TRACK and CONNECT are not served")
     }
 }
 
@@ -144,4 +162,8 @@ extension Span<UInt8> {
         default: false
         }
     }
+}
+
+extension Span<UInt8> {
+    func isMaxForwards(_ field: Field) -> Bool { !field.isStripped && self.matches(field.name, "max-forwards") }
 }

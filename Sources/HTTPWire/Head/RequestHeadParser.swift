@@ -78,9 +78,7 @@ package struct RequestHeadParser {
     ) throws(WireError) -> RequestLine? {
         guard let end = scanner.firstLineEnd else {
             // The CR of a line within the limit may be here already.
-            guard scanner.scanned <= limits.requestLine + 1 else {
-                throw WireError(.targetTooLong, "the request line is too long")
-            }
+            guard scanner.scanned <= limits.requestLine + 1 else { throw Self.tooLong(bytes) }
             return nil
         }
         return try Self.requestLine(bytes, end: end, limits)
@@ -92,7 +90,7 @@ package struct RequestHeadParser {
         _ limits: HeadLimits
     ) throws(WireError) -> RequestLine {
         let lineEnd = end - 2
-        guard lineEnd <= limits.requestLine else { throw WireError(.targetTooLong, "the request line is too long") }
+        guard lineEnd <= limits.requestLine else { throw Self.tooLong(bytes) }
         var position = 0
         while position < lineEnd, bytes[position].isToken { position += 1 }
         guard position > 0, position < lineEnd, bytes[position] == .space else {
@@ -124,6 +122,14 @@ package struct RequestHeadParser {
         )
     }
 
+    /// What is wrong with a request line above ``HeadLimits/requestLine``.
+    private static func tooLong(_ bytes: Span<UInt8>) -> WireError {
+        var position = 0
+        while position < HeadLimits.besideTarget, bytes[position].isToken { position += 1 }
+        return position < HeadLimits.besideTarget
+            ? WireError(.targetTooLong, "the request line is too long") : .bad("the method is too long")
+    }
+
     private mutating func parse(_ buffer: ByteBuffer, _ line: RequestLine) throws(WireError) -> RequestHead {
         let bytes = buffer.readableBytesUInt8Span
         let target = try RequestTarget(line.target, method: line.method, in: bytes)
@@ -149,6 +155,7 @@ package struct RequestHeadParser {
                 && (body == .none || body == .length(0)) && WebSocketUpgrade.isOffered(by: fields, in: bytes),
             hasCookies: meaning.hasCookies,
             overridesMethod: meaning.overridesMethod,
+            hasVia: meaning.hasVia,
             hasUnderscores: meaning.hasUnderscores
         )
     }
@@ -156,7 +163,8 @@ package struct RequestHeadParser {
 
 extension HeadLimits {
     /// The longest target, with room for a method and a version.
-    fileprivate var requestLine: Int { self.target + 64 }
+    fileprivate var requestLine: Int { self.target + Self.besideTarget }
+    fileprivate static let besideTarget = 64
 }
 
 /// What the fields of a request mean together: host, expectation, and which fields are not forwarded.
@@ -165,6 +173,7 @@ struct RequestFields {
     private(set) var expectsContinue = false
     private(set) var hasCookies = false
     private(set) var overridesMethod = false
+    private(set) var hasVia = false
     private(set) var hasUnderscores = false
 
     /// Marks as stripped the fields that never go upstream as they came: the caller's credentials, `Martlet-*`, `Host`,
@@ -211,6 +220,9 @@ struct RequestFields {
                 continue
             case .xHTTPMethodOverride, .xHTTPMethod, .xMethodOverride:
                 self.overridesMethod = true
+                continue
+            case .via:
+                self.hasVia = true
                 continue
             case .underscored:
                 self.hasUnderscores = true

@@ -44,6 +44,9 @@ extension ResponseHead {
         )
     }
 
+    /// Whether there is a `Date`.
+    package var hasDate: Bool { self.fields.contains { if case .date = $0.known { true } else { false } } }
+
     /// Whether there is a `Set-Cookie`.
     package var setsCookies: Bool {
         self.fields.contains { if case .setCookie = $0.known { true } else { false } }

@@ -13,6 +13,7 @@ package enum CallerResponse {
     ///   - extra: whole lines to add, each with its CRLF.
     ///   - cacheLines: whole lines that a response cache adds, each with its CRLF. Those of a stored response begin with
     ///     its `Age`.
+    ///   - date: the `Date` line with its CRLF, for a response without one (RFC 9110 §6.6.1).
     ///   - targets: maps targets in the upstream to the gateway; `nil` leaves them as they are.
     ///   - passesCookies: lets `Set-Cookie` through.
     ///   - buffer: memory to reuse if nobody else holds it; its contents are lost.
@@ -23,12 +24,13 @@ package enum CallerResponse {
         keepAlive: Bool = false,
         extra: StaticString = "",
         cacheLines: [UInt8] = [],
+        date: ByteBuffer? = nil,
         targets: ResponseTargets? = nil,
         passesCookies: Bool = false,
         reusing buffer: consuming ByteBuffer = ByteBuffer()
     ) -> ByteBuffer {
         let source = answer.bytes.readableBytesUInt8Span
-        let estimate = source.count + 80 + extra.utf8CodeUnitCount + cacheLines.count
+        let estimate = source.count + 120 + extra.utf8CodeUnitCount + cacheLines.count
         var head = buffer
         head.clear(minimumCapacity: estimate)
         head.writeHead(estimate: estimate) { head in
@@ -51,7 +53,16 @@ package enum CallerResponse {
             }
             if close { head.write("Connection: close\r\n") }
             if keepAlive { head.write("Connection: keep-alive\r\n") }
+            // What to ask for instead (RFC 9110 §15.5.22).
+            if answer.status == 426, let upgrade = answer.fields.first(where: { $0.known == .upgrade }) {
+                head.write(upgrade.line, of: source)
+                head.write("Connection: Upgrade\r\n")
+            }
             if answer.switchesToWebSocket { head.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
+            if let date {
+                let line = date.readableBytesUInt8Span
+                head.write(ByteRange(0, line.count), of: line)
+            }
             head.write(extra)
             head.write(cacheLines)
             head.writeLineEnd()

@@ -9,8 +9,8 @@ package final class UpstreamRequest: Sendable {
     private let base: [UInt8]
     /// The `Host` line with its CRLF.
     private let host: [UInt8]
-    /// The route adds `Via`.
-    private let via: Bool
+    /// `nil`: the route adds no `Via`.
+    private let via: Via?
     /// Name of the injected field in lower case; `nil` for `authorization`, which never passes anyway.
     private let injectedName: [UInt8]?
     /// The injected field's name with `-` for each `_`, if it has any: an upstream may take one name for the other.
@@ -25,7 +25,7 @@ package final class UpstreamRequest: Sendable {
     /// - Parameters:
     ///   - path: of the upstream, beginning and ending with `/`.
     ///   - host: of the upstream, with its port if that is not the scheme's.
-    ///   - via: adds `Via: 1.1 martlet` (RFC 9110 §7.6.3).
+    ///   - via: is added to `Via`.
     ///   - injectedName: the name of the field that will carry the token.
     ///   - asksForIdentity: replaces the caller's `Accept-Encoding` with `identity` (RFC 9110 §12.5.3).
     ///   - passesCookies: lets the caller's `Cookie` through.
@@ -34,7 +34,7 @@ package final class UpstreamRequest: Sendable {
     package init(
         path: String,
         host: String,
-        via: Bool,
+        via: Via?,
         injectedName: String,
         asksForIdentity: Bool = false,
         passesCookies: Bool = false,
@@ -79,6 +79,7 @@ package final class UpstreamRequest: Sendable {
     ) -> ByteBuffer {
         assert(framing != .untilClose, "a request has no body that ends with the connection")
         let source = request.bytes.readableBytesUInt8Span
+        let maxForwards = request.maxForwards
         let estimate = source.count + self.path.count + self.host.count + 128
         var head = buffer
         head.clear(minimumCapacity: estimate + spare)
@@ -90,11 +91,17 @@ package final class UpstreamRequest: Sendable {
             head.writePassing(request.fields, of: source) { field in
                 !field.isStripped && !self.isReplaced(field, in: source)
                     && (validators == nil || !source.isCondition(field))
+                    && (maxForwards == nil || !source.isMaxForwards(field))
+            }
+            if let maxForwards {
+                head.write("Max-Forwards: ")
+                head.write(max(maxForwards - 1, 0))
+                head.writeLineEnd()
             }
             if let validators { head.write(validators) }
             if self.appendsForwarded, let hop { head.writeForwarding(of: request, in: source, behind: hop) }
             // Behind the caller's own Via: the lines are in the order of the hops (RFC 9110 §7.6.3).
-            if self.via { head.write("Via: 1.1 martlet\r\n") }
+            if let via = self.via { head.write(via.line(for: request)) }
             if self.asksForIdentity { head.write("Accept-Encoding: identity\r\n") }
             if expects { head.write("Expect: 100-continue\r\n") }
             head.writeFraming(framing)

@@ -17,6 +17,11 @@ enum Downstream {
         }
     }
 
+    /// Notes that the request is authenticated.
+    ///
+    /// - Returns: `false` if the connection has lost its place to another one, and ends.
+    func keepsPlace() -> Bool { self.connection?.keepsPlace() ?? true }
+
     /// Whether the connection takes more of the response.
     var isWritable: Bool { self.connection?.isWritable ?? true }
     /// Whether so much waits for a flush that it should be sent at once.
@@ -77,11 +82,12 @@ enum Downstream {
     /// Writes a whole local reply.
     ///
     /// - Parameters:
-    ///   - isWhole: the caller has sent all of its request.
-    ///   - cacheLines: whole lines that a response cache adds.
+    ///   - closes: no next request can follow.
+    ///   - make: makes it for a method, and for a connection that closes, or says to an HTTP/1.0 caller that it stays.
     /// - Returns: how long its body is, in bytes.
-    func localReply(_ error: GatewayError, isWhole: Bool, cacheLines: [UInt8]) -> Int {
-        self.connection?.writer.localReply(error, isWhole: isWhole, cacheLines: cacheLines) ?? 0
+    func localReply(closes: Bool, _ make: (_ method: HTTPMethod, _ close: Bool, _ keepAlive: Bool) -> LocalReply) -> Int
+    {
+        self.connection?.writer.localReply(closes: closes, make) ?? 0
     }
 
     /// Writes the 101 of a tunnel, which begins behind it.

@@ -9,7 +9,7 @@ import TokenModel
 ///
 /// Reads stop while the exchange can't take more: that is the backpressure on the caller. No further request is read
 /// while the caller leaves responses unread. A caller that ends its side after its requests still gets their responses.
-final class HTTP1Downstream: ChannelDuplexHandler {
+final class HTTP1Downstream: ChannelDuplexHandler, TurnTaking {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
     typealias OutboundIn = ByteBuffer
@@ -20,9 +20,9 @@ final class HTTP1Downstream: ChannelDuplexHandler {
 
     /// While the gateway stops, it keeps a connection that was made or used within this time, for a request that may be
     /// on its way: if the connection closed, the caller could not tell whether that request was processed.
-    private static let keptTime = Duration.seconds(1)
+    static let keptTime = Duration.seconds(1)
 
-    private enum State {
+    enum State {
         /// The TLS handshake is in progress; no bytes of a request can be here.
         case handshaking
         case open
@@ -33,22 +33,28 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         case closed
     }
 
-    private let loop: GatewayLoop
+    let loop: GatewayLoop
     private let unverified: UnverifiedCaller
     private let isEncrypted: Bool
-    private var context: ChannelHandlerContext?
+    var context: ChannelHandlerContext?
     private(set) var exchange: Exchange?
-    private var state: State
-    private var reader: RequestReader
+    var state: State
+    var reader: RequestReader
     let writer: HTTP1ResponseWriter
     private var isProcessing = false
+    /// The rest of what was read waits for the connection's next turn.
+    private var awaitsTurn = false
+    /// A request was authenticated, so no newcomer gets the connection's place.
+    var isKnown = false
+    /// What the part of a head holds that has come, in bytes.
+    private(set) var headBytes = 0
     private var isReadWithheld = false
     /// The caller has ended its side.
     private var isInputEnded = false
     /// In a tunnel: the caller was told that the upstream has ended.
     private var isOutputEnded = false
     /// The tick of the sweep since which a request, the rest of its head, or the handshake has been waited for.
-    private var waitingSince: CoarseTime
+    var waitingSince: CoarseTime
     private(set) var isWritable = true
     /// The caller's address and scheme, for upstreams that get forwarding fields; made once.
     private(set) lazy var hop = ForwardingHop(
@@ -99,6 +105,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         if !self.isWritable { self.loop.readShare.unblock() }
         // A queue may retain the exchange, and with it this handler, for a while longer.
         self.reader.clear()
+        self.weighHead()
         self.writer.clear()
         exchange.callerGone()
         self.loop.closed(self)
@@ -119,6 +126,7 @@ final class HTTP1Downstream: ChannelDuplexHandler {
         switch event {
         case ChannelEvent.inputClosed: self.inputEnded(context)
         case ChannelEvent.outputClosed: self.isOutputEnded = true
+        case is ConnectionPlaces.GivesWay: self.reset()
         // TLS ends the connection once both sides have ended, even if the kernel has not taken the gateway's
         // close_notify.
         case TLSUserEvent.shutdownCompleted where self.isTunnelling: self.exchange?.requestEnded(nil)
@@ -190,34 +198,63 @@ final class HTTP1Downstream: ChannelDuplexHandler {
             self.reader.count < Self.highWater && self.exchange?.wantsBody == true
         case .open:
             // What waits while no request is in progress is an incomplete head, which has a limit of its own.
-            self.reader.count < Self.highWater || self.isWritable && self.exchange?.isIdle == true
+            self.reader.count < Self.highWater
+                || self.isWritable && !self.awaitsTurn && self.exchange?.isIdle == true
         case .ending(let ending): ending.lingers
         case .tunnelling: self.exchange?.wantsBody == true
         case .closed: false
         }
     }
 
-    /// Takes from the reader everything that the exchange can take now.
+    /// Takes from the reader everything that the exchange can take in this turn.
     private func process() {
-        guard !self.isProcessing, self.reader.hasBegun || self.isInputEnded, let exchange = self.exchange else {
-            return
-        }
+        guard !self.isProcessing, !self.awaitsTurn, self.reader.hasBegun || self.isInputEnded,
+            let exchange = self.exchange
+        else { return }
         self.isProcessing = true
-        while self.step(exchange) {}
+        var turn = Turn()
+        while !turn.isOver, self.step(exchange, &turn) {}
         self.isProcessing = false
+        if turn.isOver { self.awaitTurn() }
+        self.weighHead()
+    }
+
+    /// Tells the loop what the part of a head holds that has come.
+    private func weighHead() {
+        let isHead = !self.reader.isInBody && !self.awaitsTurn && self.exchange?.isIdle == true
+        let bytes = isHead ? self.reader.capacity : 0
+        guard bytes != self.headBytes else { return }
+        let growth = bytes - self.headBytes
+        self.headBytes = bytes
+        self.loop.headsGrow(by: growth)
+    }
+
+    private func awaitTurn() {
+        self.awaitsTurn = true
+        self.loop.turns.append(self)
+    }
+
+    func takeTurn() {
+        self.awaitsTurn = false
+        self.resume()
     }
 
     /// - Returns: whether there may be more to do.
-    private func step(_ exchange: Exchange) -> Bool {
+    private func step(_ exchange: Exchange, _ turn: inout Turn) -> Bool {
         guard case .open = self.state else { return false }
         guard self.reader.isInBody ? exchange.wantsBody : exchange.isIdle && self.isWritable else { return false }
         do throws(WireError) {
             switch try self.reader.next() {
             case .head(let head):
+                turn.tookHead()
                 self.writer.begin(head)
                 exchange.begin(head)
-            case .bytes(let bytes): exchange.requestBytes(bytes)
-            case .end(let trailers): exchange.requestEnded(trailers)
+            case .bytes(let bytes):
+                turn.tookPiece()
+                exchange.requestBytes(bytes)
+            case .end(let trailers):
+                turn.tookPiece()
+                exchange.requestEnded(trailers)
             case .needsMore:
                 if self.isInputEnded { self.endOfInput(exchange) }
                 return false
@@ -243,6 +280,16 @@ extension HTTP1Downstream {
     private var certificate: NIOSSLCertificate? {
         guard self.isEncrypted, let context = self.context else { return nil }
         return try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+    }
+
+    /// Notes that a request was authenticated.
+    ///
+    /// - Returns: whether the connection still has its place, which it keeps from now on.
+    func keepsPlace() -> Bool {
+        if !self.isKnown, let channel = self.context?.channel {
+            self.isKnown = self.loop.limits.connections.recognize(channel)
+        }
+        return self.isKnown
     }
 
     func end(_ trailers: Trailers?) {
@@ -276,7 +323,7 @@ extension HTTP1Downstream {
     /// Ends the connection after the bytes written. With `lingering` it first keeps reading from a caller that still
     /// sends. With TLS a caller always sends one more thing, its close_notify, and that must not cost it the response
     /// either.
-    private func close(lingering: Bool) {
+    func close(lingering: Bool) {
         guard let context = self.context else { return }
         switch self.state {
         case .open, .tunnelling: break
@@ -285,6 +332,7 @@ extension HTTP1Downstream {
         let lingers = (lingering || self.isEncrypted) && !self.isInputEnded
         self.state = .ending(LingeringClose(lingers: lingers, since: self.loop.coarseNow))
         self.reader.clear()
+        self.weighHead()
         self.writer.flush()
         // Closing discards what the kernel has not taken yet, so the end waits for the last write.
         let written = context.eventLoop.makePromise(of: Void.self)
@@ -328,65 +376,5 @@ extension HTTP1Downstream {
         if rest.readableBytes > 0 { self.exchange?.requestBytes(rest) }
         if self.isInputEnded { self.exchange?.requestEnded(nil) }
         self.resume()
-    }
-}
-
-// MARK: - For the loop
-
-extension HTTP1Downstream {
-    /// Whether a request is in progress.
-    var isBusy: Bool { self.exchange?.isIdle == false }
-
-    /// Cuts a tunnel if the configuration no longer has its caller, no longer accepts the caller's proof, or no longer
-    /// allows the caller the tunnel's route. Other requests in progress end as they began; their callers authenticate
-    /// again with the next request.
-    func reload(_ gateway: Gateway) {
-        guard self.isTunnelling, let exchange = self.exchange, let match = exchange.match else { return }
-        if !gateway.stillServes(exchange.unverified, by: match) { self.closeNow() }
-    }
-
-    /// Ends a connection or request that has been waited for too long.
-    func sweep() {
-        guard let exchange = self.exchange else { return }
-        let now = self.loop.coarseNow
-        let limits = self.loop.callerTimeouts
-        switch self.state {
-        case .handshaking:
-            guard now.duration(since: self.waitingSince) > limits.handshake else { break }
-            self.state = .closed
-            self.loop.handshakeFailed(.timedOut)
-            self.closeNow()
-        case .open where exchange.isIdle:
-            let isHeadComing = self.isWritable && self.reader.hasBegun
-            if now.duration(since: self.waitingSince) > (isHeadComing ? limits.head : limits.idle) {
-                if isHeadComing { exchange.headIsOverdue() } else { self.closeNow() }
-            } else if self.loop.isDraining {
-                self.drain()
-            }
-        case .open, .tunnelling:
-            exchange.sweep()
-        case .ending(let ending):
-            if ending.isOver(at: now, unread: limits.idle) { self.closeNow() }
-        case .closed: break
-        }
-    }
-
-    /// Closes a connection without a request while the gateway stops: now, or when none has come for ``keptTime``.
-    func drain() {
-        guard case .open = self.state, self.exchange?.isIdle == true, !self.reader.hasBegun,
-            self.loop.coarseNow.duration(since: self.waitingSince) > Self.keptTime
-        else { return }
-        self.close(lingering: false)
-    }
-
-    /// Ends the connection in any state. A tunnel or a response that is not out is reset, since nothing else shows that
-    /// it was cut.
-    func closeNow() {
-        switch self.state {
-        case .tunnelling: self.reset()
-        case .open where self.exchange?.isIdle == false: self.reset()
-        case .ending(let ending) where !ending.isResponseOut: self.reset()
-        case .handshaking, .open, .ending, .closed: self.context?.close(promise: nil)
-        }
     }
 }

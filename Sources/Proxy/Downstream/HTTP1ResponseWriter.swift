@@ -107,6 +107,7 @@ extension HTTP1ResponseWriter {
             keepAlive: self.minorVersion == 0 && !closes,
             extra: isReplayed ? "Martlet-Replayed: 1\r\n" : "",
             cacheLines: cacheLines,
+            date: response.hasDate ? nil : self.loop.dateLine,
             targets: route?.targets,
             passesCookies: passesCookies,
             reusing: self.loop.responseHeads.take()
@@ -133,15 +134,10 @@ extension HTTP1ResponseWriter {
         if case .lastChunk = self.encoder.end() { self.write(CallerResponse.lastChunk(trailers)) }
     }
 
-    /// After a malformed request the connection always ends: we can't tell where the next request starts.
-    func localReply(_ error: GatewayError, isWhole: Bool, cacheLines: [UInt8]) -> Int {
-        self.closes = !isWhole || !self.keepsAlive || error.code == .badRequest || self.loop.isDraining
-        let reply = error.reply(
-            to: self.method,
-            close: self.closes,
-            keepAlive: !self.closes && self.minorVersion == 0,
-            cacheLines: cacheLines
-        )
+    func localReply(closes: Bool, _ make: (_ method: HTTPMethod, _ close: Bool, _ keepAlive: Bool) -> LocalReply) -> Int
+    {
+        self.closes = closes || !self.keepsAlive || self.loop.isDraining
+        let reply = make(self.method, self.closes, !self.closes && self.minorVersion == 0)
         self.write(reply.bytes(with: self.loop.dateLine))
         return reply.bodyLength
     }

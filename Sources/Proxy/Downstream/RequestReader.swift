@@ -26,6 +26,9 @@ package struct RequestReader {
     /// Number of bytes that wait here.
     package var count: Int { self.buffer.readableBytes }
 
+    /// Number of bytes that the waiting bytes take.
+    package var capacity: Int { self.buffer.storageCapacity }
+
     /// Whether part of a head or of a body has arrived. It is stored, since it is asked at each read, and computing it
     /// from the parts would copy all of them.
     package private(set) var hasBegun = false

@@ -41,11 +41,25 @@ extension Exchange {
         self.record?.status = error.status.code
         self.note(error)
         self.cacheTurn?.failed()
-        self.record?.bytesOut += self.downstream.localReply(
-            error,
-            isWhole: self.request.isWhole,
-            cacheLines: self.cacheLines(for: nil)
-        )
+        let cacheLines = self.cacheLines(for: nil)
+        // After a malformed request we can't tell where the next one starts.
+        self.reply(closes: error.code == .badRequest) { method, close, keepAlive in
+            error.reply(to: method, close: close, keepAlive: keepAlive, cacheLines: cacheLines)
+        }
+    }
+
+    /// Answers an OPTIONS request that goes no further (RFC 9110 §7.6.2).
+    func replyOptions() {
+        self.record?.status = 200
+        self.reply(closes: false) { _, close, keepAlive in .options(close: close, keepAlive: keepAlive) }
+    }
+
+    private func reply(
+        closes: Bool,
+        _ make: (_ method: HTTPMethod, _ close: Bool, _ keepAlive: Bool) -> LocalReply
+    ) {
+        let closes = closes || !self.request.isWhole
+        self.record?.bytesOut += self.downstream.localReply(closes: closes, make)
         self.needsDownstreamFlush = true
         self.endDownstream()
         // Flush at once: a caller that has ended its side is gone before the tick's end, and no more output follows.
@@ -106,6 +120,7 @@ extension Exchange {
     func forget() {
         if let record = self.record.take() { self.loop.meter.ended(record, at: .now) }
         if self.wait != nil { self.loop.stopsWaiting(self) }
+        self.endOpenBody()
         self.request.reset()
         self.settle()
         self.trailers = nil
@@ -190,10 +205,11 @@ extension Exchange {
         }
     }
 
-    /// The exchange waits for the body, and the body comes too slowly. Once a response has begun, both sides may be in
-    /// a dialogue, and only silence counts.
+    /// The exchange waits for a body of known length, and that comes too slowly. One without a length may come as it is
+    /// made. Once a response has begun, both sides may be in a dialogue, and only silence counts.
     private func isBodyTooSlow() -> Bool {
-        guard !self.request.isWhole, self.response.phase == .none, self.wantsBody else { return false }
+        guard !self.request.isWhole, self.head?.body.isChunked == false, self.response.phase == .none, self.wantsBody
+        else { return false }
         guard self.attempt.phase == .sent || self.request.awaitsWhole else { return false }
         self.pace.waited()
         return self.pace.isTooSlow(self.record?.bytesIn ?? 0, by: self.loop.callerTimeouts)

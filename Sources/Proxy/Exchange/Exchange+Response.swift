@@ -10,6 +10,7 @@ extension Exchange {
         guard let match = self.match else { return self.abort() }
         self.loop.pools[match.route.pool].responded(minorVersion: head.minorVersion)
         guard !head.isInterim else { return self.respondedInterim(head) }
+        guard !self.isFarewell(head) else { return self.sendAgain(by: match) }
         switch TokenRejection.evidence(of: head, signs: match.route.plan.retryOn) {
         case .rejected: self.judge(head, by: match, rejectsToken: true)
         case .accepted: self.judge(head, by: match, rejectsToken: false)
@@ -18,6 +19,20 @@ extension Exchange {
             self.heldHead = head
             self.heldBody = ByteBuffer()
         }
+    }
+
+    /// Whether the upstream has closed a connection that was idle, and says so (RFC 9110 §15.5.9): it has not seen the
+    /// request, which can be sent again.
+    private func isFarewell(_ head: ResponseHead) -> Bool {
+        head.status == 408 && !head.keepsAlive && !self.response.hasPassedInterim
+            && self.attempt.lost(mayRepeat: self.isKept && self.head?.isIdempotent == true)
+    }
+
+    private func sendAgain(by match: RouteTable.Match) {
+        self.releaseUpstream(reusable: false)
+        self.request.rewind()
+        self.connect(match.route, fresh: true)
+        self.flush()
     }
 
     /// Decides what a response means for the request, and acts on it.

@@ -43,6 +43,8 @@ final class Exchange {
     /// The stored body that is being sent.
     var served: ServedBody?
     var hasSentContinue = false
+    /// The body has no length, and counts among ``OpenBodies``.
+    private var isOpenBody = false
 
     /// Distinguishes this request from earlier and later ones of the connection when an event arrives late.
     private(set) var requestID: UInt64 = 0
@@ -122,7 +124,8 @@ extension Exchange {
         self.hasSentContinue = false
         var record = RequestRecord(method: head.method.name, startedAt: .now)
         let hasBody = head.hasBody
-        let decision = self.loop.gateway.decide(head, from: &self.unverified)
+        var decision = self.loop.gateway.decide(head, from: &self.unverified)
+        if self.unverified.sender != nil, !self.downstream.keepsPlace() { decision = .reply(GatewayLoop.placeIsLost) }
         self.head = head
         record.caller = self.unverified.sender?.name
         switch decision {
@@ -135,13 +138,21 @@ extension Exchange {
         case .forward(let match): self.begin(match, record, hasBody: hasBody, hasCredential: true)
         case .wait(let match): self.begin(match, record, hasBody: hasBody, hasCredential: false)
         case .locked(let match):
-            self.match = match
-            record.route = match.route.number
-            record.account = self.loop.gateway.account(of: match)
-            self.record = record
-            self.request.begin(hasBody: hasBody)
+            self.begin(match, record, hasBody: hasBody)
             self.reply(GatewayError(CredentialError.locked))
+        case .options(let match):
+            self.begin(match, record, hasBody: hasBody)
+            self.replyOptions()
         }
+    }
+
+    /// Begins a request that gets a local reply.
+    private func begin(_ match: RouteTable.Match, _ record: consuming RequestRecord, hasBody: Bool) {
+        self.match = match
+        record.route = match.route.number
+        record.account = self.loop.gateway.account(of: match)
+        self.record = record
+        self.request.begin(hasBody: hasBody)
     }
 
     private func begin(
@@ -156,6 +167,18 @@ extension Exchange {
         record.account = self.loop.gateway.account(of: match)
         self.record = record
         if self.head?.hasCookies == true, !route.plan.passesCookies { self.loop.dropped(.request, on: route) }
+        if hasBody, self.head?.body.isChunked == true {
+            guard self.loop.limits.openBodies.enter(self.unverified.sender?.name) else {
+                self.request.begin(hasBody: true)
+                return self.reply(
+                    GatewayError(
+                        .overloaded,
+                        reason: "too many bodies without a length are coming: send Content-Length, or later"
+                    )
+                )
+            }
+            self.isOpenBody = true
+        }
         // The upstream can't read chunks, so a body of unknown length must be whole before it is sent.
         let awaitsWhole = hasBody && self.head?.body.isChunked == true && self.loop.pools[route.pool].speaksHTTP10
         self.request.begin(hasBody: hasBody, awaitsWhole: awaitsWhole)
@@ -207,6 +230,7 @@ extension Exchange {
 
     /// The caller has sent all of its request, or has ended its side of a tunnel.
     func requestEnded(_ trailers: Trailers?) {
+        self.endOpenBody()
         self.trailers = trailers
         switch self.request.finished() {
         case .sendEnd:
@@ -221,6 +245,13 @@ extension Exchange {
             self.proceed(hasCredential: self.loop.gateway.slots[match.slot].hasCredential, by: match)
         case .nothing: break
         }
+    }
+
+    /// The body comes no more, or counts no more.
+    func endOpenBody() {
+        guard self.isOpenBody else { return }
+        self.isOpenBody = false
+        self.loop.limits.openBodies.leave(self.unverified.sender?.name)
     }
 
     /// The caller has ended its side of the connection before the end of its request. The rest of a stopped request is

@@ -38,6 +38,7 @@ package final class Route: Sendable {
         slot: Int?,
         line: Int,
         pool: Int,
+        via: Via,
         cookieNotice: CookieNotice,
         cache: RouteCache?
     ) {
@@ -53,7 +54,7 @@ package final class Route: Sendable {
         self.rewrite = UpstreamRequest(
             path: upstream.path,
             host: upstream.authority,
-            via: plan.via,
+            via: plan.via ? via : nil,
             injectedName: plan.injection.header,
             asksForIdentity: plan.retryOn.contains { $0.body != nil },
             passesCookies: plan.passesCookies,

@@ -19,6 +19,9 @@ package struct RouteConfiguration: Equatable, Sendable {
     package var timeouts: Timeouts
     /// Upstream connections per event loop.
     package var maxConnections: Int
+    /// How long a connection to the upstream serves requests, give or take a tenth. Each new one asks for the upstream's
+    /// addresses anew.
+    package var connectionAge: Duration
     /// Add `Via: 1.1 martlet`.
     package var via: Bool
     /// Let `Cookie` and `Set-Cookie` pass.
@@ -96,6 +99,7 @@ package struct RouteConfiguration: Equatable, Sendable {
         retryOn: [TokenRejectionSign] = [],
         timeouts: Timeouts = Timeouts(),
         maxConnections: Int = 1_024,
+        connectionAge: Duration = .seconds(600),
         via: Bool = true,
         passesCookies: Bool = false,
         appendsForwarded: Bool = false,
@@ -113,6 +117,7 @@ package struct RouteConfiguration: Equatable, Sendable {
         self.retryOn = retryOn
         self.timeouts = timeouts
         self.maxConnections = maxConnections
+        self.connectionAge = connectionAge
         self.via = via
         self.passesCookies = passesCookies
         self.appendsForwarded = appendsForwarded

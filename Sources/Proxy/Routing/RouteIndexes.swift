@@ -1,3 +1,4 @@
+import HTTPWire
 import TokenModel
 
 /// Assigns the indexes under which routes find what they share. Indexes that an older table has assigned stay the same.
@@ -11,6 +12,7 @@ struct RouteIndexes {
     private(set) var cookieNotices: [CookieNotice]
     /// The response cache of each of the ``names``; `nil` for routes that have never had one.
     private(set) var caches: [RouteCache?]
+    let via: Via
 
     private var slotOf: [AccountID: Int] = [:]
     private var poolOf: [UpstreamOrigin: Int] = [:]
@@ -20,13 +22,14 @@ struct RouteIndexes {
     /// its TLS context can be renewed in one place.
     private var trusts: Set<UpstreamTLS>
 
-    init(following old: RouteTable?) {
+    init(following old: RouteTable?, via: Via) {
         self.slots = old?.slots.map(\.account) ?? []
         self.injections = old?.injections ?? []
         self.pools = old?.pools ?? []
         self.names = old?.names ?? []
         self.cookieNotices = old?.cookieNotices ?? []
         self.caches = old?.caches ?? []
+        self.via = old?.via ?? via
         self.trusts = Set(self.pools.compactMap(\.tls))
         for (place, account) in self.slots.enumerated() { self.slotOf[account] = place }
         for (place, pool) in self.pools.enumerated() { self.poolOf[pool] = place }
@@ -53,6 +56,7 @@ struct RouteIndexes {
             slot: slot,
             line: self.line(of: plan.injection),
             pool: self.pool(of: UpstreamOrigin(plan)),
+            via: self.via,
             cookieNotice: self.cookieNotices[name],
             cache: plan.cache == nil ? nil : self.caches[name]
         )

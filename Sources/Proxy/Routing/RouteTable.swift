@@ -24,6 +24,8 @@ package final class RouteTable: Sendable {
     let cookieNotices: [CookieNotice]
     /// The response cache of each of the ``names``, if its route has or had one.
     let caches: [RouteCache?]
+    /// The gateway's own member of `Via`, the same from its start to its end.
+    let via: Via
     /// The slots of accounts that no route uses any more.
     package let unusedSlots: [Int]
     private let approvalRule: @Sendable (AccountID) -> Bool
@@ -37,13 +39,15 @@ package final class RouteTable: Sendable {
 
     /// - Parameters:
     ///   - requiresApproval: whether an account may be used only while an operator's approval stands.
+    ///   - via: the gateway's own member of `Via`, if this is the first table.
     ///   - old: the table that this one replaces; `nil` for the first.
     package init(
         _ plans: [RouteConfiguration],
         requiresApproval: @escaping @Sendable (AccountID) -> Bool = { _ in false },
+        via: Via = .random(),
         following old: RouteTable? = nil
     ) {
-        var places = RouteIndexes(following: old)
+        var places = RouteIndexes(following: old, via: via)
         let routes = plans.compactMap { places.place($0) }.sorted { left, right in
             if left.hostName.isEmpty != right.hostName.isEmpty { return right.hostName.isEmpty }
             return left.depth > right.depth
@@ -56,6 +60,7 @@ package final class RouteTable: Sendable {
         self.names = places.names
         self.cookieNotices = places.cookieNotices
         self.caches = places.caches
+        self.via = places.via
         let fixed = Set(routes.compactMap(\.slot))
         self.unusedSlots = places.slots.indices.filter { slot in
             !fixed.contains(slot) && !Self.offer(places.slots[slot], routes)

@@ -32,7 +32,7 @@ package enum Admission {
 }
 
 extension GatewayLoop {
-    /// Admits an accepted connection, or turns it away if it exceeds a limit.
+    /// Admits an accepted connection, in the place of a stranger's if need be, or turns it away if it exceeds a limit.
     ///
     /// A connection over the limit gets a reply rather than a wait in the system's queue: a caller that waits there
     /// learns nothing, and looks like one whose packets are lost. Where even a reply costs too much (a TLS handshake;
@@ -42,12 +42,22 @@ extension GatewayLoop {
     func admit(_ channel: any Channel, speaksTLS: Bool, _ open: @escaping () throws -> Void) throws {
         let limits = self.limits
         try channel.syncOptions?.setOption(.recvAllocator, value: self.readBuffers)
-        guard limits.connections.enter() else { return try self.turnAway(channel, speaksTLS: speaksTLS) }
-        channel.closeFuture.whenComplete { _ in limits.connections.leave() }
+        switch limits.connections.arrive(channel) {
+        case .turnedAway: return try self.turnAway(channel, speaksTLS: speaksTLS)
+        case .admittedInPlaceOfAnother: self.countTurnedAway(status: 0, Self.placeIsLost)
+        case .admitted: break
+        }
+        channel.closeFuture.whenComplete { _ in limits.connections.leave(channel) }
         guard limits.addresses.isSet else { return try open() }
         let gate = AddressGate(limits.addresses, open: open) { try self.turnAway(channel, speaksTLS: speaksTLS) }
         try channel.pipeline.syncOperations.addHandler(gate)
     }
+
+    /// Why a stranger's connection ended.
+    static let placeIsLost = GatewayError(
+        .overloaded,
+        "no request had been authenticated when another connection needed the place; see limits.connections"
+    )
 
     private func turnAway(_ channel: any Channel, speaksTLS: Bool) throws {
         let places = self.limits.turnedAway
@@ -60,11 +70,11 @@ extension GatewayLoop {
     }
 
     /// Counts the rejected connection as a request and writes it to the access log: nothing else would show it.
-    func countTurnedAway(status: Int) {
+    func countTurnedAway(status: Int, _ error: GatewayError = OverloadResponder.error) {
         var record = RequestRecord(method: HTTPMethod.other.name, startedAt: .now)
         record.status = status
         record.error = GatewayError.Code.overloaded.rawValue
-        record.reason = OverloadResponder.error.message
+        record.reason = error.message
         record.isWhole = status != 0
         self.meter.ended(record, at: .now)
     }
@@ -87,6 +97,10 @@ final class AddressGate: ChannelInboundHandler, RemovableChannelHandler {
         self.turnAway = turnAway
     }
 
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ConnectionPlaces.GivesWay { context.close(promise: nil) }
+    }
+
     func channelActive(context: ChannelHandlerContext) {
         do {
             if self.enter(context.channel) { try self.open() } else { try self.turnAway() }
@@ -106,17 +120,20 @@ final class AddressGate: ChannelInboundHandler, RemovableChannelHandler {
     }
 }
 
-/// Limits the connections of one address, over all event loops.
-package final class AddressLimit: Sendable {
+/// Limits the connections of one address.
+package typealias AddressLimit = KeyedLimit<PeerNetwork>
+
+/// Limits how many places one holder has, over all event loops.
+package final class KeyedLimit<Key: Hashable & Sendable>: Sendable {
     private let most: Atomic<Int>
-    private let counts = Mutex<[PeerNetwork: Int]>([:])
+    private let counts = Mutex<[Key: Int]>([:])
 
     /// - Parameter limit: 0 for no limit.
     package init(_ limit: Int) {
         self.most = Atomic(limit)
     }
 
-    /// Connections per address; 0 for no limit. Connections accepted while there was no limit are not counted.
+    /// Places of one holder; 0 for no limit. Connections accepted while there was no limit are not counted.
     package var limit: Int {
         get { self.most.load(ordering: .relaxed) }
         set { self.most.store(newValue, ordering: .relaxed) }
@@ -125,25 +142,25 @@ package final class AddressLimit: Sendable {
     /// Whether there is a limit.
     package var isSet: Bool { self.limit > 0 }
 
-    /// Number of addresses that have counted connections now.
+    /// Number of holders that have places now.
     package var count: Int { self.counts.withLock(\.count) }
 
-    /// Takes a place for an address, if one is left.
-    package func enter(_ address: PeerNetwork) -> Bool {
+    /// Takes a place for a holder, if one is left.
+    package func enter(_ key: Key) -> Bool {
         let limit = self.limit
         return self.counts.withLock { counts in
-            let count = counts[address] ?? 0
+            let count = counts[key] ?? 0
             guard count < limit || limit == 0 else { return false }
-            counts[address] = count + 1
+            counts[key] = count + 1
             return true
         }
     }
 
-    /// Gives back a place of an address.
-    package func leave(_ address: PeerNetwork) {
+    /// Gives back a place of a holder.
+    package func leave(_ key: Key) {
         self.counts.withLock { counts in
-            // Without this, every address ever seen would be remembered.
-            counts[address] = counts[address].flatMap { $0 > 1 ? $0 - 1 : nil }
+            // Without this, every holder ever seen would be remembered.
+            counts[key] = counts[key].flatMap { $0 > 1 ? $0 - 1 : nil }
         }
     }
 }

@@ -1,3 +1,4 @@
+import CShims
 import HTTPWire
 import Logging
 import NIOCore
@@ -13,12 +14,12 @@ final class GatewayLoop {
     let eventLoop: any EventLoop
     private(set) var headLimits: HeadLimits
     private(set) var callerTimeouts: CallerTimeouts
-    private let credentialTimeout: Duration
-    private var approvalWait: Duration
+    let credentialTimeout: Duration
+    var approvalWait: Duration
     let meter: LoopMeter
     private let logger: Logger
-    private let credentials: any CredentialSource
-    private let credentialQueries: AsyncStream<CredentialQuery>.Continuation
+    let credentials: any CredentialSource
+    let credentialQueries: AsyncStream<CredentialQuery>.Continuation
     let limits: SharedLimits
 
     let gateway: Gateway
@@ -33,15 +34,20 @@ final class GatewayLoop {
     var responseHeads = SpareBuffers()
     var isDraining: Bool { self.state.isDraining }
     let readShare = ReadShare()
+    let turns: TurnQueue
+    /// What heads may hold that are still coming, in bytes.
+    private var headMemory: Int
+    private var headBytes = 0
+    private var hasRefusedHeads = false
     private(set) var callers: [HTTP1Downstream] = []
     /// What response caches ask on their own behalf.
     private(set) var revalidations: [Revalidation] = []
     private static let mostRevalidations = 64
     /// Connections over the limit, until they are closed.
     var turnedAway: [OverloadResponder] = []
-    private var waiting = Waiters<(exchange: Exchange, requestID: UInt64)>()
+    var waiting = Waiters<(exchange: Exchange, requestID: UInt64)>()
     /// How often the loop was locked. An answer to a query from before the last lock is none.
-    private var lockCount = 0
+    var lockCount = 0
     /// Exchanges whose output is flushed at the end of this tick.
     private var unflushed: [Exchange] = []
     private var sweeping: RepeatedTask?
@@ -58,7 +64,9 @@ final class GatewayLoop {
         credentialQueries: AsyncStream<CredentialQuery>.Continuation
     ) {
         self.eventLoop = eventLoop
+        self.turns = TurnQueue(on: eventLoop)
         self.headLimits = tables.headLimits
+        self.headMemory = tables.headMemory
         self.callerTimeouts = tables.callerTimeouts
         self.credentialTimeout = credentialTimeout
         self.approvalWait = tables.approvalWait
@@ -100,6 +108,7 @@ final class GatewayLoop {
         if self.gateway.isLocked { self.closeIdle() }
         for connection in self.turnedAway { connection.sweep() }
         for pool in self.pools { pool.sweep() }
+        self.releaseHeads()
         // Another loop may need the connections that this loop can spare.
         while self.limits.upstreams.isOver, self.closeIdlest() {}
         if self.limits.upstreams.isOver { self.dropUnwanted() }
@@ -117,7 +126,7 @@ final class GatewayLoop {
         self.unflushed.append(exchange)
     }
 
-    private func flushAll() {
+    func flushAll() {
         // A flush can end a connection, which can write to other connections. Those are appended to the list meanwhile.
         var index = 0
         while index < self.unflushed.count {
@@ -179,6 +188,7 @@ extension GatewayLoop {
         self.addPools(running.table.pools.dropFirst(self.pools.count))
         for (pool, isInUse) in zip(self.pools, running.table.poolsInUse) { pool.isInUse = isInUse }
         self.headLimits = running.headLimits
+        self.headMemory = running.headMemory
         self.callerTimeouts = running.callerTimeouts
         self.approvalWait = running.approvalWait
         self.meter.reload(routes: running.table.names, log: running.accessLog)
@@ -192,132 +202,6 @@ extension GatewayLoop {
     /// before now serve no further request.
     func renew(_ upstreams: Set<UpstreamTLS>) {
         for pool in self.pools where pool.isSecured(byAnyOf: upstreams) { pool.renew() }
-    }
-}
-
-// MARK: - Credentials
-
-extension GatewayLoop {
-    func apply(_ event: CredentialEvent) {
-        // A process that learns that a credential was dropped must not see its token sent afterwards.
-        if case .dropped = event { self.flushAll() }
-        self.gateway.apply(event)
-    }
-
-    /// Calls `exchange` back with a credential for a slot's account, or with the reason why there is none.
-    func requestCredential(for exchange: Exchange, slot: Int, refused: TokenVersion?) {
-        guard !self.gateway.isLocked else { return exchange.credentialRefused(.locked) }
-        if let refused, let credential = self.gateway.usableCredential(slot: slot), TokenVersion(credential) != refused
-        {
-            return exchange.credentialArrived(credential)
-        }
-        guard self.limits.waiters.enter() else {
-            return exchange.credentialRefused(
-                CredentialError(
-                    .overloaded,
-                    "too many requests wait for a token; see limits.waiters",
-                    retryAfter: .seconds(1)
-                )
-            )
-        }
-        let key = WaiterKey(slot: slot, refused: refused)
-        exchange.wait = key
-        if self.waiting.enter((exchange, exchange.requestID), key) { self.ask(key) }
-    }
-
-    /// How long a request may wait for a credential of a slot's account.
-    func credentialTimeout(slot: Int) -> Duration {
-        self.gateway.slots[slot].requiresApproval ? self.credentialTimeout + self.approvalWait : self.credentialTimeout
-    }
-
-    /// Forgets waiters, who get their replies elsewhere. Do this before the replies: their callers may send the next
-    /// request at once.
-    ///
-    /// - Parameter keys: what they wait for.
-    func forgetWaiters(_ keys: (WaiterKey) -> Bool) { self.waiting.forget(keys) }
-
-    /// Forgets all waiters, and all queries that are under way.
-    func forgetQueries() {
-        self.lockCount += 1
-        self.forgetWaiters { _ in true }
-    }
-
-    /// Gives back the place of a request that ended while it waited for a credential.
-    func stopsWaiting(_ exchange: Exchange) {
-        guard let key = exchange.wait.take() else { return }
-        self.limits.waiters.leave()
-        self.waiting.left(key) { $0.exchange.requestID == $0.requestID && $0.exchange.wait == key }
-    }
-
-    /// A request carries the slot's current token.
-    func used(_ token: TokenVersion, slot: Int) {
-        guard self.gateway.use(slot: slot) else { return }
-        self.credentials.used(token, of: self.gateway.slots[slot].account)
-    }
-
-    /// An upstream accepted the token.
-    func accepted(_ token: TokenVersion, slot: Int) {
-        guard self.gateway.prove(token, slot: slot) else { return }
-        self.credentials.accepted(token, of: self.gateway.slots[slot].account)
-    }
-
-    /// An upstream refused the token of a request that was replayed after a 401.
-    func refusedAgain(_ token: TokenVersion, slot: Int) {
-        self.credentials.refusedAgain(token, of: self.gateway.slots[slot].account)
-    }
-
-    /// Has a dead token replaced although no request waits for that.
-    func refreshInBackground(slot: Int, refused: TokenVersion?) {
-        guard let refused, let credential = self.gateway.slots[slot].credential, TokenVersion(credential) == refused
-        else { return }
-        let key = WaiterKey(slot: slot, refused: refused)
-        if self.waiting.ask(key) { self.ask(key) }
-    }
-
-    private func ask(_ key: WaiterKey, lapses: Int = 0) {
-        let bound = NIOLoopBound(self, eventLoop: self.eventLoop)
-        let eventLoop = self.eventLoop
-        let account = self.gateway.slots[key.slot].account
-        let lockCount = self.lockCount
-        self.credentialQueries.yield(
-            CredentialQuery(account: account, refused: key.refused) { result in
-                eventLoop.execute {
-                    if bound.value.lockCount == lockCount { bound.value.answered(key, result, lapses: lapses) }
-                }
-            }
-        )
-    }
-
-    /// How often a credential is asked for anew because the lease or the approval ended while it was on its way.
-    private static let mostLapses = 3
-
-    private func answered(
-        _ key: WaiterKey,
-        _ result: Result<UpstreamCredential, CredentialError>,
-        lapses: Int
-    ) {
-        // Nobody waits for a slot that is gone.
-        guard self.gateway.slots.contains(key.slot) else { return _ = self.waiting.empty(key) }
-        if case .success = result, self.gateway.obstacle(slot: key.slot) != nil, lapses < Self.mostLapses {
-            // The next response waits for the lease, or the approval.
-            return self.ask(key, lapses: lapses + 1)
-        }
-        // Free the places before any exchange is called back: an exchange that ends then has no place to give back.
-        let waiters = self.waiting.empty(key).filter { waiter in
-            waiter.exchange.requestID == waiter.requestID && waiter.exchange.wait == key
-        }
-        for (exchange, _) in waiters { exchange.wait = nil }
-        self.limits.waiters.leave(waiters.count)
-        let result = result.flatMap { credential in
-            self.gateway.refusal(of: credential).map { .failure($0) } ?? .success(credential)
-        }
-        for (exchange, requestID) in waiters where exchange.requestID == requestID {
-            exchange.isReleased = true
-            switch result {
-            case .success(let credential): exchange.credentialArrived(credential)
-            case .failure(let error): exchange.credentialRefused(error)
-            }
-        }
     }
 }
 
@@ -336,6 +220,25 @@ extension GatewayLoop {
             last.index = caller.index
         }
         if self.callers.isEmpty { self.drained?.succeed() }
+    }
+
+    /// Notes how much more the unfinished heads hold. Beyond the limit the largest one is refused, a stranger's first.
+    func headsGrow(by bytes: Int) {
+        self.headBytes += bytes
+        while bytes > 0, self.headBytes > self.headMemory,
+            let largest = self.callers.max(by: { $0.headWeight < $1.headWeight }), largest.headBytes > 0
+        {
+            self.hasRefusedHeads = true
+            largest.refuseHead()
+            guard largest.headBytes == 0 else { break }
+        }
+    }
+
+    /// Gives the memory of refused heads back to the system.
+    private func releaseHeads() {
+        guard self.hasRefusedHeads, self.headBytes < self.headMemory / 4 else { return }
+        self.hasRefusedHeads = false
+        Task.detached { martlet_release_freed() }
     }
 
     /// Whether a response cache may ask on its own behalf now. Such requests use memory and connections that no caller

@@ -18,12 +18,16 @@ package struct ProxyConfiguration: Sendable {
     package var connectionsPerAddress: Int
     /// Limit of the request body bytes that are kept for replays.
     package var replayMemory: Int
+    /// Limit of the bytes that unfinished heads hold. Each event loop has an equal share.
+    package var headMemory: Int
     /// Requests that may wait for credentials at once.
     package var waiters: Int
     /// How long a request may wait for a credential. The ``CredentialSource`` usually returns earlier.
     package var credentialTimeout: Duration
     /// The accounts whose use an operator must approve; `nil` for none.
     package var approval: ApprovalRule?
+    /// What is added to `Via`. A reload changes nothing in it.
+    package var via: Via
     /// Number of event loops; each has one listening socket per network address.
     package var eventLoops: Int
 
@@ -112,9 +116,11 @@ package struct ProxyConfiguration: Sendable {
         connections: Int = 10_000,
         connectionsPerAddress: Int = 0,
         replayMemory: Int = 64 << 20,
+        headMemory: Int = 64 << 20,
         waiters: Int = 10_000,
         credentialTimeout: Duration = .seconds(15),
         approval: ApprovalRule? = nil,
+        via: Via = .random(),
         eventLoops: Int
     ) {
         self.listeners = listeners
@@ -125,9 +131,11 @@ package struct ProxyConfiguration: Sendable {
         self.connections = connections
         self.connectionsPerAddress = connectionsPerAddress
         self.replayMemory = replayMemory
+        self.headMemory = headMemory
         self.waiters = waiters
         self.credentialTimeout = credentialTimeout
         self.approval = approval
+        self.via = via
         self.eventLoops = eventLoops
     }
 }
@@ -137,6 +145,8 @@ struct RoutingSnapshot: Sendable {
     let table: RouteTable
     let callers: CallerTable
     let headLimits: HeadLimits
+    /// An event loop's share of what unfinished heads may hold, in bytes.
+    let headMemory: Int
     let callerTimeouts: CallerTimeouts
     /// How long a request may wait for an approval.
     let approvalWait: Duration
@@ -158,11 +168,13 @@ struct RoutingSnapshot: Sendable {
         let table = RouteTable(
             plan.routes,
             requiresApproval: { [approval = plan.approval] in approval?.applies($0) ?? false },
+            via: plan.via,
             following: old?.table
         )
         self.table = table
         self.callers = CallerTable(plan.callers, routes: table, hosts: hosts)
         self.headLimits = plan.headLimits
+        self.headMemory = plan.headMemory / plan.eventLoops
         self.callerTimeouts = plan.callerTimeouts
         self.approvalWait = plan.approval?.wait ?? .zero
         self.credentials = credentials

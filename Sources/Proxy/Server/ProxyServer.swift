@@ -163,6 +163,7 @@ package final class ProxyServer: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.socketOption(.reusePort), value: 1)
             .serverChannelInitializer(Admission.pausesWhenExhausted)
+            .childChannelOption(.socketOption(.so_keepalive), value: 1)
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
             .childChannelInitializer { channel in

@@ -1,4 +1,5 @@
 import Synchronization
+import SystemSupport
 
 /// A limited number of places, or bytes, that all event loops share.
 package final class SharedLimit: Sendable {
@@ -51,21 +52,24 @@ final class SharedLimits: Sendable {
     static let turnedAway = 32
 
     /// Callers' connections.
-    let connections: SharedLimit
+    let connections: ConnectionPlaces
     let addresses: AddressLimit
     let turnedAway = SharedLimit(SharedLimits.turnedAway)
     /// Sockets to upstreams, with those still connecting. No request is refused because of this limit: idle connections
     /// are closed instead, and connecting ones that no request waits for.
     let upstreams: SharedLimit
+    /// Requests whose body has no length and is still coming. Such a body may take as long as its caller likes.
+    let openBodies: OpenBodies
     /// Requests that wait for credentials.
     let waiters: SharedLimit
     /// Bytes of request bodies that are kept to be sent or replayed.
     let replayMemory: SharedLimit
 
     init(_ plan: ProxyConfiguration) {
-        self.connections = SharedLimit(plan.connections)
+        self.connections = ConnectionPlaces(plan.connections)
         self.addresses = AddressLimit(plan.connectionsPerAddress)
         self.upstreams = SharedLimit(plan.connections)
+        self.openBodies = OpenBodies(plan.connections)
         self.waiters = SharedLimit(plan.waiters)
         self.replayMemory = SharedLimit(plan.replayMemory)
     }
@@ -76,6 +80,7 @@ final class SharedLimits: Sendable {
         self.connections.limit = plan.connections
         self.addresses.limit = plan.connectionsPerAddress
         self.upstreams.limit = plan.connections
+        self.openBodies.reload(plan.connections)
         self.waiters.limit = plan.waiters
         self.replayMemory.limit = plan.replayMemory
     }

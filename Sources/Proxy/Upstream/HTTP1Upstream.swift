@@ -7,7 +7,7 @@ import NIOTLS
 /// hands these to the exchange that uses the connection. The exchange sees it as an ``Upstream``.
 ///
 /// Reads stop while the caller can't take more, and while a response is held.
-final class HTTP1Upstream: ChannelDuplexHandler {
+final class HTTP1Upstream: ChannelDuplexHandler, TurnTaking {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = Never
     typealias OutboundIn = ByteBuffer
@@ -29,18 +29,20 @@ final class HTTP1Upstream: ChannelDuplexHandler {
     }
 
     /// The pool that counts the connection, from when it is connected until it is gone.
-    private var pool: UpstreamPool?
-    private var context: ChannelHandlerContext?
+    var pool: UpstreamPool?
+    var context: ChannelHandlerContext?
     /// Counts the connection while it accepts no bytes. Set from joining a pool until the connection is gone.
-    private var readShare: ReadShare?
+    var readShare: ReadShare?
     private var isBlocked = false
     private var exchange: Exchange?
     private var state = State.idle
-    private var reader = ResponseReader()
+    var reader = ResponseReader()
     /// Writes requests to the upstream.
     let writer = HTTP1RequestWriter()
     private var isReadWithheld = false
     private var isProcessing = false
+    /// The rest of what was read waits for the connection's next turn.
+    private var awaitsTurn = false
     /// Set if a write has found the connection ended while its bytes were being processed; `true` for a clean end. The
     /// bytes that came before the end are handled first.
     private var waitingEnd: Bool?
@@ -49,8 +51,10 @@ final class HTTP1Upstream: ChannelDuplexHandler {
     /// The connection has been idle, so the upstream may have closed it just now.
     private(set) var isReused = false
     /// The generation of the pool's certificates with which the connection was made.
-    private(set) var configGeneration = 0
-    private var socket: CountedSocket?
+    var configGeneration = 0
+    var socket: CountedSocket?
+    /// When the connection was made, and how long it may serve requests.
+    var (madeAt, age) = (CoarseTime.start, Duration.zero)
     /// The sweep tick at which the connection became idle.
     private(set) var idleSince = CoarseTime.start
 
@@ -103,6 +107,9 @@ final class HTTP1Upstream: ChannelDuplexHandler {
     }
 
     private func ended(cleanly: Bool) {
+        guard self.isOpen else { return }
+        // What came before the end is handled first, and is no more than one read.
+        if self.awaitsTurn { self.process(inTurns: false) }
         guard self.isOpen else { return }
         guard !self.isProcessing else {
             self.waitingEnd = cleanly && self.waitingEnd ?? true
@@ -175,28 +182,45 @@ final class HTTP1Upstream: ChannelDuplexHandler {
     private var wantsRead: Bool {
         switch self.state {
         case .idle, .uploading: true
-        case .responding, .tunnelling: self.exchange?.canTakeResponse ?? true
+        case .responding, .tunnelling: !self.awaitsTurn && self.exchange?.canTakeResponse ?? true
         case .held, .heldLast, .closed: false
         }
     }
 
-    private func process() {
-        guard !self.isProcessing else { return }
+    /// Hands the exchange what was read.
+    ///
+    /// - Parameter inTurns: what is left when the turn is over waits for the next one.
+    private func process(inTurns: Bool = true) {
+        guard !self.isProcessing, !inTurns || !self.awaitsTurn else { return }
         self.isProcessing = true
+        var turn = Turn()
         defer {
             self.isProcessing = false
             if let cleanly = self.waitingEnd.take() { self.ended(cleanly: cleanly) }
         }
         do throws(WireError) {
             guard let exchange = self.exchange else { return }
-            while self.exchange === exchange, try self.step(exchange) {}
+            while self.exchange === exchange, !inTurns || !turn.isOver, try self.step(exchange, &turn) {}
+            if inTurns, turn.isOver, self.exchange === exchange { self.awaitTurn() }
         } catch {
             self.exchange?.upstreamInvalid(error.rule ?? .notHTTP)
         }
     }
 
+    private func awaitTurn() {
+        self.awaitsTurn = true
+        self.exchange?.loop.turns.append(self)
+    }
+
+    func takeTurn() {
+        self.awaitsTurn = false
+        self.process()
+        self.exchange?.flushSoon()
+        self.resumeReading()
+    }
+
     /// - Returns: whether there may be more to do.
-    private func step(_ exchange: Exchange) throws(WireError) -> Bool {
+    private func step(_ exchange: Exchange, _ turn: inout Turn) throws(WireError) -> Bool {
         if case .tunnelling = self.state {
             let rest = self.reader.takeRest()
             if rest.readableBytes > 0 { exchange.responseBytes(rest) }
@@ -204,9 +228,15 @@ final class HTTP1Upstream: ChannelDuplexHandler {
         }
         guard case .responding = self.state else { return false }
         switch try self.reader.next() {
-        case .head(let head): exchange.responded(head)
-        case .bytes(let bytes): exchange.responseBytes(bytes)
-        case .end(let trailers): exchange.responseEnded(trailers, isReusable: self.reader.isClean)
+        case .head(let head):
+            turn.tookHead()
+            exchange.responded(head)
+        case .bytes(let bytes):
+            turn.tookPiece()
+            exchange.responseBytes(bytes)
+        case .end(let trailers):
+            turn.tookPiece()
+            exchange.responseEnded(trailers, isReusable: self.reader.isClean)
         case .needsMore: return false
         }
         return true
@@ -242,7 +272,7 @@ extension HTTP1Upstream {
             self.resumeReading()
         case .heldLast:
             self.state = .responding
-            self.process()
+            self.process(inTurns: false)
             let isEnded = if case .responding = self.state { false } else { true }
             self.state = .closed
             guard let exchange = self.exchange.take() else { return }
@@ -307,7 +337,7 @@ extension HTTP1Upstream {
         context?.close(promise: nil)
     }
 
-    private var tls: ChannelHandlerContext? {
+    var tls: ChannelHandlerContext? {
         try? self.context?.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self)
     }
 
@@ -366,26 +396,5 @@ extension HTTP1Upstream {
             late.cancel()
             channel.close(promise: nil)
         }
-    }
-}
-
-// MARK: - For the pool
-
-extension HTTP1Upstream {
-    /// How long the connection may be idle.
-    var idleTime: Duration { self.reader.idleTime }
-
-    /// The upstream has ended the connection or sent something unasked: bytes or an end wait to be read. This check
-    /// costs a system call.
-    var isStale: Bool { self.context?.channel.isQuiet != true }
-
-    /// Adds the connection to `pool`, which counts it from now on.
-    func join(_ pool: UpstreamPool, by dial: UpstreamDial) {
-        self.pool = pool
-        self.readShare = pool.loop.readShare
-        self.configGeneration = dial.configGeneration
-        self.socket = (self.context?.channel).flatMap(dial.socket)
-        if self.tls == nil { self.writer.goesDirectly() }
-        try? self.context?.channel.syncOptions?.setOption(.recvAllocator, value: pool.readBuffers)
     }
 }

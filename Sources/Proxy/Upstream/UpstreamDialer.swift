@@ -31,8 +31,10 @@ package struct UpstreamDialer: Sendable {
     package typealias Attempt = @Sendable (any Channel) throws -> Void
 
     /// - Returns: a connection that is ready for a request.
-    package func dial(_ attempt: @escaping Attempt = { _ in }) -> EventLoopFuture<any Channel> {
-        let deadline = NIODeadline.now() + TimeAmount(self.origin.connectTimeout)
+    package func dial(
+        until deadline: NIODeadline,
+        _ attempt: @escaping Attempt = { _ in }
+    ) -> EventLoopFuture<any Channel> {
         if let address = try? SocketAddress(ipAddress: self.origin.host, port: self.origin.port) {
             return self.secured(self.bootstrap(until: deadline, attempt).connect(to: address), until: deadline)
         }
@@ -104,6 +106,7 @@ package struct UpstreamDialer: Sendable {
         let origin = self.origin
         return ClientBootstrap(group: self.eventLoop)
             .connectTimeout(deadline - NIODeadline.now())
+            .channelOption(.socketOption(.so_keepalive), value: 1)
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.writeBufferWaterMark, value: GatewayLoop.waterMark)
             // The end of the upstream's side comes as an event of its own, so that a reset can't be taken for it.
@@ -160,7 +163,11 @@ extension GatewayError {
 /// A connection that is being made for a request, with all attempts at it: each address of the name that is tried gets
 /// a socket of its own.
 final class UpstreamDial {
-    let place: UpstreamPool.Place
+    /// The request that it was begun for, or one that has waited since that one was served.
+    var place: UpstreamPool.Place
+    /// Its time is over.
+    var isOverdue: Bool { NIODeadline.now() >= self.deadline }
+    private let deadline: NIODeadline
     /// The generation of the pool's certificates when the dial began.
     let configGeneration: Int
     private let limit: SharedLimit
@@ -168,8 +175,14 @@ final class UpstreamDial {
     private(set) var isGivenUp = false
 
     /// - Parameter limit: counts the dial's sockets.
-    init(for place: UpstreamPool.Place, configGeneration: Int, counting limit: SharedLimit) {
+    init(
+        for place: UpstreamPool.Place,
+        until deadline: NIODeadline,
+        configGeneration: Int,
+        counting limit: SharedLimit
+    ) {
         self.place = place
+        self.deadline = deadline
         self.configGeneration = configGeneration
         self.limit = limit
     }

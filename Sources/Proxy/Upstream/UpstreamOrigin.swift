@@ -8,6 +8,7 @@ struct UpstreamOrigin: Sendable, Hashable {
     let tls: UpstreamTLS?
     let connectTimeout: Duration
     let maxConnections: Int
+    let connectionAge: Duration
 
     init(_ plan: RouteConfiguration) {
         self.host = plan.upstream.host
@@ -15,6 +16,7 @@ struct UpstreamOrigin: Sendable, Hashable {
         self.tls = plan.upstream.tls
         self.connectTimeout = plan.timeouts.connect
         self.maxConnections = plan.maxConnections
+        self.connectionAge = plan.connectionAge
     }
 }
 

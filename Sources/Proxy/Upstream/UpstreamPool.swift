@@ -2,6 +2,10 @@ import NIOCore
 import TokenModel
 
 /// The connections of one event loop to one upstream: last in, first out, bounded in number.
+///
+/// A request that finds no idle connection begins to make one, where there may be another. It does not wait for that one:
+/// whichever connection is free first goes to the request that has waited longest. A connection that can't be made fails
+/// its request only if no other one is being made that no request needs any more.
 final class UpstreamPool {
     private let origin: UpstreamOrigin
     private let dialer: UpstreamDialer
@@ -10,8 +14,9 @@ final class UpstreamPool {
     private var idle: [HTTP1Upstream] = []
     /// The number of connections that have joined and are not gone, and of those being dialled.
     private(set) var count = 0
-    /// Requests that wait for a connection. Each caller connection has at most one request, so the limit on caller
-    /// connections also bounds this queue. The next sweep removes the requests that no longer wait.
+    /// Requests that wait for a connection, whether one is being made for them or not. Each caller connection has at most
+    /// one request, so the limit on caller connections also bounds this queue. The next sweep removes the requests that no
+    /// longer wait.
     private var waiting = CircularBuffer<Place>()
     /// ``serveWaiting()`` is running.
     private var isServing = false
@@ -25,12 +30,26 @@ final class UpstreamPool {
     }
 
     /// A request's place in the queue.
-    struct Place {
+    final class Place {
         let exchange: Exchange
         let requestID: UInt64
+        /// It was sent on a connection that turned out to be stale, and gets none that was idle.
+        let isFresh: Bool
+        /// A connection is being made for it.
+        var isDialled = false
 
-        /// The request was given up, or has timed out.
+        init(_ exchange: Exchange, isFresh: Bool) {
+            self.exchange = exchange
+            self.isFresh = isFresh
+            self.requestID = exchange.requestID
+        }
+
+        /// The request has a connection, was given up, or has timed out.
         var isLeft: Bool { !self.exchange.isConnecting(self.requestID) }
+
+        func takes(_ upstream: HTTP1Upstream) -> Bool {
+            !self.isLeft && !(self.isFresh && self.isDialled && upstream.isReused)
+        }
     }
 
     /// - Parameter memory: the one that all pools of the same server share.
@@ -85,11 +104,9 @@ final class UpstreamPool {
             if !exchange.connected(.http1(upstream)) { self.released(upstream) }
             return
         }
-        guard self.count < self.origin.maxConnections else {
-            self.waiting.append(Place(exchange: exchange, requestID: exchange.requestID))
-            return
-        }
-        self.dial(for: Place(exchange: exchange, requestID: exchange.requestID))
+        let place = Place(exchange, isFresh: fresh)
+        self.waiting.append(place)
+        if self.count < self.origin.maxConnections { self.dial(for: place) }
     }
 
     /// Whether to check an idle connection for staleness before it is used.
@@ -106,15 +123,18 @@ final class UpstreamPool {
 
     private func dial(for place: Place) {
         self.count += 1
+        place.isDialled = true
         place.exchange.dialling()
+        let deadline = NIODeadline.now() + TimeAmount(self.origin.connectTimeout)
         let dial = UpstreamDial(
             for: place,
+            until: deadline,
             configGeneration: self.configGeneration,
             counting: self.loop.limits.upstreams
         )
         self.dials.append(dial)
         let bound = NIOLoopBound((pool: self, dial: dial), eventLoop: self.loop.eventLoop)
-        let dialled = self.dialer.dial { channel in
+        let dialled = self.dialer.dial(until: deadline) { channel in
             let (pool, dial) = bound.value
             // Idle connections are a convenience: they are closed before a request is refused.
             if !dial.isGivenUp, pool.loop.limits.upstreams.isFull { pool.loop.makeRoom() }
@@ -145,11 +165,8 @@ final class UpstreamPool {
             return place.isLeft ? self.serveWaiting() : self.dial(for: place)
         }
         upstream.join(self, by: dial)
-        if !place.isLeft, place.exchange.connected(.http1(upstream)) {
-            place.exchange.flush()
-        } else {
-            upstream.release()
-        }
+        if !self.serve(upstream) { upstream.release() }
+        _ = self.findOther(for: place)
     }
 
     private func dialFailed(_ error: any Error, _ dial: UpstreamDial) {
@@ -158,24 +175,49 @@ final class UpstreamPool {
         let place = dial.place
         // Closing unused connections frees what the next dial may need.
         if error.isExhaustion { self.loop.makeRoom() }
-        if !place.isLeft { place.exchange.connectFailed(GatewayError(dialling: error)) }
+        if !place.isLeft, dial.isOverdue || !self.findOther(for: place) {
+            place.exchange.connectFailed(GatewayError(dialling: error))
+        }
         self.serveWaiting()
     }
 
-    /// Gives a free connection to the exchange that has waited longest, or makes it idle.
-    func released(_ upstream: HTTP1Upstream) {
-        if upstream.configGeneration != self.configGeneration { return upstream.close() }
-        // The connection's end, or something unasked, may follow right behind the response that was just read.
-        if self.waiting.contains(where: { !$0.isLeft }), upstream.isStale { return upstream.close() }
-        while let place = self.waiting.popFirst() {
-            guard !place.isLeft else { continue }
+    /// Lets a request that still waits have the connection that was begun for another one, which needs it no more.
+    ///
+    /// - Returns: whether there is one.
+    private func findOther(for place: Place) -> Bool {
+        guard !place.isLeft, let other = self.dials.first(where: { $0.place.isLeft && !$0.isGivenUp }) else {
+            return false
+        }
+        other.place = place
+        return true
+    }
+
+    /// Gives a free connection to the request that has waited longest.
+    ///
+    /// - Returns: whether one takes it.
+    private func serve(_ upstream: HTTP1Upstream) -> Bool {
+        while self.waiting.first?.isLeft == true { self.waiting.removeFirst() }
+        while let index = self.waiting.firstIndex(where: { $0.takes(upstream) }) {
+            let place = self.waiting.remove(at: index)
             let isTaken = place.exchange.connected(.http1(upstream))
             place.exchange.flush()
-            if isTaken { return }
+            if isTaken { return true }
         }
+        return false
+    }
+
+    /// Gives a free connection to the request that has waited longest, or makes it idle.
+    func released(_ upstream: HTTP1Upstream) {
+        if upstream.configGeneration != self.configGeneration || upstream.isOld { return upstream.close() }
+        // The connection's end, or something unasked, may follow right behind the response that was just read.
+        if self.waiting.contains(where: { !$0.isLeft }), upstream.isStale { return upstream.close() }
+        if self.serve(upstream) { return }
         if self.state.isDraining || !self.isInUse { return upstream.close() }
         self.idle.append(upstream)
     }
+
+    /// How long a new connection may serve requests: not all that were made together end together.
+    func drawAge() -> Duration { self.origin.connectionAge * .random(in: 0.9...1.1) }
 
     /// Called once by each connection that has joined, when it is gone.
     func closed(_ upstream: HTTP1Upstream) {
@@ -189,8 +231,9 @@ final class UpstreamPool {
         guard !self.isServing else { return }
         self.isServing = true
         defer { self.isServing = false }
-        while self.count < self.origin.maxConnections, let place = self.waiting.popFirst() {
-            guard !place.isLeft else { continue }
+        while self.count < self.origin.maxConnections,
+            let place = self.waiting.first(where: { !$0.isDialled && !$0.isLeft })
+        {
             self.dial(for: place)
         }
     }
@@ -199,7 +242,8 @@ final class UpstreamPool {
     func sweep() {
         // Otherwise, requests that no longer wait would stay until a connection becomes free, which may take long.
         if !self.waiting.isEmpty { self.waiting.removeAll { $0.isLeft } }
-        for upstream in self.idle where self.coarseNow.duration(since: upstream.idleSince) > upstream.idleTime {
+        for upstream in self.idle
+        where upstream.isOld || self.coarseNow.duration(since: upstream.idleSince) > upstream.idleTime {
             upstream.close()
         }
     }

@@ -207,6 +207,7 @@ extension AdminSettings {
 enum LimitKey: String, Vocabulary {
     case head, field, fields, target, connections, waiters
     case connectionsPerAddress = "connections_per_address"
+    case headMemory = "head_memory"
     case replayMemory = "replay_memory"
     case headerTimeout = "header_timeout"
     case handshakeTimeout = "handshake_timeout"
@@ -227,6 +228,7 @@ extension LimitSettings {
         self.namesConnections = connections != nil
         self.connectionsPerAddress = section.read(.connectionsPerAddress) { $0.count(in: 0...1_000_000) } ?? 0
         self.waiters = section.read(.waiters) { $0.count(in: 1...1_000_000) } ?? 10_000
+        self.headMemory = section.read(.headMemory) { $0.size(in: (1 << 20)...(64 << 30)) } ?? 64 << 20
         self.replayMemory = section.read(.replayMemory) { $0.size(in: 0...(64 << 30)) } ?? 64 << 20
         // A client that needs longer than this to send its request occupies a connection for nothing.
         let beginnings = Duration.milliseconds(100)...(.minutes(10))

@@ -2,6 +2,7 @@
 enum RouteKey: String, Vocabulary {
     case name, match, upstream, account, strip, inject, replay, cookies, forwarded, timeouts, via
     case maximumConnections = "max_connections"
+    case connectionAge = "connection_age"
     case allowCleartext = "allow_cleartext"
     case retryOn = "retry_on"
     case upstreamTLS = "upstream_tls"
@@ -63,6 +64,7 @@ extension RouteSettings {
                 retryOn: rest.retryOn,
                 timeouts: rest.timeouts,
                 maximumConnections: rest.maximumConnections,
+                connectionAge: rest.connectionAge,
                 via: rest.via,
                 passesCookies: rest.passesCookies,
                 forwarded: rest.forwarded,
@@ -81,6 +83,7 @@ extension RouteSettings {
         let retryOn: [RetrySign]
         let timeouts: RouteTimeouts
         let maximumConnections: Int
+        let connectionAge: Duration
         let via: Bool
         let passesCookies: Bool
         let forwarded: ForwardedFields
@@ -98,6 +101,8 @@ extension RouteSettings {
             self.retryOn = section.read(.retryOn) { RetrySign.list($0) } ?? []
             self.timeouts = RouteTimeouts(section.section(.timeouts, of: TimeoutKey.self))
             self.maximumConnections = section.read(.maximumConnections) { $0.count(in: 1...65_536) } ?? 1_024
+            self.connectionAge =
+                section.read(.connectionAge) { $0.duration(in: .seconds(1) ... .hours(24)) } ?? .minutes(10)
             self.via = section.read(.via) { $0.flag() } ?? true
             let passesCookies = section.read(.cookies) { $0.flag() } ?? false
             self.passesCookies = passesCookies

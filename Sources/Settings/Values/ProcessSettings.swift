@@ -15,6 +15,8 @@ package struct LimitSettings: Equatable, Sendable {
     package let connectionsPerAddress: Int
     /// The number of requests that may wait for refreshes at the same time.
     package let waiters: Int
+    /// The total size of the heads that are still coming, in bytes.
+    package let headMemory: Int
     /// The total size of the bodies kept for replays, in bytes.
     package let replayMemory: Int
     /// The time from a head's first byte to its last.

@@ -18,6 +18,8 @@ package struct RouteSettings: Equatable, Sendable {
     package let timeouts: RouteTimeouts
     /// The maximum number of connections to the upstream per event loop.
     package let maximumConnections: Int
+    /// How long a connection to the upstream is used, give or take a tenth.
+    package let connectionAge: Duration
     /// Whether `Via: 1.1 martlet` is added (RFC 9110 §7.6.3).
     package let via: Bool
     /// Whether `Cookie` and `Set-Cookie` are forwarded.

@@ -14,7 +14,7 @@ import Testing
     }
 
     private func leaving(_ request: RequestHead) -> String {
-        let upstream = UpstreamRequest(path: "/v2/", host: "api.example", via: false, injectedName: "Authorization")
+        let upstream = UpstreamRequest(path: "/v2/", host: "api.example", via: nil, injectedName: "Authorization")
         return text(upstream.head(for: request, replacing: 1, framing: request.body, spare: 0))
     }
 

@@ -98,6 +98,30 @@ import Testing
         )
     }
 
+    @Test func `426 says what to ask for instead, and no other response does`() throws {
+        for (status, upgrade) in [("426 No", "Connection: Upgrade\r\nUpgrade: TLS/1.2\r\n"), ("400 No", "")] {
+            let answer = try self.parse([
+                "HTTP/1.1 \(status)", "Upgrade: TLS/1.2", "Connection: Upgrade", "Content-Length: 0",
+            ])
+            let lines = text(CallerResponse.head(of: answer, framing: answer.body, close: false))
+                .split(separator: "\r\n").dropFirst().sorted()
+            #expect(lines == (upgrade + "Content-Length: 0").split(separator: "\r\n").sorted())
+        }
+    }
+
+    @Test func `a date is written where it is given`() throws {
+        let answer = try self.parse(["HTTP/1.1 204 No Content", "A: b"])
+        #expect(!answer.hasDate)
+        let written = CallerResponse.head(
+            of: answer,
+            framing: answer.body,
+            close: false,
+            date: ByteBuffer(string: "Date: now\r\n")
+        )
+        #expect(text(written) == "HTTP/1.1 204 No Content\r\nA: b\r\nDate: now\r\n\r\n")
+        #expect(try self.parse(["HTTP/1.1 204 No Content", "date: x"]).hasDate)
+    }
+
     @Test func `memory that is still in use is not overwritten`() throws {
         // Given a head that is still being sent
         let first = CallerResponse.head(

@@ -51,7 +51,7 @@ import Testing
         else {
             return false
         }
-        let upstream = UpstreamRequest(path: "/", host: "b", via: false, injectedName: "X-Key")
+        let upstream = UpstreamRequest(path: "/", host: "b", via: nil, injectedName: "X-Key")
         return text(upstream.head(for: request, replacing: 1, framing: request.body, spare: 0)).contains(
             "\r\n\(line)\r\n"
         )

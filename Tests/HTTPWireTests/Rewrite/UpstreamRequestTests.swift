@@ -205,7 +205,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
             "Via behind the caller's own",
             ["GET /acme/ HTTP/1.1", "Host: a", "Via: 1.0 fred", "A: b"],
             becomes: [
-                "GET /v2/ HTTP/1.1", "Host: api.example", "Via: 1.0 fred", "A: b", "Via: 1.1 martlet",
+                "GET /v2/ HTTP/1.1", "Host: api.example", "Via: 1.0 fred", "A: b", "Via: 1.1 martlet (w)",
                 "Content-Length: 1",
             ]
         ) {
@@ -276,6 +276,16 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
             ]
         ) { $0.hop = ForwardingHop(address: "::ffff:192.0.2.7", isEncrypted: false) },
         RewriteCase(
+            "OPTIONS that may be forwarded three times",
+            ["OPTIONS /acme/ HTTP/1.1", "Host: a", "max-forwards: 3", "A: b"],
+            becomes: ["OPTIONS /v2/ HTTP/1.1", "Host: api.example", "A: b", "Max-Forwards: 2"]
+        ) { _ in },
+        RewriteCase(
+            "Max-Forwards of another method, or that is no number",
+            ["GET /acme/ HTTP/1.1", "Host: a", "Max-Forwards: 3"],
+            becomes: ["GET /v2/ HTTP/1.1", "Host: api.example", "Max-Forwards: 3"]
+        ) { _ in },
+        RewriteCase(
             "a caller without an address, or a host",
             ["GET /acme/ HTTP/1.0", "A: b"],
             becomes: [
@@ -292,7 +302,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         let upstream = UpstreamRequest(
             path: row.path,
             host: "api.example",
-            via: row.via,
+            via: row.via ? Via(word: "w") : nil,
             injectedName: row.injected,
             passesCookies: row.passesCookies,
             appendsForwarded: row.hop != nil
@@ -309,7 +319,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
 
     @Test func `the head has spare capacity for the injected line, so nothing is copied`() throws {
         let parsed = try parseRequest([head(["GET / HTTP/1.1", "Host: a"])[...]])
-        let upstream = UpstreamRequest(path: "/", host: "a", via: true, injectedName: "Authorization")
+        let upstream = UpstreamRequest(path: "/", host: "a", via: nil, injectedName: "Authorization")
         let written = try upstream.head(
             for: #require(parsed).0,
             replacing: 1,
@@ -331,7 +341,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
         isMistakable: Bool
     ) throws {
         let parsed = try parseRequest([head(["GET / HTTP/1.1", "Host: a", "\(name): mine"])[...]])
-        let upstream = UpstreamRequest(path: "/", host: "a", via: true, injectedName: injected)
+        let upstream = UpstreamRequest(path: "/", host: "a", via: nil, injectedName: injected)
         #expect(try upstream.isMistakable(#require(parsed).0) == isMistakable)
     }
 
@@ -342,7 +352,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
             let upstream = UpstreamRequest(
                 path: "/",
                 host: "a",
-                via: true,
+                via: Via(word: "w"),
                 injectedName: "Authorization",
                 asksForIdentity: asks
             )
@@ -368,7 +378,7 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
             Issue.record("no end")
             return
         }
-        let upstream = UpstreamRequest(path: "/", host: "a", via: true, injectedName: "X-Api-Key")
+        let upstream = UpstreamRequest(path: "/", host: "a", via: nil, injectedName: "X-Api-Key")
         let end = upstream.lastChunk(trailers)
         #expect(text(end) == "0\r\nX-Checksum: 1\r\nclient_id: 7\r\nCo_okie: a\r\ngrpc-status: 0\r\n\r\n")
         #expect(text(upstream.lastChunk(nil)) == "0\r\n\r\n")

@@ -66,7 +66,6 @@ extension AcceptedRequest {
         ("GET", .get), ("HEAD", .head), ("POST", .post), ("PUT", .put), ("DELETE", .delete), ("OPTIONS", .options),
         ("PATCH", .patch), ("PURGE", .other), ("PROPFIND", .other), ("get-x", .other), ("QUERY", .other), ("x", .other),
         ("!#$%&'*+-.^_`|~09azAZ", .other), ("GETT", .other), ("GE", .other), ("PUS", .other), ("PRX", .other),
-        ("TRACK", .other),
         ("CONNECTS", .other), ("foo", .other),
     ]
 
@@ -84,6 +83,8 @@ extension AcceptedRequest {
         .field("18 digits", "Content-Length: 999999999999999999") { $0.body = .length(999_999_999_999_999_999) },
         .field("chunked", "Transfer-Encoding: chunked") { $0.body = .chunked },
         .field("CHUNKED", "Transfer-Encoding: CHUNKED") { $0.body = .chunked },
+        .field("chunked behind empty elements", "Transfer-Encoding: , ,chunked") { $0.body = .chunked },
+        .field("chunked before empty elements", "Transfer-Encoding: chunked ,,") { $0.body = .chunked },
         .field("chunked with spaces around", "TRANSFER-ENCODING: \t chunked  ") { $0.body = .chunked },
         .field("POST without a body", "X: y") { $0.passing = ["X: y"] },
     ]
@@ -312,6 +313,8 @@ extension AcceptedRequest {
     ]
 
     static let versions: [AcceptedRequest] = [
+        AcceptedRequest("HTTP/1.2", "GET / HTTP/1.2", "Host: a") { _ in },
+        AcceptedRequest("HTTP/1.9", "GET / HTTP/1.9", "Host: a") { _ in },
         AcceptedRequest("HTTP/1.0", "GET / HTTP/1.0", "Host: a") {
             $0.minorVersion = 0
             $0.keepsAlive = false

@@ -22,7 +22,7 @@ import TokenModel
     private func match(_ gateway: Gateway, _ path: String = "/acme/") throws -> RouteTable.Match? {
         switch self.decide(gateway, try .parsed("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")) {
         case .forward(let match), .wait(let match): match
-        case .locked, .reply: nil
+        case .locked, .options, .reply: nil
         }
     }
 

@@ -6,18 +6,14 @@ import Testing
     /// Bodies must arrive at 10,000 bytes a second after half a second.
     private static let timeouts = CallerTimeouts(bodyRate: 10_000, bodyGrace: .milliseconds(500))
 
-    @Test(arguments: [("Content-Length: 1000000", "a"), ("Transfer-Encoding: chunked", "1\r\na\r\n")])
-    func `a body that drips gets 408, and its upstream connection ends`(
-        framing: String,
-        piece: String
-    ) async throws {
+    @Test func `a body of known length that drips gets 408, and its upstream connection ends`() async throws {
         try await withRig(Rig.Setup(callerTimeouts: Self.timeouts).frozen) { rig in
             let caller = try await rig.caller()
-            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\n\(framing)\r\n\r\n")
+            try await caller.send("POST /acme/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
             let upstream = try await rig.upstream.accept()
             _ = try await upstream.head()
             for _ in 1...4 {
-                try await caller.send(piece)
+                try await caller.send("a")
                 try await rig.pass(CoarseTime.period)
             }
             try await rig.pass(.seconds(2))
@@ -28,6 +24,50 @@ import Testing
             #expect(answer.body.contains("\"detail\":\"the request's body came too slowly; see limits.body_rate\""))
             _ = try await upstream.rest()
         }
+    }
+
+    @Test func `a body without a length may come as slowly as it is made`() async throws {
+        try await withRig(Rig.Setup(callerTimeouts: Self.timeouts).frozen) { rig in
+            let (caller, upstream) = try await rig.begun(
+                "POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+            )
+            for _ in 1...5 {
+                try await rig.pass(.seconds(20))
+                try await caller.send("1\r\na\r\n")
+                #expect(try await upstream.line() == "1")
+                #expect(try await upstream.line() == "a")
+            }
+            try await caller.send("0\r\n\r\n")
+            #expect(try await upstream.line() == "0")
+        }
+    }
+
+    @Test func `bodies without a length hold a quarter of the connections, and give them back`() async throws {
+        var setup = Rig.Setup()
+        setup.limits = { $0.connections = 8 }
+        let begin = "POST /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        try await withRig(setup) { rig in
+            let (first, upstream) = try await rig.begun(begin)
+            let (second, _) = try await rig.begun(begin)
+            let third = try await rig.caller()
+            try await third.send(begin)
+            let answer = try await third.answer()
+            #expect(answer.head.status == 503)
+            #expect(answer.body.contains("send Content-Length"))
+
+            try await first.send("0\r\n\r\n")
+            #expect(try await upstream.line() == "0")
+            _ = try await rig.begun(begin)
+            second.close()
+        }
+    }
+
+    @Test func `a caller's bodies without a length hold an eighth of the connections`() async throws {
+        let bodies = OpenBodies(16)
+        #expect([bodies.enter("a"), bodies.enter("a"), bodies.enter("a")] == [true, true, false])
+        #expect([bodies.enter("b"), bodies.enter("c"), bodies.enter("d")] == [true, true, false])
+        bodies.leave("a")
+        #expect([bodies.enter("a"), bodies.enter("a")] == [true, false])
     }
 
     @Test func `a body that the upstream does not take may stand still`() async throws {

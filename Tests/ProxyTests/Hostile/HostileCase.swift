@@ -53,7 +53,7 @@ struct PassedRequest: Sendable {
     func head(port: Int) -> String {
         var lines = [self.line + " HTTP/1.1", "Host: 127.0.0.1:\(port)"]
         lines += self.fields
-        lines.append("Via: 1.1 martlet")
+        lines.append("Via: 1.1 martlet (rig)")
         if let framing = self.framing { lines.append(framing) }
         lines.append("Authorization: Bearer token-1")
         return lines.map { $0 + "\r\n" }.joined() + "\r\n"

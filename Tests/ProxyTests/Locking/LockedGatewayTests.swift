@@ -28,6 +28,7 @@ import TokenModel
         case .forward: "forward"
         case .wait: "wait"
         case .locked: "locked"
+        case .options: "options"
         case .reply(let error): error.code.rawValue
         }
     }

@@ -67,6 +67,71 @@ import Testing
         }
     }
 
+    @Test func `silent connections give way to one that authenticates itself, and those that have done so stay`()
+        async throws
+    {
+        try await withRig(self.setup { $0.connections = 3 }) { rig in
+            let known = try await self.served(1, rig)[0]
+            var strangers: [Peer] = []
+            for request in ["", "GET /nowhere HTTP/1.1\r\n"] {
+                let stranger = try await rig.caller()
+                if !request.isEmpty { try await stranger.send(request) }
+                strangers.append(stranger)
+            }
+            try await rig.settle()
+            // The probe of `settle` has taken the first one's place, and left.
+            _ = try await strangers[0].rest()
+            let newcomers = try await self.served(2, rig)
+            _ = try await strangers[1].rest()
+            for caller in [known] + newcomers {
+                try await caller.send("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n")
+                #expect(try await caller.answer().head.status == 404)
+            }
+        }
+    }
+
+    @Test func `a caller with a wrong key stays a stranger`() async throws {
+        var setup = self.setup { $0.connections = 1 }
+        setup.callers = []
+        try await withRig(setup) { rig in
+            let stranger = try await rig.caller()
+            try await stranger.send("GET /acme/ HTTP/1.1\r\nHost: a\r\nMartlet-Key: wrong\r\n\r\n")
+            #expect(try await stranger.answer().head.status == 401)
+            let next = try await rig.caller()
+            try await next.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await next.answer().head.status == 401)
+            _ = try await stranger.rest()
+        }
+    }
+
+    @Test func `heads that are still coming share their memory, and strangers' are refused before a known caller's`()
+        async throws
+    {
+        try await withRig(self.setup { $0.headMemory = 256 << 10 }) { rig in
+            let long = "X-A: \(String(repeating: "a", count: 10_000))\r\n"
+            let head = "GET /nowhere HTTP/1.1\r\nHost: a\r\n"
+            let known = try await self.served(1, rig)[0]
+            try await known.send(head + long + long + long)
+            var strangers: [Peer] = []
+            for _ in 1...30 {
+                let stranger = try await rig.caller()
+                try await stranger.send(head + long + long)
+                strangers.append(stranger)
+            }
+            try await rig.settle()
+            var statuses: [Int: Int] = [:]
+            for caller in strangers {
+                try? await caller.send("\r\n")
+                statuses[try await caller.answer().head.status, default: 0] += 1
+            }
+            #expect(statuses[431, default: 0] >= 30 - 256 / 20)
+            #expect(statuses[404, default: 0] > 0)
+            #expect(statuses.count == 2)
+            try await known.send("\r\n")
+            #expect(try await known.answer().head.status == 404)
+        }
+    }
+
     @Test func `a connection above the limit gets its 503 even with an upload, and HEAD gets no body`() async throws {
         try await withRig(self.setup { $0.connections = 1 }) { rig in
             let callers = try await self.served(1, rig)

@@ -35,7 +35,7 @@ import TokenModel
         #expect(head["Authorization"] == "Bearer token-1")
         #expect(head["Host"]?.hasPrefix("127.0.0.1:") == true)
         #expect(head["Accept"] == "*/*")
-        #expect(head["Via"] == "1.1 martlet")
+        #expect(head["Via"] == "1.1 martlet (rig)")
     }
 
     @Test(arguments: [

@@ -71,7 +71,7 @@ import TokenModel
         ),
         Refused(
             "a coding",
-            "GET /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
+            "GET /acme/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
             .notImplemented,
             501
         ),

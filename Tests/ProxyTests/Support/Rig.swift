@@ -27,6 +27,8 @@ struct Rig: Sendable {
         var isNarrow = false
         /// Whether the upstream speaks TLS.
         var speaksTLS = false
+        /// How many of its connections get an answer to their handshake.
+        var handshakes = Int.max
         /// The authority that must vouch for the gateway at the upstream; `nil` asks the gateway for no certificate.
         var clientAuthority: String?
         /// The credential that is installed at the start; `nil` installs none.
@@ -134,6 +136,7 @@ func withRig<Result>(
         sendBuffer: setup.sendBuffer,
         isNarrow: setup.isNarrow,
         speaksTLS: setup.speaksTLS,
+        handshakes: setup.handshakes,
         clientAuthority: setup.clientAuthority,
         changeTLS: setup.changeTLS
     )
@@ -146,6 +149,7 @@ func withRig<Result>(
         callerTimeouts: setup.callerTimeouts,
         waiters: setup.waiters,
         credentialTimeout: setup.credentialTimeout,
+        via: Via(word: "rig"),
         eventLoops: setup.eventLoops
     )
     setup.limits(&plan)

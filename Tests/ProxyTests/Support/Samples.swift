@@ -55,7 +55,7 @@ extension Gateway {
         let request = try RequestHead.parsed("GET \(path) HTTP/1.1\r\nHost: a\r\n\(fields)\r\n")
         var caller = UnverifiedCaller(isOnUnixSocket: true, peer: PeerIdentity(user: 1, group: 1))
         switch self.decide(request, from: &caller) {
-        case .forward(let match), .wait(let match), .locked(let match): return match
+        case .forward(let match), .wait(let match), .locked(let match), .options(let match): return match
         case .reply(let error): throw error
         }
     }

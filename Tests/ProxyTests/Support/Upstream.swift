@@ -23,6 +23,7 @@ final class Upstream: Sendable {
     ///     kernel.
     ///   - isNarrow: whether the connections have the options of ``NarrowSocket``.
     ///   - speaksTLS: whether to speak TLS, with ``TestCertificates/selfSigned``.
+    ///   - handshakes: how many connections get an answer to their handshake; the later ones get none.
     ///   - clientAuthority: the authority that must vouch for a client's certificate; `nil` asks for no certificate.
     ///   - changeTLS: changes the TLS configuration.
     static func start(
@@ -30,6 +31,7 @@ final class Upstream: Sendable {
         sendBuffer: Int? = nil,
         isNarrow: Bool = false,
         speaksTLS: Bool = false,
+        handshakes: Int = .max,
         clientAuthority: String? = nil,
         changeTLS: (inout TLSConfiguration) -> Void = { _ in }
     ) async throws -> Upstream {
@@ -50,7 +52,9 @@ final class Upstream: Sendable {
         }
         bootstrap = bootstrap.childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
-                if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                if let tls, peers.total < handshakes {
+                    try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+                }
                 try channel.pipeline.syncOperations.addHandler(PeerInbox(eventLoop: channel.eventLoop))
                 peers.put(try Peer(channel))
             }

@@ -21,7 +21,7 @@ import Testing
             ports.compactMap { try? SocketAddress(ipAddress: "127.0.0.1", port: $0) }
         }
         let dialer = UpstreamDialer(plan, on: eventLoop, lookups: lookups)
-        return try await eventLoop.flatSubmit { dialer.dial() }.get()
+        return try await eventLoop.flatSubmit { dialer.dial(until: .now() + TimeAmount(time)) }.get()
     }
 
     @Test func `if TLS fails at one address, the next one is tried`() async throws {

@@ -9,6 +9,7 @@ extension HostileCase {
         .line(.traceAndConnect, "TRACE * HTTP/1.1", refused: .methodNotAllowed),
         .line(.traceAndConnect, "TRACE /acme/x HTTP/1.0", refused: .methodNotAllowed),
         .line(.traceAndConnect, "TRACE http://a/acme/x HTTP/1.1", refused: .methodNotAllowed),
+        .line(.traceAndConnect, "TRACK /acme/x HTTP/1.1", refused: .methodNotAllowed),
         .line(.traceAndConnect, "CONNECT a:443 HTTP/1.1", refused: .methodNotAllowed),
         .line(.traceAndConnect, "CONNECT a HTTP/1.1", refused: .methodNotAllowed),
         .line(.traceAndConnect, "CONNECT /acme/x HTTP/1.1", refused: .methodNotAllowed),
@@ -29,7 +30,7 @@ extension HostileCase {
         oddLines.map { .line(.requestLine, $0) }
         + oddVersions.map { .line(.requestLine, "GET /acme/x HTTP/\($0)", refused: .versionUnsupported) }
 
-    private static let oddVersions: [String] = ["0.9", "1.2", "1.9", "2.0", "0.0", "3.1", "9.9"]
+    private static let oddVersions: [String] = ["0.9", "2.0", "0.0", "3.1", "9.9"]
 
     private static let oddLines: [String] = [
         "GET  /acme/x HTTP/1.1", "GET /acme/x  HTTP/1.1", "GET\t/acme/x HTTP/1.1", "GET /acme/x\tHTTP/1.1",
@@ -98,7 +99,13 @@ extension HostileCase {
             .targetTooLong
         ),
         .raw(.sizes, "a request line without end", "GET /acme/\(long(40_000))", .targetTooLong),
-        .raw(.sizes, "a method without end", long(40_000), .targetTooLong),
+        .raw(.sizes, "a method without end", long(40_000)),
+        .passing(
+            .requestLine,
+            "HTTP/1.2",
+            "GET /acme/x HTTP/1.2\r\nHost: a\r\n\r\n",
+            PassedRequest("GET /v2/x")
+        ),
         .passing(
             .sizes,
             "200 fields",
