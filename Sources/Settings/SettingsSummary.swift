@@ -59,8 +59,10 @@ package struct SettingsSummary: Sendable {
     private static func line(_ limits: LimitSettings) -> String {
         let share = limits.connectionsPerAddress == 0 ? "" : ", \(limits.connectionsPerAddress) of one address"
         let pace = limits.bodyRate == 0 ? "at any pace" : "at \(Quantity.text(limits.bodyRate)) a second or more"
+        let memory = Quantity.text(limits.headMemory)
+        let heads = "a head within \(Quantity.text(limits.headerTimeout)), all of them in \(memory)"
         return "connections \(limits.connections)\(share), idle for \(Quantity.text(limits.idleTimeout)),"
-            + " a head within \(Quantity.text(limits.headerTimeout)), all of them in \(Quantity.text(limits.headMemory)),"
+            + " \(heads),"
             + " a handshake within \(Quantity.text(limits.handshakeTimeout)),"
             + " bodies \(pace), \(Quantity.text(limits.replayMemory)) of them kept"
     }
@@ -140,6 +142,8 @@ package struct SettingsSummary: Sendable {
     private static func lines(_ route: RouteSettings) -> [String] {
         let replay = route.replayBodyLimit == 0 ? "none" : "up to \(Quantity.text(route.replayBodyLimit))"
         let timeouts = route.timeouts
+        let age = Quantity.text(route.connectionAge)
+        let connections = "\(route.maximumConnections) connections per event loop for \(age) each"
         let account =
             switch route.account {
             case .fixed(let account): account.rawValue
@@ -154,8 +158,7 @@ package struct SettingsSummary: Sendable {
                 + (route.forwarded == .append ? " Forwarded and X-Forwarded-* extended," : "")
                 + (route.expect == .auto ? "" : " no Expect of the gateway's own,")
                 + " connect \(Quantity.text(timeouts.connect)), response \(Quantity.text(timeouts.response)),"
-                + " idle \(Quantity.text(timeouts.idle)), \(route.maximumConnections) connections per event loop"
-                + " for \(Quantity.text(route.connectionAge)) each",
+                + " idle \(Quantity.text(timeouts.idle)), \(connections)",
         ] + Self.lines(route.cache) + Self.lines(route.upstreamTLS)
     }
 }

@@ -65,7 +65,7 @@ internal import Testing
             let first = try await known.ask("GET /v1/replicas HTTP/1.1\r\nHost: a\r\n\(token)\r\n")
             #expect(first.hasPrefix("HTTP/1.1 200 "))
             try await Self.besiege(admin, by: 64) { silent in
-                try await eventually("silent ones to be pushed out") { silent.count { !$0.isActive } >= 64 - 12 }
+                try await eventually("silent ones to be pushed out") { silent.count { !$0.isActive } >= 64 - 15 }
                 let again = try await known.ask("GET /v1/replicas HTTP/1.1\r\nHost: a\r\n\(token)\r\n")
                 #expect(again.hasPrefix("HTTP/1.1 200 "))
             }

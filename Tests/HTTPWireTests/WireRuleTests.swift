@@ -8,9 +8,9 @@ import Testing
         "not_http", "http_version", "status_line_control", "status_code", "bare_lf", "doubled_cr", "folded_field",
         "field_name", "field_value", "head_too_large", "field_too_large", "too_many_fields", "connection_option",
         "connection_names_protected", "too_many_connection_options", "two_framings", "content_length",
-        "content_lengths_differ", "transfer_encoding", "transfer_encoding_bytes", "transfer_encoding_twice",
-        "transfer_encoding_in_http_1_0", "chunk_size", "chunk_size_too_long", "chunk_extension",
-        "chunk_extensions_too_large", "chunk_end", "trailers_too_large", "too_many_interim_answers",
+        "content_lengths_differ", "transfer_encoding", "transfer_encoding_bytes", "transfer_encoding_end",
+        "transfer_encoding_twice", "transfer_encoding_in_http_1_0", "chunk_size", "chunk_size_too_long",
+        "chunk_extension", "chunk_extensions_too_large", "chunk_end", "trailers_too_large", "too_many_interim_answers",
         "upgrade_not_asked",
     ]
 

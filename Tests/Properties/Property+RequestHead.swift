@@ -126,7 +126,13 @@ extension RequestHead {
             target.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control },
             "a control character in the target"
         )
-        try require(parts[2].dropLast().elementsEqual("HTTP/1.".utf8) && (parts[2].last == 0x30) == (self.minorVersion == 0), "another version")
+        // A higher minor version is read as 1.
+        let minor = parts[2].last ?? 0
+        try require(
+            parts[2].dropLast().elementsEqual("HTTP/1.".utf8) && minor >= 0x30 && minor <= 0x39
+                && self.minorVersion == (minor == 0x30 ? 0 : 1),
+            "another version"
+        )
         try require(
             !["TRACE", "TRACK", "CONNECT", "PRI"].contains(Array(parts[0]).text),
             "a method that is not served"
@@ -145,7 +151,9 @@ extension RequestHead {
             try require(length >= 0 && Int(lengths[0].value.text) == length, "a length that is not its field's")
         case .chunked:
             try require(lengths.isEmpty && codings.count == 1 && self.minorVersion == 1, "chunked by several fields")
-            try require(codings[0].value.lowercased.text == "chunked", "another coding")
+            // A list may have empty elements.
+            let elements = codings[0].value.split { [0x09, 0x20, 0x2C].contains($0) }
+            try require(elements.map { Array($0).lowercased.text } == ["chunked"], "another coding")
         case .untilClose: throw Violation("a request until close")
         }
         for name in ["host", "authorization", "martlet-key", "martlet-account"] {

@@ -57,17 +57,22 @@ extension Property {
                 let passing = own.filter { field in
                     !field.isStripped && !field.isCalled(name.lowercased())
                         && (passesCookies || !field.isCalled("cookie"))
+                        && (request.maxForwards == nil || !field.isCalled("max-forwards"))
                 }
                 let arriving = fields.filter { field in
                     !["host", "content-length", "transfer-encoding", "connection", "upgrade", name.lowercased()]
                         .contains { field.isCalled($0) } && !field.isForwarding
                 }
                 try Self.checkForwarding(fields.filter(\.isForwarding), isAppended: passesCookies)
+                var (names, values) = (passing.map(\.name), passing.map(\.value))
+                if let maxForwards = request.maxForwards {
+                    names.append(Array("Max-Forwards".utf8))
+                    values.append(Array("\(max(maxForwards - 1, 0))".utf8))
+                }
+                names.append(Array("Via".utf8))
+                values.append(Array("1.\(request.minorVersion) martlet (w)".utf8))
                 try require(
-                    arriving.map(\.name) == passing.map(\.name) + [Array("Via".utf8)]
-                        && arriving.map(\.value) == passing.map(\.value) + [
-                            Array("1.\(request.minorVersion) martlet (w)".utf8)
-                        ],
+                    arriving.map(\.name) == names && arriving.map(\.value) == values,
                     "other fields arrive: \(String(buffer: head))"
                 )
                 try Self.checkConnection(fields, upgrades: request.asksForWebSocket, else: [])
@@ -92,12 +97,18 @@ extension Property {
     }
 
     /// Checks the hop-by-hop fields: the connection switches to WebSocket if the other side asked for that. Otherwise
-    /// its options are `options`.
-    private static func checkConnection(_ fields: [NamedValue], upgrades: Bool, else options: [String]) throws {
+    /// its options are `options`, and `protocols` are offered.
+    private static func checkConnection(
+        _ fields: [NamedValue],
+        upgrades: Bool,
+        else options: [String],
+        offering protocols: [String] = []
+    ) throws {
         let said = fields.filter { $0.isCalled("connection") }.map(\.value.text)
-        try require(said == (upgrades ? ["Upgrade"] : options), "the connection's options are \(said)")
+        let expected = upgrades ? ["Upgrade"] : options + protocols.map { _ in "Upgrade" }
+        try require(said == expected, "the connection's options are \(said)")
         let upgrade = fields.filter { $0.isCalled("upgrade") }.map(\.value.text)
-        try require(upgrade == (upgrades ? ["websocket"] : []), "an upgrade to \(upgrade)")
+        try require(upgrade == (upgrades ? ["websocket"] : protocols), "an upgrade to \(upgrade)")
     }
 
     private static func checkAnswer(_ input: [UInt8], to method: HTTPMethod) throws {
@@ -125,7 +136,15 @@ extension Property {
             try require(read.body == (isWithout ? .none : framing), "framed otherwise")
             try require(read.keepsAlive != close, "the end of the connection is not told")
             let fields = read.fields.map { NamedValue($0, in: read.bytes) }
-            try Self.checkConnection(fields, upgrades: answer.switchesToWebSocket, else: ["close"])
+            // 426 says what to ask for instead.
+            let offered = answer.fields.filter { answer.status == 426 && $0.known == .upgrade }.prefix(1)
+                .map { NamedValue($0, in: answer.bytes).value.text }
+            try Self.checkConnection(
+                fields,
+                upgrades: answer.switchesToWebSocket,
+                else: ["close"],
+                offering: offered
+            )
             try Self.compare(answer, read, isMapped: targets != nil)
         }
     }

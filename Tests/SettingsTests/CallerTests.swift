@@ -124,6 +124,7 @@ import TokenModel
             "13:104: callers[0].methods[0]: must be in upper case, such as GET"
         ),
         ("callers:\n  - { \(key), name: a, methods: [TRACE] }", "13:104: callers[0].methods[0]: is never served"),
+        ("callers:\n  - { \(key), name: a, methods: [TRACK] }", "13:104: callers[0].methods[0]: is never served"),
         ("callers:\n  - { \(key), name: a, methods: ['G T'] }", "13:104: callers[0].methods[0]: is not a method"),
         (
             "callers:\n  - { \(key), name: a, methods: [] }",

@@ -7,6 +7,7 @@ import Testing
         #expect(limits.connections == 10_000)
         #expect(!limits.namesConnections)
         #expect(limits.connectionsPerAddress == 0)
+        #expect(limits.headMemory == 64 << 20)
         #expect(limits.replayMemory == 64 << 20)
         #expect(limits.headerTimeout == .seconds(10))
         #expect(limits.handshakeTimeout == .seconds(10))
@@ -20,6 +21,7 @@ import Testing
             limits:
               connections: 7
               connections_per_address: 6
+              head_memory: 8MiB
               replay_memory: 5MiB
               header_timeout: 4s
               handshake_timeout: 3s
@@ -31,6 +33,7 @@ import Testing
         #expect(limits.connections == 7)
         #expect(limits.namesConnections)
         #expect(limits.connectionsPerAddress == 6)
+        #expect(limits.headMemory == 8 << 20)
         #expect(limits.replayMemory == 5 << 20)
         #expect(limits.headerTimeout == .seconds(4))
         #expect(limits.handshakeTimeout == .seconds(3))

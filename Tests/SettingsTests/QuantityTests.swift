@@ -58,6 +58,7 @@ import Testing
             "limits: { connections_per_address: 1000001 }",
             "12:36: limits.connections_per_address: must be between 0 and 1000000"
         ),
+        ("limits: { head_memory: 1023KiB }", "12:24: limits.head_memory: must be between 1MiB and 64GiB"),
         ("limits: { replay_memory: 65GiB }", "12:26: limits.replay_memory: must be between 0B and 64GiB"),
         ("limits: { header_timeout: 99ms }", "12:27: limits.header_timeout: must be between 100ms and 10m"),
         ("limits: { handshake_timeout: 11m }", "12:30: limits.handshake_timeout: must be between 100ms and 10m"),

@@ -202,6 +202,7 @@ import Testing
         ("name: ..", "8:11: routes[0].name: a name must be more than dots"),
         ("match: /acme/", "9:12: routes[0].match: expected a mapping, found text"),
         ("max_connections: 0", "12:22: routes[0].max_connections: must be between 1 and 65536"),
+        ("connection_age: 999ms", "12:21: routes[0].connection_age: must be between 1s and 24h"),
         ("expect: false", "12:13: routes[0].expect: unknown value, there are auto, never"),
         ("expect: nver", #"12:13: routes[0].expect: unknown value, did you mean "never"?"#),
         (
@@ -277,8 +278,9 @@ import Testing
         #expect(route.forwarded == forwarded)
         let line = SettingsSummary(settings).lines.first { $0.contains("replay of bodies") }
         #expect(
-            line?.hasSuffix("up to 64KiB,\(summary) connect 5s, response 5m, idle 5m, 1024 connections per event loop")
-                == true
+            line?.hasSuffix(
+                "up to 64KiB,\(summary) connect 5s, response 5m, idle 5m, 1024 connections per event loop for 10m each"
+            ) == true
         )
     }
 

@@ -42,6 +42,7 @@ import TokenModel
                     replay: { body_limit: 1MiB }
                     timeouts: { connect: 2s, response: 1h, idle: 500ms }
                     max_connections: 16
+                    connection_age: 90s
                     via: false
                     allow_cleartext: true
                 callers: [{ name: reports, key_sha256: \#(String(repeating: "ab", count: 32)) }]
@@ -102,6 +103,7 @@ import TokenModel
         #expect(route.timeouts.response == .seconds(3_600))
         #expect(route.timeouts.idle == .milliseconds(500))
         #expect(route.maximumConnections == 16)
+        #expect(route.connectionAge == .seconds(90))
         #expect(!route.via)
 
         #expect(settings.limits.head == 65_536)
@@ -150,6 +152,7 @@ import TokenModel
         #expect(route.timeouts.response == .seconds(300))
         #expect(route.timeouts.idle == .seconds(300))
         #expect(route.maximumConnections == 1_024)
+        #expect(route.connectionAge == .seconds(600))
 
         #expect(settings.limits.head == 32_768)
         #expect(settings.limits.field == 16_384)

@@ -52,7 +52,7 @@ import Testing
                 store sqlite at /s/tokens.db, sealed with the key in /s/sealing.key
                 replica of the host's name, lease 10s
                 limits head 32KiB, field 16KiB, fields 200, target 8KiB, waiters 10000
-                connections 10000, idle for 1m, a head within 10s, a handshake within 10s, bodies at 1KiB a second or more, 64MiB of them kept
+                connections 10000, idle for 1m, a head within 10s, all of them in 64MiB, a handshake within 10s, bodies at 1KiB a second or more, 64MiB of them kept
                 log info and above as json, and a line per request
                 a stop waits up to 30s for requests in flight
                 providers:
@@ -71,9 +71,9 @@ import Testing
                   bob: refresh_token at local
                 routes:
                   acme: any host /acme/ -> http://127.0.0.1:9000/v2/ as alice
-                    Authorization: Bearer <token>, replay of bodies up to 64KiB, connect 5s, response 5m, idle 5m, 1024 connections per event loop
+                    Authorization: Bearer <token>, replay of bodies up to 64KiB, connect 5s, response 5m, idle 5m, 1024 connections per event loop for 10m each
                   raw: any host / -> http://127.0.0.1:9001/ as alice
-                    X-Key: <token>, replay of bodies none, matched path kept, no Via, connect 90s, response 5m, idle 1500ms, 1024 connections per event loop
+                    X-Key: <token>, replay of bodies none, matched path kept, no Via, connect 90s, response 5m, idle 1500ms, 1024 connections per event loop for 10m each
                 no callers: whoever can connect may use every account, but for web pages
                 warnings:
                   martlet.yaml:17:3: accounts.bob: no route uses it

@@ -46,7 +46,8 @@ from stressing.processes import Processes, say
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DESCRIPTORS = 1 << 15
 # The time limit of each case, in seconds.
-CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "flood": 180, "strangers": 120, "heads": 180, "admin-attack": 300, "admin-siege": 180, "websockets": 300, "restart": 600}
+CASES = {"memory": 600, "readers": 500, "idle": 180, "slow": 180, "descriptors": 120, "flood": 180, "strangers": 120,
+         "heads": 180, "admin-attack": 300, "admin-siege": 180, "websockets": 300, "restart": 600}
 
 
 def parse():

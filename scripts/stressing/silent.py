@@ -1,4 +1,5 @@
-"""Makes connections and sends nothing on them. Reconnects a second after the gateway has closed a connection, or after PAUSE seconds.
+"""Makes connections and sends nothing on them. Reconnects a second after the gateway has closed a connection, or after PAUSE
+seconds.
 
     python3 -m stressing.silent PORT COUNT FILE [PAUSE]
 

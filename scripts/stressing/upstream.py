@@ -29,9 +29,14 @@ async def body(reader, lines):
             left -= len(piece)
             count += len(piece)
     elif b"transfer-encoding" in fields:
+        chunks = 0
         while size := int(await reader.readline(), 16):
             await reader.readexactly(size + 2)
             count += size
+            chunks += 1
+            # Chunks that are here already are read without a pause, and other connections would wait for all of them.
+            if chunks % 100 == 0:
+                await asyncio.sleep(0)
         await reader.readline()
     return count
 
@@ -47,6 +52,7 @@ async def serve(reader, writer):
                 while True:
                     writer.write(CRUMBS)
                     await writer.drain()
+                    await asyncio.sleep(0)
             elif path.startswith(("/bytes/", "/last/")):
                 left = int(path.rpartition("/")[2])
                 writer.write(head(200, left))

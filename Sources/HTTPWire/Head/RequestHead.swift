@@ -84,8 +84,8 @@ package enum HTTPMethod: UInt8, Sendable {
         return !range.isEmpty && !["trace", "track", "connect"].contains { bytes.matches(range, $0) }
     }
 
-    /// - Throws: ``WireError/Code/methodNotAllowed`` for `TRACE`, `TRACK` and `CONNECT`, ``WireError/Code/badRequest`` for a
-    ///   known method that is not in upper case, which some upstreams would take for the known one.
+    /// - Throws: ``WireError/Code/methodNotAllowed`` for `TRACE`, `TRACK` and `CONNECT`, ``WireError/Code/badRequest``
+    ///   for a known method that is not in upper case, which some upstreams would take for the known one.
     init(_ range: ByteRange, in bytes: Span<UInt8>) throws(WireError) {
         let (method, text): (HTTPMethod, StaticString) =
             switch (range.count, bytes[range.lower].lowercased) {
@@ -165,5 +165,6 @@ extension Span<UInt8> {
 }
 
 extension Span<UInt8> {
+    /// Whether a field is a `Max-Forwards` that may go upstream (RFC 9110 §7.6.2).
     func isMaxForwards(_ field: Field) -> Bool { !field.isStripped && self.matches(field.name, "max-forwards") }
 }

@@ -1,5 +1,7 @@
-/// The gateway's member of `Via` (RFC 9110 §7.6.3): the version that it has received, its name, and a comment by which it
-/// knows a request that comes back to it.
+import NIOCore
+
+/// The gateway's member of `Via` (RFC 9110 §7.6.3): the version that it has received, its name, and a comment by which
+/// it knows a request that comes back to it.
 package struct Via: Sendable {
     /// Whole lines, by the minor version that was received.
     private let lines: [[UInt8]]

@@ -1,5 +1,5 @@
 import HTTPWire
-import TokenModel
+import NIOCore
 
 /// What the loop ends: connections and requests that are waited for too long, heads that take too much, and all of them
 /// when the gateway stops.
@@ -7,9 +7,10 @@ extension HTTP1Downstream {
     /// In which order unfinished heads are refused: the largest last in this order, a stranger's behind all others.
     var headWeight: Int { self.isKnown || self.headBytes == 0 ? self.headBytes : self.headBytes + (1 << 40) }
 
-    /// Refuses a head that is still coming.
+    /// Refuses a head that is still coming. One that has come whole since it was weighed is none any more.
     func refuseHead() {
-        self.exchange?.requestFailed(
+        guard !self.isProcessing, case .open = self.state, let exchange = self.exchange, exchange.isIdle else { return }
+        exchange.requestFailed(
             WireError(.headTooLarge, "the heads that are still coming take too much memory; see limits.head_memory")
         )
     }
@@ -37,6 +38,8 @@ extension HTTP1Downstream {
             self.loop.handshakeFailed(.timedOut)
             self.closeNow()
         case .open where exchange.isIdle:
+            // It is the gateway that is late.
+            guard !self.awaitsTurn else { break }
             let isHeadComing = self.isWritable && self.reader.hasBegun
             if now.duration(since: self.waitingSince) > (isHeadComing ? limits.head : limits.idle) {
                 if isHeadComing { exchange.headIsOverdue() } else { self.closeNow() }

@@ -41,9 +41,9 @@ final class HTTP1Downstream: ChannelDuplexHandler, TurnTaking {
     var state: State
     var reader: RequestReader
     let writer: HTTP1ResponseWriter
-    private var isProcessing = false
+    private(set) var isProcessing = false
     /// The rest of what was read waits for the connection's next turn.
-    private var awaitsTurn = false
+    private(set) var awaitsTurn = false
     /// A request was authenticated, so no newcomer gets the connection's place.
     var isKnown = false
     /// What the part of a head holds that has come, in bytes.

@@ -1,5 +1,6 @@
 import HTTPWire
 import NIOCore
+import SystemSupport
 
 /// A connection over the limit: any request on it gets a 503, and then the connection ends.
 ///
@@ -59,6 +60,12 @@ final class OverloadResponder: ChannelInboundHandler {
         // The kernel takes so few bytes at once.
         context.close(mode: .output, promise: nil)
         self.ending.answerIsOut(at: self.loop.coarseNow)
+    }
+
+    /// A connection over the limit of its address has a place, until another one needs it.
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ConnectionPlaces.GivesWay { return context.close(promise: nil) }
+        context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -10,7 +10,7 @@ extension Exchange {
         guard let match = self.match else { return self.abort() }
         self.loop.pools[match.route.pool].responded(minorVersion: head.minorVersion)
         guard !head.isInterim else { return self.respondedInterim(head) }
-        guard !self.isFarewell(head) else { return self.sendAgain(by: match) }
+        guard !self.isFarewell(head, on: match.route) else { return self.sendAgain(by: match) }
         switch TokenRejection.evidence(of: head, signs: match.route.plan.retryOn) {
         case .rejected: self.judge(head, by: match, rejectsToken: true)
         case .accepted: self.judge(head, by: match, rejectsToken: false)
@@ -23,9 +23,10 @@ extension Exchange {
 
     /// Whether the upstream has closed a connection that was idle, and says so (RFC 9110 §15.5.9): it has not seen the
     /// request, which can be sent again.
-    private func isFarewell(_ head: ResponseHead) -> Bool {
-        head.status == 408 && !head.keepsAlive && !self.response.hasPassedInterim
-            && self.attempt.lost(mayRepeat: self.isKept && self.head?.isIdempotent == true)
+    private func isFarewell(_ head: ResponseHead, on route: Route) -> Bool {
+        guard head.status == 408, !head.keepsAlive, !self.response.hasPassedInterim else { return false }
+        let mayRepeat = self.isKept && self.head?.isIdempotent == true && self.canBeFramed(on: route)
+        return self.attempt.lost(mayRepeat: mayRepeat)
     }
 
     private func sendAgain(by match: RouteTable.Match) {

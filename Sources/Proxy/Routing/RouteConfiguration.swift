@@ -19,8 +19,8 @@ package struct RouteConfiguration: Equatable, Sendable {
     package var timeouts: Timeouts
     /// Upstream connections per event loop.
     package var maxConnections: Int
-    /// How long a connection to the upstream serves requests, give or take a tenth. Each new one asks for the upstream's
-    /// addresses anew.
+    /// How long a connection to the upstream serves requests, give or take a tenth. Each new one asks for the
+    /// upstream's addresses anew.
     package var connectionAge: Duration
     /// Add `Via: 1.1 martlet`.
     package var via: Bool

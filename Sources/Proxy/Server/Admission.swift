@@ -98,7 +98,8 @@ final class AddressGate: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if event is ConnectionPlaces.GivesWay { context.close(promise: nil) }
+        if event is ConnectionPlaces.GivesWay { return context.close(promise: nil) }
+        context.fireUserInboundEventTriggered(event)
     }
 
     func channelActive(context: ChannelHandlerContext) {

@@ -1,5 +1,5 @@
-/// The requests of all event loops whose body has no length and is still coming: at most a quarter of the connections that
-/// there may be, and an eighth for each caller.
+/// The requests of all event loops whose body has no length and is still coming: at most a quarter of the connections
+/// that there may be, and an eighth for each caller.
 package final class OpenBodies: Sendable {
     private let all: SharedLimit
     private let callers: KeyedLimit<String>

@@ -2,8 +2,8 @@ import NIOCore
 
 /// What one connection may do before the others of its event loop get their turn.
 ///
-/// A read brings up to 256 KiB. That can be thousands of requests that get local replies, or tens of thousands of pieces of
-/// a body, and nobody else is served meanwhile.
+/// A read brings up to 256 KiB. That can be thousands of requests that get local replies, or tens of thousands of
+/// pieces of a body, and nobody else is served meanwhile.
 package struct Turn {
     /// The cost of a piece of a body, or of its end, is 1; that of a head this much.
     private static let head = 32
@@ -28,8 +28,8 @@ protocol TurnTaking: AnyObject {
 
 /// The connections of an event loop that wait for another turn.
 ///
-/// A task that an event loop gets to execute runs before the loop reads again, and so does a task that is due. So the next
-/// turns begin a moment after the last ones have ended, and what can be read by then comes first.
+/// A task that an event loop gets to execute runs before the loop reads again, and so does a task that is due. So the
+/// next turns begin a moment after the last ones have ended, and what can be read by then comes first.
 final class TurnQueue {
     private static let pause = TimeAmount.microseconds(50)
     /// How many turns are given before the loop reads again.
@@ -54,9 +54,7 @@ final class TurnQueue {
     }
 
     private func giveTurns() {
-        let connections = self.waiting.prefix(Self.atOnce)
-        self.waiting.removeFirst(connections.count)
-        for connection in connections { connection.takeTurn() }
+        for _ in 0..<min(Self.atOnce, self.waiting.count) { self.waiting.popFirst()?.takeTurn() }
         self.isUnderWay = false
         self.begin()
     }

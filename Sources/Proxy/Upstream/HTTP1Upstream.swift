@@ -43,8 +43,8 @@ final class HTTP1Upstream: ChannelDuplexHandler, TurnTaking {
     private var isProcessing = false
     /// The rest of what was read waits for the connection's next turn.
     private var awaitsTurn = false
-    /// Set if a write has found the connection ended while its bytes were being processed; `true` for a clean end. The
-    /// bytes that came before the end are handled first.
+    /// Set if the connection has ended while its bytes were being processed, or waited for it; `true` for a clean end.
+    /// The bytes that came before the end are handled first.
     private var waitingEnd: Bool?
     /// In a tunnel: the upstream was told that the caller has ended its side.
     private var isOutputEnded = false
@@ -108,12 +108,11 @@ final class HTTP1Upstream: ChannelDuplexHandler, TurnTaking {
 
     private func ended(cleanly: Bool) {
         guard self.isOpen else { return }
-        // What came before the end is handled first, and is no more than one read.
-        if self.awaitsTurn { self.process(inTurns: false) }
-        guard self.isOpen else { return }
-        guard !self.isProcessing else {
+        guard !self.isProcessing, !self.awaitsTurn else {
             self.waitingEnd = cleanly && self.waitingEnd ?? true
-            return
+            self.awaitsTurn = false
+            // What came before the end is handled first, and all of it now. Then this is called again.
+            return self.process(inTurns: false)
         }
         self.socket?.leave()
         let isHeld = if case .held = self.state { true } else { false }
@@ -215,7 +214,8 @@ final class HTTP1Upstream: ChannelDuplexHandler, TurnTaking {
     func takeTurn() {
         self.awaitsTurn = false
         self.process()
-        self.exchange?.flushSoon()
+        // A flush as a task of its own could take until the next turns are due, and nothing would be read any more.
+        self.exchange?.flush()
         self.resumeReading()
     }
 

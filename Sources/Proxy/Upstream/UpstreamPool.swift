@@ -3,9 +3,9 @@ import TokenModel
 
 /// The connections of one event loop to one upstream: last in, first out, bounded in number.
 ///
-/// A request that finds no idle connection begins to make one, where there may be another. It does not wait for that one:
-/// whichever connection is free first goes to the request that has waited longest. A connection that can't be made fails
-/// its request only if no other one is being made that no request needs any more.
+/// A request that finds no idle connection begins to make one, where there may be another. It does not wait for that
+/// one: whichever connection is free first goes to the request that has waited longest. A connection that can't be made
+/// fails its request only if no other one is being made that no request needs any more.
 final class UpstreamPool {
     private let origin: UpstreamOrigin
     private let dialer: UpstreamDialer
@@ -14,9 +14,9 @@ final class UpstreamPool {
     private var idle: [HTTP1Upstream] = []
     /// The number of connections that have joined and are not gone, and of those being dialled.
     private(set) var count = 0
-    /// Requests that wait for a connection, whether one is being made for them or not. Each caller connection has at most
-    /// one request, so the limit on caller connections also bounds this queue. The next sweep removes the requests that no
-    /// longer wait.
+    /// Requests that wait for a connection, whether one is being made for them or not. Each caller connection has at
+    /// most one request, so the limit on caller connections also bounds this queue. The next sweep removes the requests
+    /// that no longer wait.
     private var waiting = CircularBuffer<Place>()
     /// ``serveWaiting()`` is running.
     private var isServing = false
@@ -37,6 +37,8 @@ final class UpstreamPool {
         let isFresh: Bool
         /// A connection is being made for it.
         var isDialled = false
+        /// It was given a connection. The request may wait once more, for another attempt, and then has another place.
+        var isServed = false
 
         init(_ exchange: Exchange, isFresh: Bool) {
             self.exchange = exchange
@@ -45,7 +47,7 @@ final class UpstreamPool {
         }
 
         /// The request has a connection, was given up, or has timed out.
-        var isLeft: Bool { !self.exchange.isConnecting(self.requestID) }
+        var isLeft: Bool { self.isServed || !self.exchange.isConnecting(self.requestID) }
 
         func takes(_ upstream: HTTP1Upstream) -> Bool {
             !self.isLeft && !(self.isFresh && self.isDialled && upstream.isReused)
@@ -166,7 +168,10 @@ final class UpstreamPool {
         }
         upstream.join(self, by: dial)
         if !self.serve(upstream) { upstream.release() }
-        _ = self.findOther(for: place)
+        guard !place.isLeft, !self.findOther(for: place) else { return }
+        // A request that had waited longer, and for which none was being made, has the connection.
+        place.isDialled = false
+        self.serveWaiting()
     }
 
     private func dialFailed(_ error: any Error, _ dial: UpstreamDial) {
@@ -199,6 +204,7 @@ final class UpstreamPool {
         while self.waiting.first?.isLeft == true { self.waiting.removeFirst() }
         while let index = self.waiting.firstIndex(where: { $0.takes(upstream) }) {
             let place = self.waiting.remove(at: index)
+            place.isServed = true
             let isTaken = place.exchange.connected(.http1(upstream))
             place.exchange.flush()
             if isTaken { return true }
@@ -217,7 +223,7 @@ final class UpstreamPool {
     }
 
     /// How long a new connection may serve requests: not all that were made together end together.
-    func drawAge() -> Duration { self.origin.connectionAge * .random(in: 0.9...1.1) }
+    func drawAge() -> Duration { self.origin.connectionAge * Double.random(in: 0.9...1.1) }
 
     /// Called once by each connection that has joined, when it is gone.
     func closed(_ upstream: HTTP1Upstream) {

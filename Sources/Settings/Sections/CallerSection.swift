@@ -130,7 +130,7 @@ extension Place {
             guard text.utf8.allSatisfy(\.isTokenCharacter) else { throw ValueError("is not a method") }
             // Methods are case-sensitive, and no lower-case method is in use.
             guard text == text.uppercased() else { throw ValueError("must be in upper case, such as GET") }
-            guard text != "TRACE", text != "CONNECT" else { throw ValueError("is never served") }
+            guard !["TRACE", "TRACK", "CONNECT"].contains(text) else { throw ValueError("is never served") }
             return text
         }
     }

@@ -10,7 +10,8 @@ internal import Synchronization
 /// silent, in its TLS handshake, or in the middle of a head. Where there is none, the known connection that has rested
 /// for longest gives way, if the listener says which ones rest. Otherwise the newcomer is turned away.
 package final class ConnectionPlaces: Sendable {
-    /// Fired through the pipeline of a connection whose place went to another one. It must end at once: it counts no more.
+    /// Fired through the pipeline of a connection whose place went to another one. It must end at once: it counts no
+    /// more.
     package enum GivesWay: Sendable { case now }
 
     /// The outcome for a newcomer.
@@ -32,7 +33,8 @@ package final class ConnectionPlaces: Sendable {
         var limit: Int
         var holders: [ObjectIdentifier: Holder] = [:]
         /// Connections in the order in which they give way.
-        var (strangers, resting) = (Line(), Line())
+        var strangers = Line()
+        var resting = Line()
         var tickets: UInt64 = 0
 
         mutating func lineUp(_ id: ObjectIdentifier, in line: WritableKeyPath<State, Line>) {

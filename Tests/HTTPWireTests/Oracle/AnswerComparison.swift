@@ -15,6 +15,8 @@ func expectSameReading(
     // The bytes after a 101 are not HTTP.
     let goesOn = summary.keepsAlive && summary.status != 101
     var wire = spaced(head.bytes, head.fields)
+    // llhttp knows no version above 1.1.
+    if wire[7] != 0x30 { wire[7] = 0x31 }
     let content: [UInt8]
     switch head.body {
     case .length(let length) where length > 1 << 16: return
@@ -34,7 +36,7 @@ func expectSameReading(
     let version = text(wire.prefix(8))
     let first = ReadMessage(
         start: "\(version) \(summary.status)",
-        fields: summary.fields.map { trimmed(asRead($0)) },
+        fields: fieldsAsRead(head.fields, summary.fields),
         body: content,
         isWhole: true
     )

@@ -96,6 +96,7 @@ import Testing
         #expect(changed.count >= 19)
         #expect(changed.subtracting(documented) == [])
         let known = Set(self.names.map(\.name.description))
-        #expect(documented.intersection(known).subtracting(changed) == [])
+        // It is added, and never changed.
+        #expect(documented.intersection(known).subtracting(changed) == ["date"])
     }
 }

@@ -279,12 +279,17 @@ struct RewriteCase: Sendable, CustomTestStringConvertible {
             "OPTIONS that may be forwarded three times",
             ["OPTIONS /acme/ HTTP/1.1", "Host: a", "max-forwards: 3", "A: b"],
             becomes: ["OPTIONS /v2/ HTTP/1.1", "Host: api.example", "A: b", "Max-Forwards: 2"]
-        ) { _ in },
+        ),
         RewriteCase(
-            "Max-Forwards of another method, or that is no number",
+            "Max-Forwards of another method",
             ["GET /acme/ HTTP/1.1", "Host: a", "Max-Forwards: 3"],
             becomes: ["GET /v2/ HTTP/1.1", "Host: api.example", "Max-Forwards: 3"]
-        ) { _ in },
+        ),
+        RewriteCase(
+            "Max-Forwards that is no number",
+            ["OPTIONS /acme/ HTTP/1.1", "Host: a", "Max-Forwards: +3", "A: b"],
+            becomes: ["OPTIONS /v2/ HTTP/1.1", "Host: api.example", "Max-Forwards: +3", "A: b"]
+        ),
         RewriteCase(
             "a caller without an address, or a host",
             ["GET /acme/ HTTP/1.0", "A: b"],

@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `a caller's bodies without a length hold an eighth of the connections`() async throws {
+    @Test func `a caller's bodies without a length hold an eighth of the connections`() {
         let bodies = OpenBodies(16)
         #expect([bodies.enter("a"), bodies.enter("a"), bodies.enter("a")] == [true, true, false])
         #expect([bodies.enter("b"), bodies.enter("c"), bodies.enter("d")] == [true, true, false])

@@ -34,26 +34,30 @@ struct PassedRequest: Sendable {
     var framing: String?
     var body = ""
     var trailers: [String] = []
+    /// The HTTP version that the gateway has received.
+    let version: String
 
     init(
         _ line: String,
         _ fields: String...,
         framing: String? = nil,
         body: String = "",
-        trailers: [String] = []
+        trailers: [String] = [],
+        version: String = "1.1"
     ) {
         self.line = line
         self.fields = fields
         self.framing = framing
         self.body = body
         self.trailers = trailers
+        self.version = version
     }
 
     /// The bytes of the head at an upstream that listens on `port`.
     func head(port: Int) -> String {
         var lines = [self.line + " HTTP/1.1", "Host: 127.0.0.1:\(port)"]
         lines += self.fields
-        lines.append("Via: 1.1 martlet (rig)")
+        lines.append("Via: \(self.version) martlet (rig)")
         if let framing = self.framing { lines.append(framing) }
         lines.append("Authorization: Bearer token-1")
         return lines.map { $0 + "\r\n" }.joined() + "\r\n"

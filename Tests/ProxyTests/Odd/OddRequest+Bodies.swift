@@ -102,14 +102,14 @@ extension OddRequest {
         OddRequest(
             "HTTP/1.0 without a host",
             "GET /acme/x HTTP/1.0\r\n\r\n",
-            arrives: PassedRequest("GET /v2/x")
+            arrives: PassedRequest("GET /v2/x", version: "1.0")
         ),
         OddRequest(
             "HTTP/1.0 that stays, with a body, then without",
             "POST /acme/1 HTTP/1.0\r\nConnection: Keep-Alive\r\nContent-Length: 3\r\n\r\nabc"
                 + "GET /acme/2 HTTP/1.0\r\nConnection: x, keep-alive\r\nX: y\r\n\r\n",
-            arrives: PassedRequest("POST /v2/1", framing: "Content-Length: 3", body: "abc"),
-            PassedRequest("GET /v2/2")
+            arrives: PassedRequest("POST /v2/1", framing: "Content-Length: 3", body: "abc", version: "1.0"),
+            PassedRequest("GET /v2/2", version: "1.0")
         ),
         OddRequest(
             "five at once, of every framing",

@@ -101,13 +101,18 @@ import Testing
             try await next.send("GET /acme/ HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await next.answer().head.status == 401)
             _ = try await stranger.rest()
+            // It is counted like one that was turned away.
+            try await eventually("it to be counted") {
+                let counts = await rig.server.traffic().routes[0]
+                return counts[.none] == 1 && counts[.callerError] == 2
+            }
         }
     }
 
     @Test func `heads that are still coming share their memory, and strangers' are refused before a known caller's`()
         async throws
     {
-        try await withRig(self.setup { $0.headMemory = 256 << 10 }) { rig in
+        try await withRig(self.setup { $0.headMemory = 256 << 10 }.frozen) { rig in
             let long = "X-A: \(String(repeating: "a", count: 10_000))\r\n"
             let head = "GET /nowhere HTTP/1.1\r\nHost: a\r\n"
             let known = try await self.served(1, rig)[0]

@@ -136,6 +136,17 @@ import TokenModel
         }
     }
 
+    @Test(arguments: ["", "date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"])
+    func `a response has the upstream's date, or else the gateway's`(field: String) async throws {
+        try await withRig { rig in
+            let (caller, upstream) = try await rig.begun()
+            try await upstream.send("HTTP/1.1 200 OK\r\n\(field)Content-Length: 0\r\n\r\n")
+            let head = try await caller.head()
+            let date = try #require(head["Date"])
+            #expect(date.contains(" 1970 ") == !field.isEmpty)
+        }
+    }
+
     @Test func `a large response is passed back whole`() async throws {
         try await withRig { rig in
             let (caller, upstream) = try await rig.begun()

@@ -9,8 +9,8 @@ import TokenModel
     /// The status of each code. The statuses are a contract with callers.
     static let statuses: [(GatewayError.Code, Int)] = [
         (.badRequest, 400), (.targetTooLong, 414), (.headTooLarge, 431), (.methodNotAllowed, 405),
-        (.expectationFailed, 417), (.notImplemented, 501), (.versionUnsupported, 505), (.noRoute, 404), (.loopDetected, 508),
-        (.callerUnknown, 401), (.callerForbidden, 403), (.lengthRequired, 411),
+        (.expectationFailed, 417), (.notImplemented, 501), (.versionUnsupported, 505), (.noRoute, 404),
+        (.loopDetected, 508), (.callerUnknown, 401), (.callerForbidden, 403), (.lengthRequired, 411),
         (.bodyTimeout, 408), (.upstreamUnreachable, 502), (.upstreamReset, 502), (.upstreamInvalid, 502),
         (.upstreamTimeout, 504), (.refreshFailed, 503), (.providerConfig, 502), (.reauthorizationRequired, 503),
         (.accountEmpty, 503), (.accountUnreadable, 503), (.killed, 503), (.storeLost, 503), (.overloaded, 503),

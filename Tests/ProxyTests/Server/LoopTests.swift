@@ -19,7 +19,7 @@ import Testing
 
     @Test func `a request that has passed another gateway goes on`() async throws {
         try await withRig { rig in
-            let (_, _) = try await rig.begun("GET /acme/ HTTP/1.1\r\nHost: a\r\nVia: 1.1 martlet (other)\r\n\r\n")
+            _ = try await rig.begun("GET /acme/ HTTP/1.1\r\nHost: a\r\nVia: 1.1 martlet (other)\r\n\r\n")
         }
     }
 
@@ -31,7 +31,7 @@ import Testing
             #expect(answer.head.status == 200)
             #expect(answer.head["Allow"]?.contains("OPTIONS") == true)
             #expect(rig.upstream.connections == 0)
-            // The connection stays
+            // The connection stays.
             try await caller.send("OPTIONS /acme/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: 2\r\n\r\n")
             #expect(try await rig.upstream.accept().head()["Max-Forwards"] == "1")
         }
@@ -44,17 +44,22 @@ import Testing
         }
     }
 
-    @Test func `every gateway has a word of its own, and tells the version that it has received`() throws {
-        let request = try #require(try parsed("GET / HTTP/1.0\r\nVia: 1.0 martlet (w)\r\n\r\n"))
+    @Test func `each gateway knows its own word alone`() throws {
+        let request = try RequestHead.parsed("GET / HTTP/1.0\r\nVia: 1.0 martlet (w)\r\n\r\n")
         #expect(Via(word: "w").marks(request))
         #expect(!Via(word: "ww").marks(request))
         #expect(!Via.random().marks(request))
     }
 
-    private func parsed(_ text: String) throws -> RequestHead? {
-        var reader = RequestReader(limits: .request)
-        reader.receive(.init(string: text))
-        guard case .head(let head) = try reader.next() else { return nil }
-        return head
+    @Test func `a gateway keeps its word when its routes change`() throws {
+        let request = try RequestHead.parsed("GET /acme/ HTTP/1.1\r\nHost: a\r\nVia: 1.1 martlet (w)\r\n\r\n")
+        let old = RouteTable([.sample(port: 1)], via: Via(word: "w"))
+        let gateway = Gateway(RouteTable([.sample(port: 2)], following: old))
+        var caller = UnverifiedCaller(isOnUnixSocket: true)
+        guard case .reply(let error) = gateway.decide(request, from: &caller) else {
+            Issue.record("the request goes on")
+            return
+        }
+        #expect(error.code == .loopDetected)
     }
 }

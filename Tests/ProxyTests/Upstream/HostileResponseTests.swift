@@ -37,7 +37,7 @@ import TokenModel
         ("bare LF behind the status line", "bare_lf", "HTTP/1.1 200 OK\nContent-Length: 2\r\n\r\nok"),
         ("bare LF behind a field", "bare_lf", "HTTP/1.1 200 OK\r\nContent-Length: 2\n\r\nok"),
         ("bare LF for the empty line", "bare_lf", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\nok"),
-        ("gzip as a transfer coding", "transfer_encoding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nok"),
+        ("gzip as a transfer coding", "transfer_encoding_end", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nok"),
         (
             "gzip below chunked", "transfer_encoding",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"

@@ -8,13 +8,13 @@ import TokenModel
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     /// An upstream that answers the handshake of its first connections alone.
-    private func setup(handshakes: Int, connect: Duration = .seconds(60)) throws -> Rig.Setup {
+    private func setup(handshakes: Int) throws -> Rig.Setup {
         let directory = try TemporaryDirectory()
         try directory.write(Array(TestCertificates.selfSigned.utf8), to: "ca.pem")
         let tls = try UpstreamTLS(.init(certificateAuthorities: directory.path(of: "ca.pem")))
         var setup = Rig.Setup.route { plan in
             plan.upstream.tls = tls
-            plan.timeouts.connect = connect
+            plan.timeouts.connect = .seconds(60)
         }
         setup.speaksTLS = true
         setup.handshakes = handshakes
@@ -73,6 +73,28 @@ import TokenModel
             try await upstream.send(Self.ok)
             #expect(try await second.answer().body == "ok")
             #expect(try await upstream.head().request == "GET /v2/third")
+        }
+    }
+
+    @Test func `a request that was lost on a stale connection waits for its new one, and takes no other used one`()
+        async throws
+    {
+        try await withRig(self.setup(handshakes: 2)) { rig in
+            let (first, used) = try await rig.begun()
+            let (second, stale) = try await rig.begun()
+            try await stale.send(Self.ok)
+            _ = try await second.answer()
+            try await second.send("GET /acme/lost HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await stale.head()
+            stale.close()
+            let silent = try await rig.upstream.accept()
+            // When another connection becomes free, then it goes to the next request
+            try await used.send(Self.ok)
+            _ = try await first.answer()
+            try await first.send("GET /acme/next HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await used.head().request == "GET /v2/next")
+            silent.close()
+            #expect(try await second.answer().head.status == 502)
         }
     }
 

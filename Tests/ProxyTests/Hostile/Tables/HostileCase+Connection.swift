@@ -148,7 +148,7 @@ extension HostileCase {
             .pipelines,
             "a request behind HTTP/1.0",
             "GET /acme/1 HTTP/1.0\r\n\r\nGET /acme/2 HTTP/1.0\r\n\r\n",
-            PassedRequest("GET /v2/1")
+            PassedRequest("GET /v2/1", version: "1.0")
         ),
     ]
 }

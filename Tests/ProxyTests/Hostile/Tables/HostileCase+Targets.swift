@@ -48,7 +48,7 @@ extension HostileCase {
             .absoluteForm,
             "its host counts where Host is missing in HTTP/1.0",
             "GET http://a/acme/x HTTP/1.0\r\n\r\n",
-            PassedRequest("GET /v2/x")
+            PassedRequest("GET /v2/x", version: "1.0")
         ),
         .passing(
             .absoluteForm,
