@@ -14,7 +14,7 @@ package struct SettingsSummary: Sendable {
             + Self.part("providers", self.settings.providers.flatMap(Self.lines))
             + Self.part("accounts", self.settings.accounts.map(Self.line) + self.settings.families.map(Self.line))
             + (self.settings.requireApproval.map { [Self.line($0)] } ?? [])
-            + Self.part("routes", self.settings.routes.flatMap(Self.lines))
+            + Self.part("routes", self.settings.routes.flatMap(Self.lines) + self.via)
             + (self.settings.callers.map { Self.part("callers", $0.map(Self.line)) }
                 ?? ["no callers: whoever can connect may use every account, but for web pages"])
             + (self.settings.warnings.isEmpty ? [] : Self.part("warnings", self.settings.warnings.map(\.description)))
@@ -39,6 +39,12 @@ package struct SettingsSummary: Sendable {
                 + (settings.log.access ? ", and a line per request" : ", no line per request"),
             "a stop waits up to \(Quantity.text(settings.shutdownGrace)) for requests in flight",
         ]
+    }
+
+    /// What follows from `Via`.
+    private var via: [String] {
+        self.settings.routes.contains(where: \.via)
+            ? ["some upstreams compress nothing for requests with Via, as nginx by default; see via: false"] : []
     }
 
     private static func line(_ admin: AdminSettings) -> String {

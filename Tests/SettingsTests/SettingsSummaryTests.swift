@@ -74,6 +74,7 @@ import Testing
                     Authorization: Bearer <token>, replay of bodies up to 64KiB, connect 5s, response 5m, idle 5m, 1024 connections per event loop for 10m each
                   raw: any host / -> http://127.0.0.1:9001/ as alice
                     X-Key: <token>, replay of bodies none, matched path kept, no Via, connect 90s, response 5m, idle 1500ms, 1024 connections per event loop for 10m each
+                  some upstreams compress nothing for requests with Via, as nginx by default; see via: false
                 no callers: whoever can connect may use every account, but for web pages
                 warnings:
                   martlet.yaml:17:3: accounts.bob: no route uses it

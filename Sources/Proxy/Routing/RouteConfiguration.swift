@@ -22,7 +22,7 @@ package struct RouteConfiguration: Equatable, Sendable {
     /// How long a connection to the upstream serves requests, give or take a tenth. Each new one asks for the
     /// upstream's addresses anew.
     package var connectionAge: Duration
-    /// Add `Via: 1.1 martlet`.
+    /// Add `Via: 1.1 martlet (WORD)`.
     package var via: Bool
     /// Let `Cookie` and `Set-Cookie` pass.
     package var passesCookies: Bool

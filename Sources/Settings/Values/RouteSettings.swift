@@ -20,7 +20,7 @@ package struct RouteSettings: Equatable, Sendable {
     package let maximumConnections: Int
     /// How long a connection to the upstream is used, give or take a tenth.
     package let connectionAge: Duration
-    /// Whether `Via: 1.1 martlet` is added (RFC 9110 §7.6.3).
+    /// Whether `Via: 1.1 martlet (WORD)` is added (RFC 9110 §7.6.3).
     package let via: Bool
     /// Whether `Cookie` and `Set-Cookie` are forwarded.
     package let passesCookies: Bool
