@@ -119,7 +119,7 @@ extension KillSwitch {
     /// Keeps the log short, and adds to the tallies what the store has not taken: at the start, and once a minute. It has
     /// a task of its own, because removing the entries of a long log takes minutes, and no kill waits for that.
     func foldPeriodically() async {
-        let keeper = KillLogKeeper(self.log, self.replicas, fewest: self.fewestToFold)
+        var keeper = KillLogKeeper(self.log, self.replicas, fewest: self.fewestToFold)
         while !Task.isCancelled {
             do throws(StoreError) {
                 if let epoch = try await keeper.fold(self.known) {

@@ -212,13 +212,12 @@ import TokenStorage
         try await self.write(self.entries(9))
         let snapshot = try await self.log.contents().folded(upTo: Epoch(9)).snapshot
         _ = try await self.log.fold(snapshot)
-        let log = self.log
-        let cut = Task(executorPreference: Simulation.running) { try await log.removeFolded() }
+        let cut = Task(executorPreference: Simulation.running) { try await self.removeFolded() }
         cut.cancel()
         try await cut.value
         #expect(try await self.keys(.kills).count == 9)
 
-        try await log.removeFolded()
+        try await self.removeFolded()
 
         #expect(try await self.keys(.kills).count == 2)
     }
@@ -236,7 +235,7 @@ import TokenStorage
                 _ = try await log.place(self.imported(name), at: Epoch(number))
             }
             _ = try await log.fold(try await log.contents().folded(upTo: Epoch(5)).snapshot)
-            try await log.removeFolded()
+            try await self.removeFolded()
             #expect(one.fence.replaced.isEmpty)
 
             // When the replica reaches the store again
@@ -255,15 +254,39 @@ import TokenStorage
         var standing = known.entries
         standing[4] = KillEntry(.kill, self.bob, reason: "since", at: self.house.clock.wall)
         try await self.write(standing)
-        var fenced = FencedLog()
-        let epochs = fenced.fencing(by: known)
-        _ = fenced.fenced(by: known, epochs, draining: 0)
-        fenced.note(kill: Epoch(2)) { $0.isEnded = true }
-        let keeper = KillLogKeeper(self.log, ReplicaVault(self.house.records), fewest: 2)
+        var keeper = KillLogKeeper(self.log, ReplicaVault(self.house.records), fewest: 2)
 
-        #expect(try await keeper.fold(fenced) == nil)
+        #expect(try await keeper.fold(self.fenced(by: known)) == nil)
 
         #expect(try await self.log.contents() == KillLogContents(entries: standing))
+    }
+
+    @Test func `I4_a failover that loses a snapshot finds all entries still there`() async throws {
+        // Given a log that is folded, and a failover right behind that
+        let whole = KillLogContents(entries: self.entries(9))
+        try await self.write(whole.entries)
+        let fenced = self.fenced(by: whole)
+        var keeper = KillLogKeeper(self.log, ReplicaVault(self.house.records), fewest: 2)
+        #expect(try await keeper.fold(fenced) == Epoch(9))
+        #expect(try await self.keys(.kills).count == 9)
+        self.house.store.lose(1)
+
+        // When it is folded once more
+        #expect(try await keeper.fold(fenced) == Epoch(9))
+
+        // Then entries are removed only when that snapshot has stood for a while
+        #expect(try await self.keys(.kills).count == 9)
+        _ = try await keeper.fold(fenced)
+        #expect(try await self.keys(.kills).count == 2)
+        #expect(try await self.log.contents() == whole.folded(upTo: Epoch(9)))
+    }
+
+    private func fenced(by contents: KillLogContents) -> FencedLog {
+        var fenced = FencedLog()
+        let epochs = fenced.fencing(by: contents)
+        _ = fenced.fenced(by: contents, epochs, draining: 0)
+        fenced.note(kill: Epoch(2)) { $0.isEnded = true }
+        return fenced
     }
 
     @Test func `after a store loses a folded log, kills are written back and the other numbers are filled`()

@@ -7,7 +7,7 @@ package import TokenStorage
 /// A long log is *folded*: a snapshot replaces its beginning (``fold(_:)``). Entry 1 then names the snapshot. A version
 /// that does not know snapshots therefore reads nothing, and does not take the log for an empty one.
 package struct KillLog: Sendable {
-    let log: NumberedLog
+    package let log: NumberedLog
 
     package init(_ records: SealedRecords) {
         self.log = NumberedLog(records, under: .kills)

@@ -102,7 +102,8 @@ private struct KillLogSnapshotPage {
 ///
 /// The pages are written first, under a new ID. Then a compare-and-set makes number 1 of the log name them, and they
 /// take effect. The entries are removed last, except the one that the snapshot ends with: by that entry a replica
-/// recognizes the log. A fold that is cut off at any point leaves a log that says the same as before.
+/// recognizes the log. A fold that is cut off at any point leaves a log that says the same as before. The entries are
+/// removed only when number 1 has stood for so long that no failover loses it: none would be left of them.
 ///
 /// A failover between the pages and number 1 can lose the pages alone. Every process that knows the log can write a
 /// snapshot in their place (``restoreSnapshot(knowing:)``).
@@ -165,14 +166,17 @@ extension KillLog {
     }
 
     /// Removes entries that a snapshot has replaced, including those that an earlier process has left.
-    package func removeFolded() async throws(StoreError) {
-        guard let last = try await self.foldedUpTo() else { return }
+    ///
+    /// - Parameter first: number 1, which names the snapshot. Nothing is removed if it has changed.
+    package func removeFolded(by first: NumberedLog.Item) async throws(StoreError) {
+        guard case .snapshot(let header) = try self.open(first), try await self.log.item(1)?.stored == first.stored
+        else { return }
         // Usually nothing is left to remove, and one record shows that.
         var limit = 1
         // Removing a long log takes many writes. A call that is cut off leaves the rest to the next.
         while !Task.isCancelled {
             let page = try await self.log.page(behind: 1, limit: limit)
-            let folded = page.prefix { $0.number < last.rawValue }
+            let folded = page.prefix { $0.number < header.last.rawValue }
             if folded.isEmpty { return }
             // Removes several at once, so that the store can commit them together: kills wait for the same disk.
             let log = self.log
@@ -230,6 +234,8 @@ package struct KillLogKeeper: Sendable {
     private let log: KillLog
     private let replicas: ReplicaVault
     private let fewest: Int
+    /// Number 1 of the log after the last call.
+    private var first: NumberedLog.Item?
 
     /// - Parameter fewest: the number of entries that is worth a fold, see ``FencedLog/foldableUpTo(read:fewest:)``.
     package init(_ log: KillLog, _ replicas: ReplicaVault, fewest: Int) {
@@ -238,9 +244,12 @@ package struct KillLogKeeper: Sendable {
         self.fewest = fewest
     }
 
+    /// Call it once a minute: it removes what was folded at the last call, which no failover loses any more.
+    ///
     /// - Parameter known: the log as this process has applied it.
     /// - Returns: the number up to which the log in the store is folded; `nil` where that was not looked at.
-    package func fold(_ known: FencedLog) async throws(StoreError) -> Epoch? {
+    package mutating func fold(_ known: FencedLog) async throws(StoreError) -> Epoch? {
+        if let first = self.first { try await self.log.removeFolded(by: first) }
         var folded: Epoch?
         if known.foldableUpTo(read: [], fewest: self.fewest) != nil {
             let listing = try await self.replicas.list()
@@ -250,7 +259,7 @@ package struct KillLogKeeper: Sendable {
                 folded = try await self.fold(known.contents, upTo: last)
             }
         }
-        if folded != nil || known.contents.snapshot != .none { try await self.log.removeFolded() }
+        self.first = folded != nil || known.contents.snapshot != .none ? try await self.log.log.item(1) : nil
         return folded
     }
 
