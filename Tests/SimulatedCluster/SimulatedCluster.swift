@@ -123,9 +123,10 @@ package final class SimulatedCluster: Sendable {
     }
 
     private func live() async throws {
-        self.provider.know {
+        // Unowned: thousands of clusters may be made one after the other.
+        self.provider.know { [unowned self] in
             self.isKnown($0)
-        } storedToken: {
+        } storedToken: { [unowned self] in
             self.record(of: $0)?.tokens?.refreshToken?.text
         }
         let opened = try await OpenedStore.open(self.stores[0], keys: self.keys)
