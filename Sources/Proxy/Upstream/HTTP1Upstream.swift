@@ -58,10 +58,11 @@ final class HTTP1Upstream: ChannelDuplexHandler, TurnTaking {
     /// The sweep tick at which the connection became idle.
     private(set) var idleSince = CoarseTime.start
 
-    var isOpen: Bool {
+    var isOpen: Bool { !self.isOver && self.context != nil }
+    private var isOver: Bool {
         switch self.state {
-        case .idle, .responding, .uploading, .held, .tunnelling: self.context != nil
-        case .heldLast, .closed: false
+        case .idle, .responding, .uploading, .held, .tunnelling: false
+        case .heldLast, .closed: true
         }
     }
 
@@ -107,13 +108,13 @@ final class HTTP1Upstream: ChannelDuplexHandler, TurnTaking {
     }
 
     private func ended(cleanly: Bool) {
-        guard self.isOpen else { return }
+        guard !self.isOver else { return }
         guard !self.isProcessing, !self.awaitsTurn else {
+            // What came before the end is handled first. Then this is called again.
             self.waitingEnd = cleanly && self.waitingEnd ?? true
-            self.awaitsTurn = false
-            // What came before the end is handled first, and all of it now. Then this is called again.
-            return self.process(inTurns: false)
+            return
         }
+        self.waitingEnd = nil
         self.socket?.leave()
         let isHeld = if case .held = self.state { true } else { false }
         let staysHeld = isHeld && self.reader.isWhole(isEnded: cleanly)
@@ -195,7 +196,7 @@ final class HTTP1Upstream: ChannelDuplexHandler, TurnTaking {
         var turn = Turn()
         defer {
             self.isProcessing = false
-            if let cleanly = self.waitingEnd.take() { self.ended(cleanly: cleanly) }
+            if !self.awaitsTurn, let cleanly = self.waitingEnd { self.ended(cleanly: cleanly) }
         }
         do throws(WireError) {
             guard let exchange = self.exchange else { return }
