@@ -201,15 +201,13 @@ final class HTTP1Upstream: ChannelDuplexHandler, TurnTaking {
         do throws(WireError) {
             guard let exchange = self.exchange else { return }
             while self.exchange === exchange, !inTurns || !turn.isOver, try self.step(exchange, &turn) {}
-            if inTurns, turn.isOver, self.exchange === exchange { self.awaitTurn() }
+            if inTurns, turn.isOver, self.exchange === exchange {
+                self.awaitsTurn = true
+                exchange.loop.turns.append(self)
+            }
         } catch {
             self.exchange?.upstreamInvalid(error.rule ?? .notHTTP)
         }
-    }
-
-    private func awaitTurn() {
-        self.awaitsTurn = true
-        self.exchange?.loop.turns.append(self)
     }
 
     func takeTurn() {
