@@ -121,6 +121,11 @@ extension KillSwitch {
     func foldPeriodically() async {
         var keeper = KillLogKeeper(self.log, self.replicas, fewest: self.fewestToFold)
         while !Task.isCancelled {
+            let isAnotherServer = self.state.withLock { state in
+                defer { state.isAnotherServer = false }
+                return state.isAnotherServer
+            }
+            if isAnotherServer { keeper.forget() }
             do throws(StoreError) {
                 if let epoch = try await keeper.fold(self.known) {
                     self.state.withLock { $0.machine.log.fold(upTo: epoch) }

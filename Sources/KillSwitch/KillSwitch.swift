@@ -41,6 +41,8 @@ package final class KillSwitch: Sendable {
         /// The waiters for the next poll, and whether that poll is to renew the lease.
         var asking: [PollWaiter] = []
         var isRenewalDue = false
+        /// Since the log was looked through for a fold.
+        var isAnotherServer = false
         var isStopped = false
         var hasLeft = false
     }
@@ -280,6 +282,7 @@ extension KillSwitch {
             if RecordKey.Prefix.kills.contains(change.key) || change.key.rawValue.isEmpty { self.ringForRenewal() }
             // The server before may have listed an earlier state of the accounts.
             if change == .anotherServer {
+                self.state.withLock { $0.isAnotherServer = true }
                 self.sweepAll()
                 // A poll that has to read the whole log does this too.
                 _ = try? await self.restoreSnapshot()

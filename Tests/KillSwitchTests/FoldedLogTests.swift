@@ -281,6 +281,31 @@ import TokenStorage
         #expect(try await self.log.contents() == whole.folded(upTo: Epoch(9)))
     }
 
+    @Test func `I4_folded entries stay where a page of the snapshot is lost`() async throws {
+        try await self.write(self.entries(9))
+        _ = try await self.log.fold(try await self.log.contents().folded(upTo: Epoch(9)).snapshot)
+        try await self.losePages()
+
+        try await self.removeFolded()
+
+        #expect(try await self.keys(.kills).count == 9)
+    }
+
+    @Test func `I4_on another server, folded entries stay for a minute more`() async throws {
+        try await self.write(self.entries(1_050))
+        let one = self.house.replica("a")
+        try await self.house.run([one]) {
+            try await until("a fold", within: .seconds(120)) { try await self.log.foldedUpTo() != nil }
+            self.house.store.announceReconnect(toAnotherServer: true)
+
+            await self.house.clock.pass(.seconds(90))
+
+            #expect(try await self.keys(.kills).count == 1_050)
+            await self.house.clock.pass(.seconds(60))
+            #expect(try await self.keys(.kills).count == 2)
+        }
+    }
+
     private func fenced(by contents: KillLogContents) -> FencedLog {
         var fenced = FencedLog()
         let epochs = fenced.fencing(by: contents)

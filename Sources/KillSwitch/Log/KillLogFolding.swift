@@ -171,24 +171,23 @@ extension KillLog {
     package func removeFolded(by first: NumberedLog.Item) async throws(StoreError) {
         func stands() async throws(StoreError) -> Bool { try await self.log.item(1)?.stored == first.stored }
         // Opened only where it stands: the key of one that does not may be gone.
-        guard try await stands(), case .snapshot(let header) = try self.open(first),
-            try await self.snapshot(header) != nil
-        else { return }
+        guard try await stands(), case .snapshot(let header) = try self.open(first) else { return }
+        func folded(limit: Int) async throws(StoreError) -> ArraySlice<NumberedLog.Item> {
+            try await self.log.page(behind: 1, limit: limit).prefix { $0.number < header.last.rawValue }
+        }
         // Usually nothing is left to remove, and one record shows that.
-        var limit = 1
+        guard try await !folded(limit: 1).isEmpty, try await self.snapshot(header) != nil else { return }
         // Removing a long log takes many writes. A call that is cut off leaves the rest to the next.
         while !Task.isCancelled {
-            let page = try await self.log.page(behind: 1, limit: limit)
-            let folded = page.prefix { $0.number < header.last.rawValue }
+            let page = try await folded(limit: 500)
             // Another server may have taken over since.
-            guard !folded.isEmpty, try await stands() else { return }
+            guard !page.isEmpty, try await stands() else { return }
             // Removes several at once, so that the store can commit them together: kills wait for the same disk.
             let log = self.log
-            try await folded.readEach { (item: NumberedLog.Item) async throws(StoreError) in
+            try await page.readEach { (item: NumberedLog.Item) async throws(StoreError) in
                 if !Task.isCancelled { try await log.remove(item) }
             } found: { _, _ in
             }
-            limit = 500
         }
     }
 
@@ -238,7 +237,7 @@ package struct KillLogKeeper: Sendable {
     private let log: KillLog
     private let replicas: ReplicaVault
     private let fewest: Int
-    /// Number 1 of the log after the last call, if that has ended well.
+    /// Number 1 of the log after the last call, if that has ended well: what stands since then.
     private var first: NumberedLog.Item?
 
     /// - Parameter fewest: the number of entries that is worth a fold, see ``FencedLog/foldableUpTo(read:fewest:)``.
@@ -247,6 +246,9 @@ package struct KillLogKeeper: Sendable {
         self.replicas = replicas
         self.fewest = fewest
     }
+
+    /// To be called if the store is another one or another server now: number 1 may be new there.
+    package mutating func forget() { self.first = nil }
 
     /// Call it once a minute: it removes what was folded at the last call, which no failover loses any more.
     ///
