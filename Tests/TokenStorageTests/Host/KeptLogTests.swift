@@ -1,3 +1,5 @@
+import Glibc
+import SystemSupport
 import TestKit
 import Testing
 import TokenModel
@@ -45,6 +47,21 @@ import TokenStorage
         let ids = try await self.log.entries().map(\.id)
         #expect(Set(ids).count == ids.count)
         #expect(ids.count == 44)
+    }
+
+    @Test
+    func `a writer waits for one that is ahead of it in the queue, but no longer than a second if that is stopped`()
+        async throws
+    {
+        try await self.log.add([self.entry(1)])
+        let ahead = try OpenFile(opening: self.directory.path(of: "kill-log/store/lock"), O_RDWR)
+        let isAhead = ahead.lockQueue()
+        #expect(isAhead)
+        let begin = ContinuousClock.now
+        try await self.log.add([self.entry(2)])
+        #expect(begin.duration(to: .now) >= .seconds(1))
+        #expect(try await self.log.entries() == [self.entry(1), self.entry(2)])
+        _ = consume ahead
     }
 
     @Test func `a damaged file is refused and named`() async throws {

@@ -139,12 +139,16 @@ package actor KillLogFile: KillLogCopy {
         try PrivateDirectory.make(self.directory)
     }
 
-    /// Waits for at most 1 s, because the process that holds the lock may be stopped.
+    /// Waits for at most 5 s, because the process that holds the lock may be stopped. For the first second it queues: a
+    /// process that adds without a pause would get the lock again before any other tries.
     private func lock() throws(SystemCallError) -> OpenFile {
         let path = "\(self.directory)/lock"
-        for _ in 0..<500 {
-            let file = try OpenFile(opening: path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
-            if try file.lock() { return file }
+        let file = try OpenFile(opening: path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
+        for attempt in 0..<2_500 {
+            if file.lockQueue() || attempt >= 500, try file.lock() {
+                file.unlockQueue()
+                return file
+            }
             usleep(2_000)
         }
         throw SystemCallError(EWOULDBLOCK, "can't lock \(path)")
