@@ -216,7 +216,7 @@ import TokenStorage
                 return try await b.replica.kills.report(on: id).state == .complete
             }
             // The other one may go over after that, without a lease until it has read the kill there.
-            try await until("both to go over") { [a, b].allSatisfy { $0.store.phase == .after } }
+            try await until("both to go over", within: .seconds(1)) { [a, b].allSatisfy { $0.store.phase == .after } }
             try await until("both to hold a lease") { [a, b].allSatisfy { $0.replica.kills.holdsLease } }
             #expect(a.replica.kills.killedScopes == [.all])
             #expect(
